@@ -1,0 +1,1 @@
+"""AlphaGateau: board-game players trained by self-play with graph networks."""
