@@ -1,0 +1,66 @@
+"""What the test session shares: compiled programs kept on disk, a network told what to say, a tiny real one."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from alphagateau import config
+from alphagateau.games import Game, get_game
+from alphagateau.networks import Network, make_network
+from alphagateau.types import Evaluation, Variables
+
+
+def pytest_configure() -> None:
+    """Programs compiled by one session are read back by the next; JAX_COMPILATION_CACHE_DIR moves them."""
+    if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+@pytest.fixture(scope="session")
+def gardner() -> Game:
+    return get_game("gardner_chess")
+
+
+def _stub(game: Game) -> Network:
+    def init(key) -> Variables:
+        del key
+        return {"prior_logits": jnp.zeros(game.num_edges), "material": jnp.float32(0)}
+
+    def apply(variables, positions, train=False):
+        batch = positions.color.shape[0]
+        logits = jnp.broadcast_to(variables["prior_logits"], (batch, game.num_edges))
+        codes = positions.boards[:, 0].astype(jnp.float32).sum(axis=-1)
+        return Evaluation(logits, jnp.tanh(variables["material"] * codes)), {}
+
+    return Network(init, apply)
+
+
+@pytest.fixture(scope="session")
+def stub_network() -> Callable[[Game], Network]:
+    """A network of plain functions for a Game, which says of every position what its variables hold.
+
+    `prior_logits` [E], or [B, E] for one row each; `material`: the value is tanh(material * (own - their codes)).
+    As initialised it knows nothing: a uniform prior, and 0 for the value.
+    """
+    return _stub
+
+
+class Tiny(NamedTuple):
+    """A real network, small enough to compile in seconds."""
+
+    network: Network
+    variables: Variables
+
+
+@pytest.fixture(scope="session")
+def tiny(gardner: Game) -> Tiny:
+    """GATEAU of one block, 8 features wide, on the 5x5 board."""
+    network = make_network(gardner, config.Network(hidden_size=8, num_blocks=1))
+    return Tiny(network, network.init(jax.random.key(0)))
