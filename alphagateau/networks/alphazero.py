@@ -1,0 +1,78 @@
+"""The paper's baseline: AlphaZero's residual CNN on the board's planes, its dense policy read out at the edges.
+
+A pre-activation residual network: `num_blocks` blocks of two 3x3 convolutions; the policy is a 1x1 convolution to 2
+planes and a dense layer to pgx's labels, of which the labels of edges are kept (the others can never be played). Its
+dense layers depend on the board, so its weights do not move to another one.
+"""
+
+from functools import partial
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games import Game
+from alphagateau.graphs import NODE_FEATURES, node_features
+from alphagateau.networks import Network
+from alphagateau.types import Array, Evaluation, Position, Variables
+
+
+class AlphaZeroNetwork(nn.Module):
+    """Planes [B, size, size, 119] to logits over labels [B, A] and values [B]."""
+
+    hidden_size: int
+    num_blocks: int
+    normalization: str
+    batch_norm_momentum: float
+    num_labels: int
+    dtype: str
+
+    @nn.compact
+    def __call__(self, planes: Array, train: bool) -> tuple[Array, Array]:
+        def bnr(x: Array) -> Array:
+            if self.normalization == "batch":
+                norm = nn.BatchNorm(use_running_average=not train, momentum=self.batch_norm_momentum)
+            else:
+                norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[self.normalization]()
+            return nn.relu(norm(x.astype(jnp.float32)))
+
+        conv = partial(nn.Conv, kernel_size=(3, 3), use_bias=False, dtype=self.dtype)
+        x = conv(self.hidden_size)(planes)
+        for _ in range(self.num_blocks):
+            y = conv(self.hidden_size)(bnr(x))
+            x = x + conv(self.hidden_size)(bnr(y))
+        x = bnr(x)
+        p = bnr(nn.Conv(2, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        p = nn.Dense(self.num_labels)(p.reshape(len(p), -1))
+        v = bnr(nn.Conv(1, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        v = nn.relu(nn.Dense(self.hidden_size)(v.reshape(len(v), -1)))
+        return p, jnp.tanh(nn.Dense(1)(v)[:, 0])
+
+
+def make_alphazero(game: Game, config) -> Network:
+    """The CNN for `game`; `config` is an `alphagateau.config.Network`, of which `message` has no meaning here."""
+    module = AlphaZeroNetwork(
+        hidden_size=config.hidden_size,
+        num_blocks=config.num_blocks,
+        normalization=config.normalization,
+        batch_norm_momentum=config.batch_norm_momentum,
+        num_labels=game.num_labels,
+        dtype=config.dtype,
+    )
+
+    def planes_of(positions: Position) -> Array:
+        """[B, rank, file, 119]: squares are numbered file by file."""
+        features = node_features(game, positions)
+        return features.reshape(-1, game.size, game.size, NODE_FEATURES).transpose(0, 2, 1, 3)
+
+    def init(key: jax.Array) -> Variables:
+        planes = jnp.zeros((1, game.size, game.size, NODE_FEATURES))
+        return jax.jit(partial(module.init, train=False))(key, planes)
+
+    def apply(variables: Variables, positions: Position, train: bool = False) -> tuple[Evaluation, Variables]:
+        statistics = {k: v for k, v in variables.items() if k != "params"}
+        call = partial(module.apply, variables, planes_of(positions))
+        (logits, value), new = call(train=train, mutable=list(statistics) if train else [])
+        return Evaluation(logits[:, jnp.asarray(game.labels)], value), {**statistics, **new}  # pyright: ignore[reportIndexIssue]
+
+    return Network(init, apply)

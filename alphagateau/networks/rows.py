@@ -1,0 +1,158 @@
+"""Rows of a batch of equal graphs, and the two linear maps that move them along a graph's edges.
+
+A batch of B graphs with S nodes (or edges) each is one array [B * S, K], one graph below the other. Which row goes
+where is known before compilation, so a map and its transpose are both gathers: no scatter, forward or backward.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Where the rows of one graph go: place p receives row `source[p]`, if `valid[p]`.
+
+    Its transpose: row s is received by `places[s, 0], places[s, 1], ...`, where `is_place`.
+    """
+
+    source: np.ndarray  # int32 [P]
+    valid: np.ndarray  # bool [P]
+    places: np.ndarray  # int32 [S, max]
+    is_place: np.ndarray  # bool [S, max]
+
+
+def make_table(source: np.ndarray, num_rows: int, valid: np.ndarray | None = None) -> Table:
+    """The Table of `source`, any shape, read row by row, out of `num_rows` rows."""
+    source = source.reshape(-1)
+    valid = np.ones(len(source), bool) if valid is None else valid.reshape(-1)
+    places, is_place = group(np.where(valid, source, num_rows), num_rows)
+    return Table(np.where(valid, source, 0), valid, places, is_place)
+
+
+def group(keys: np.ndarray, num_keys: int) -> tuple[np.ndarray, np.ndarray]:
+    """(indices [num_keys, max], mask): where each key occurs, in order, padded with index 0."""
+    found = [np.flatnonzero(keys == key) for key in range(num_keys)]
+    width = max(map(len, found))
+    indices = np.zeros((num_keys, width), np.int32)
+    for row, where in zip(indices, found, strict=True):
+        row[: len(where)] = where
+    return indices, np.arange(width) < np.array([len(where) for where in found])[:, None]
+
+
+def repeat_for(batch: int, x: np.ndarray) -> Array:
+    """[R, ...], the same for every graph, to [B * R, ...]."""
+    return jnp.broadcast_to(jnp.asarray(x), (batch, *x.shape)).reshape(-1, *x.shape[1:])
+
+
+def gather(x: Array, index: np.ndarray, batch: int) -> Array:
+    """Rows x [B * S, K] to rows [B * R, K], where row r of each graph is its row `index[r]`.
+
+    On a CPU, row numbers of the whole batch fuse best. Elsewhere the batch stays an axis of its own, so that the
+    compiler sees that nothing moves between devices when the batch is cut.
+    """
+    if jax.default_backend() == "cpu":
+        first = jnp.arange(batch, dtype=jnp.int32)[:, None] * (len(x) // batch)
+        return x.at[(first + index).reshape(-1)].get(mode="promise_in_bounds")
+    rows = x.reshape(batch, -1, *x.shape[1:]).at[:, index].get(mode="promise_in_bounds")
+    return rows.reshape(-1, *x.shape[1:])
+
+
+def _sum_places(table: Table, y: Array, batch: int) -> Array:
+    total = jnp.zeros((), y.dtype)
+    for index, mask in zip(table.places.T, table.is_place.T, strict=True):
+        rows = gather(y, index, batch)
+        total += rows if mask.all() else jnp.where(repeat_for(batch, mask)[:, None], rows, 0)
+    return total
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 2))
+def take(table: Table, x: Array, batch: int) -> Array:
+    """Rows [B * S, K] to their places [B * P, K]; a place that is not valid gets any row."""
+    return gather(x, table.source, batch)
+
+
+def _take_forward(table: Table, x: Array, batch: int) -> tuple[Array, None]:
+    return take(table, x, batch), None
+
+
+def _take_backward(table: Table, batch: int, _, dy: Array) -> tuple[Array]:
+    return (_sum_places(table, dy, batch),)
+
+
+take.defvjp(_take_forward, _take_backward)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 3))
+def weighted_sum(table: Table, weights: Array, x: Array, batch: int) -> Array:
+    """Rows x [B * S, K] to [B * R, K]: sum over d of weights[r, d] times what place (r, d) of R * D receives.
+
+    Weights [B * R, D] must be 0 where a place is not valid.
+    """
+    source = table.source.reshape(-1, weights.shape[1])
+    return sum(weights[:, d, None] * gather(x, source[:, d], batch) for d in range(weights.shape[1]))  # pyright: ignore[reportReturnType]
+
+
+def _weighted_sum_forward(table: Table, weights: Array, x: Array, batch: int):
+    return weighted_sum(table, weights, x, batch), (weights, x)
+
+
+def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[Array, Array]:
+    weights, x = saved
+    rows, width = weights.shape
+    rows_of = gather(x, table.source, batch).reshape(rows, width, -1)
+    d_weights = (dy[:, None] * rows_of).sum(axis=-1)
+    flat = weights.reshape(-1, 1)
+    d_x = jnp.zeros((), x.dtype)
+    for index, mask in zip(table.places.T, table.is_place.T, strict=True):
+        term = gather(flat, index, batch) * gather(dy, index // width, batch)
+        d_x += term if mask.all() else jnp.where(repeat_for(batch, mask)[:, None], term, 0)
+    return d_weights, d_x
+
+
+weighted_sum.defvjp(_weighted_sum_forward, _weighted_sum_backward)
+
+
+@jax.custom_vjp
+def lookup(table: Array, codes: Array) -> Array:
+    """The sum over the first axis of the rows `codes` [C, R] of a table [T, K]: [R, K]."""
+    return sum(table.at[code].get(mode="promise_in_bounds") for code in codes)  # pyright: ignore[reportReturnType]
+
+
+def _lookup_forward(table: Array, codes: Array) -> tuple[Array, tuple[Array, int]]:
+    return lookup(table, codes), (codes, len(table))
+
+
+def _lookup_backward(saved, dy: Array) -> tuple[Array, None]:
+    codes, num_rows = saved
+    # A product: a scatter into so few rows is slow, and on a GPU its sums come in any order.
+    seen = jax.nn.one_hot(codes, num_rows, dtype=dy.dtype).sum(axis=0)
+    return seen.T @ dy, None
+
+
+lookup.defvjp(_lookup_forward, _lookup_backward)
+
+
+@jax.custom_vjp
+def choose(pairs: Array, row: Array) -> Array:
+    """Rows [2 * E, K] to [B * E, K]: of each graph's edge e, row e or row E + e, as `row` [B, E] says."""
+    return pairs.at[row.reshape(-1)].get(mode="promise_in_bounds")
+
+
+def _choose_forward(pairs: Array, row: Array) -> tuple[Array, Array]:
+    return choose(pairs, row), row
+
+
+def _choose_backward(row: Array, dy: Array) -> tuple[Array, None]:
+    dy = dy.reshape(*row.shape, -1)
+    is_second = (row >= row.shape[1])[..., None]
+    second = jnp.where(is_second, dy, 0).sum(axis=0)
+    return jnp.concatenate([jnp.where(is_second, 0, dy).sum(axis=0), second]), None
+
+
+choose.defvjp(_choose_forward, _choose_backward)
