@@ -1,0 +1,241 @@
+"""Checkpoints: a RunState to a folder that is either whole or not there, and back.
+
+A checkpoint is `<run>/checkpoints/<name>/`: orbax's files, and `manifest.json` with the schema number, what the
+checkpoint is, and a checksum of every file. It is written under another name and renamed when complete, so a
+process killed at any moment leaves whole checkpoints only; what damages one afterwards is found by the checksums.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from alphagateau.types import Variables
+
+SCHEMA = 1  # raise it when what a checkpoint holds changes; `_read_manifest` says which are read
+WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be written or read; one sentence for the user, naming the folder."""
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint on disk whose manifest has been read."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Where in its run it stands: (iteration, segments into it)."""
+        return self.manifest["iteration"], self.manifest["segments"]
+
+
+def weights_hash(variables: Variables) -> str:
+    """A SHA-256, in 16 hex digits, of the weights and statistics, their names, shapes and types."""
+    digest = hashlib.sha256()
+    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+        leaf = np.asarray(leaf)
+        digest.update(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}\n".encode())
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces a file at once: a reader or a kill sees the old text or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any]) -> Checkpoint:
+    """Writes the trees `parts` (by name) and the manifest as `folder/name`; all processes call it.
+
+    Raises CheckpointError if the disk is full or read-only; what was there before is untouched.
+    """
+    target, temporary = folder / name, folder / f".{name}.tmp"
+    try:
+        is_first = jax.process_index() == 0
+        if is_first:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+        _barrier(f"checkpoint {name} begins")
+        for part, tree in parts.items():
+            _write_tree(temporary / part, tree)
+        manifest = {"schema": SCHEMA, **manifest, "parts": list(parts)}
+        if is_first:
+            manifest["files"] = dict(_checksums(temporary))
+            write_text(temporary / "manifest.json", json.dumps(manifest, indent=1))
+            if target.exists():
+                shutil.rmtree(target)
+            temporary.rename(target)
+            _sync_folder(folder)
+        _barrier(f"checkpoint {name} ends")
+    except (OSError, ValueError, RuntimeError) as error:
+        needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
+        with contextlib.suppress(OSError):
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise CheckpointError(
+            f"could not write checkpoint {target} (about {_megabytes(needed)} needed, "
+            f"{_megabytes(_free_space(folder))} free): {_reason(error)}; "
+            "the checkpoints written before are untouched"
+        ) from error
+    return Checkpoint(target, manifest)
+
+
+def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
+    """The checkpoints of a run, newest first, and one sentence for each folder that is none. Reads manifests only."""
+    checkpoints, complaints = [], []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name.startswith(".") or not path.is_dir():
+            continue
+        try:
+            checkpoints.append(open_checkpoint(path))
+        except CheckpointError as error:
+            complaints.append(str(error))
+    return sorted(checkpoints, key=lambda c: c.order, reverse=True), complaints
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Reads the manifest of the checkpoint folder `path`. Raises CheckpointError."""
+    file = path / "manifest.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        schema = manifest["schema"]
+        if schema == SCHEMA:
+            int(manifest["iteration"]), int(manifest["segments"])
+            dict(manifest["files"]), list(manifest["parts"])
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{file} is damaged: {_reason(error)}") from None
+    if schema != SCHEMA:
+        raise CheckpointError(f"{path} has checkpoint schema {schema!r}; this version of alphagateau reads {SCHEMA}")
+    return Checkpoint(path, manifest)
+
+
+def verify(checkpoint: Checkpoint, part: str) -> None:
+    """Raises CheckpointError unless every file of `part` is there, whole, and nothing was added."""
+    path, expected = checkpoint.path, checkpoint.manifest["files"]
+    if part not in checkpoint.manifest["parts"]:
+        raise CheckpointError(f"{path} holds no {part}: only the newest checkpoints keep it")
+    wanted = {k: v for k, v in expected.items() if k.startswith(f"{part}/")}
+    try:
+        found = dict(_checksums(path / part, prefix=f"{part}/"))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {_reason(error)}") from None
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            raise CheckpointError(f"{path / name} is missing")
+        if name not in wanted:
+            raise CheckpointError(f"{path / name} does not belong to the checkpoint")
+        if wanted[name] != found[name]:
+            raise CheckpointError(f"{path / name} is damaged: its checksum is wrong")
+
+
+def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
+    """The tree `part`, with the shapes, types and shardings of `abstract`. Raises CheckpointError."""
+    verify(checkpoint, part)
+    try:
+        tree = _read_tree(checkpoint.path / part, abstract)
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {_reason(error)}") from None
+    for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
+        if (want.shape, want.dtype) != (got.shape, got.dtype):
+            raise CheckpointError(
+                f"{checkpoint.path} does not fit: {jax.tree_util.keystr(path)} is "
+                f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+            )
+    return tree
+
+
+def drop_part(checkpoint: Checkpoint, part: str) -> None:
+    """Frees the room of one part of a checkpoint that stays whole without it."""
+    manifest = dict(checkpoint.manifest)
+    manifest["parts"] = [p for p in manifest["parts"] if p != part]
+    manifest["files"] = {k: v for k, v in manifest["files"].items() if not k.startswith(f"{part}/")}
+    write_text(checkpoint.path / "manifest.json", json.dumps(manifest, indent=1))
+    shutil.rmtree(checkpoint.path / part, ignore_errors=True)
+
+
+def remove(checkpoint: Checkpoint) -> None:
+    """Deletes a checkpoint: renamed first, so that a kill leaves no half of one."""
+    hidden = checkpoint.path.with_name(f".{checkpoint.path.name}.old")
+    shutil.rmtree(hidden, ignore_errors=True)
+    checkpoint.path.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def clean(folder: Path) -> None:
+    """Deletes what a killed process left half written or half deleted."""
+    for path in folder.glob(".*") if folder.is_dir() else ():
+        if path.suffix in (".tmp", ".old"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_tree(path: Path, tree: Any) -> None:
+    import orbax.checkpoint as ocp
+
+    with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(path.resolve(), tree)
+        checkpointer.wait_until_finished()
+
+
+def _read_tree(path: Path, abstract: Any) -> Any:
+    import orbax.checkpoint as ocp
+
+    with ocp.StandardCheckpointer() as checkpointer:
+        return checkpointer.restore(path.resolve(), abstract)
+
+
+def _checksums(folder: Path, prefix: str = "") -> Iterator[tuple[str, list]]:
+    """(file below `folder`, [bytes, SHA-256]) of every file but the manifest."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            yield prefix + path.relative_to(folder).as_posix(), [path.stat().st_size, digest]
+
+
+def _sync_folder(folder: Path) -> None:
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _barrier(name: str) -> None:
+    if jax.process_count() > 1:
+        from jax.experimental import multihost_utils
+
+        multihost_utils.sync_global_devices(name)
+
+
+def _free_space(folder: Path) -> int:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,323 @@
+"""The outer loop: self-play, frame window, training, checkpoint, log; Algorithm 1 of the AlphaGateau paper.
+
+repeat num_iterations times:
+    games   <- num_games games for num_plies plies, by search with the present weights
+    window  <- all new frames + a uniform sample of the old window
+    weights <- one epoch over the window in batches
+"""
+
+import dataclasses
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from alphagateau import checkpoint, rundir
+from alphagateau.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
+from alphagateau.config import Experiment, flatten
+from alphagateau.engine import Engine, RunState, make_engine
+from alphagateau.entrants import newest
+from alphagateau.finished import duplicate_rate, finished_games, sample_pgn
+from alphagateau.health import is_finite, symptoms
+from alphagateau.match import final_match, print_scores
+from alphagateau.metrics import MetricsLog, Reporter, Timer, open_aim, open_log
+from alphagateau.rundir import RunError
+from alphagateau.sharding import make_mesh
+from alphagateau.stopping import StopRequest
+from alphagateau.types import Variables
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """How far a run is. All counts but `iteration` are of the iteration in progress."""
+
+    iteration: int = 0  # iterations finished
+    plies: int = 0
+    epoch: int = 0
+    steps: int = 0  # of the epoch
+    selfplay: dict[str, float] | None = None  # its statistics, once the window holds its frames
+
+    @property
+    def segments(self) -> int:
+        """A number that grows with every segment of an iteration, 0 at its start."""
+        return self.plies + (self.selfplay is not None) + self.epoch * 10**9 + self.steps
+
+
+def train(experiment: Experiment, run: Path, stop: StopRequest, init_from: Path | None = None) -> bool:
+    """Runs or continues the experiment in the folder `run`; True once it is finished, False if stopped before.
+
+    Raises RunError, ConfigError, CheckpointError, DeviceError: each one sentence.
+    """
+    reporter = Reporter()
+    with rundir.locked(run), stop.listening():
+        rundir.check(run, experiment)
+        engine = make_engine(experiment, make_mesh(experiment.num_shares))
+        record = rundir.read_record(run)
+        found = newest_state(engine, run, reporter)
+        if found is None:
+            variables = load_weights(engine, init_from) if init_from else engine.init_variables()
+            record["init_from"] = str(init_from) if init_from else None
+        rundir.claim(run, experiment)
+        if found is None:
+            reporter.say(f"starting {run}")
+            found = Progress(), engine.init(variables)
+            save(engine, experiment, run, found[1], found[0])
+        progress, state = found
+        log = open_run_log(experiment, run, record, progress.iteration)
+        try:
+            with reporter.running(progress.iteration, experiment.num_iterations):
+                state = loop(engine, experiment, run, state, progress, log, reporter, stop)
+            return state is not None and conclude(experiment, run, state, reporter, stop)
+        finally:
+            log.close()
+
+
+def conclude(experiment: Experiment, run: Path, state: RunState, reporter: Reporter, stop: StopRequest) -> bool:
+    """Plays and prints the match at the end, if there is to be one; False if it was asked to stop."""
+    if not experiment.evaluation.num_games or jax.process_index() != 0:
+        return True
+    reporter.say("the match at the end: the last network against iteration 0 and the random mover")
+    variables = jax.device_get(state.train.variables)
+    scores = final_match(experiment, run, variables, lambda: stop.reason is not None)
+    if scores is None:
+        reporter.say(f"stopped ({stop.reason}) in the match at the end; the same command plays it")
+        return False
+    print_scores(scores, f"{run.name}, {experiment.game}")
+    return True
+
+
+def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
+    """The run's log, and its record with this start and its Aim run written down."""
+    devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
+    record["starts"].append({**rundir.describe_start(devices), "iteration": iteration, "time": _now()})
+    aim_run = None
+    if experiment.aim and jax.process_index() == 0:
+        aim_run = open_aim(run, record.get("aim_run"), flatten(experiment))
+        record["aim_run"] = aim_run.hash
+    rundir.write_record(run, record)
+    return open_log(run, iteration, aim_run)
+
+
+def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progress, RunState] | None:
+    """The newest checkpoint that is whole; None if the run has none at all. CheckpointError if all are damaged."""
+    folder = run / "checkpoints"
+    checkpoint.clean(folder)
+    found, complaints = checkpoint.find(folder)
+    for candidate in found:
+        try:
+            progress, state = restore(engine, candidate)
+        except CheckpointError as error:
+            complaints.append(str(error))
+            continue
+        for complaint in complaints:
+            reporter.say(f"passed over: {complaint}")
+        reporter.say(f"continuing {run} after iteration {progress.iteration} ({candidate.path.name})")
+        for other in found:  # what was written later is damaged, or stopped short of this
+            if other.order > candidate.order:
+                checkpoint.remove(other)
+        return progress, state
+    if complaints:
+        raise CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}")
+    return None
+
+
+def restore(engine: Engine, candidate: Checkpoint) -> tuple[Progress, RunState]:
+    """The RunState of a checkpoint. Raises CheckpointError."""
+    abstract = engine.abstract_state
+    progress = Progress(**candidate.manifest["progress"])
+    weights = checkpoint.load(candidate, WEIGHTS, abstract.train.variables)
+    rest = _training_part(abstract, is_between=progress.segments == 0)
+    rest = checkpoint.load(candidate, TRAINING, rest)
+    zeros = engine.zeros_between() if progress.segments == 0 else {}
+    train = abstract.train._replace(variables=weights, **rest.pop("train"))
+    return progress, RunState(train=train, **rest, **zeros)
+
+
+def load_weights(engine: Engine, source: Path) -> Variables:
+    """The weights of a checkpoint of a network like this one, on any board. Raises CheckpointError."""
+    return checkpoint.load(newest(source), WEIGHTS, engine.abstract_state.train.variables)
+
+
+def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, progress: Progress) -> Checkpoint:
+    """Writes the state as a checkpoint and lets older ones go as `retention` says."""
+    is_between = progress.segments == 0
+    folder = run / "checkpoints"
+    name = str(progress.iteration) if is_between else f"{progress.iteration}-stopped"
+    manifest = {
+        "iteration": progress.iteration,
+        "segments": progress.segments,
+        "progress": dataclasses.asdict(progress),
+        "game": experiment.game,
+        "network": dataclasses.asdict(experiment.network),
+        "search": {
+            "num_simulations": experiment.selfplay.num_simulations,
+            "max_num_considered_actions": experiment.selfplay.max_num_considered_actions,
+        },
+        "weights_hash": checkpoint.weights_hash(jax.device_get(state.train.variables)),
+        "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
+        "optimizer_steps": int(state.train.num_steps),
+    }
+    parts = {WEIGHTS: state.train.variables, TRAINING: _training_part(state, is_between)}
+    saved = checkpoint.save(folder, name, parts, manifest)
+    if jax.process_index() == 0:
+        retire(experiment, folder)
+    return saved
+
+
+def _training_part(state: RunState, is_between: bool) -> dict[str, Any]:
+    """All of a RunState but the weights; between iterations there is no trajectory and there are no totals."""
+    train = {"opt_state": state.train.opt_state, "num_steps": state.train.num_steps}
+    part = {"train": train, "games": state.games, "window": state.window}
+    return part if is_between else {**part, "trajectory": state.trajectory, "totals": state.totals}
+
+
+def retire(experiment: Experiment, folder: Path) -> None:
+    """Frees what `retention` does not keep. Checkpoint 0 keeps its weights: the final match needs them."""
+    rule = experiment.retention
+    found, _ = checkpoint.find(folder)
+    for old in found[rule.keep_newest :]:
+        iteration, segments = old.order
+        is_kth = rule.keep_every > 0 and iteration % rule.keep_every == 0
+        if segments or not (rule.weights or is_kth or iteration == 0):
+            checkpoint.remove(old)
+        elif TRAINING in old.manifest["parts"]:
+            checkpoint.drop_part(old, TRAINING)
+
+
+def loop(
+    engine: Engine,
+    experiment: Experiment,
+    run: Path,
+    state: RunState,
+    progress: Progress,
+    log: MetricsLog,
+    reporter: Reporter,
+    stop: StopRequest,
+) -> RunState | None:
+    """Runs the iterations that are left; None if it was asked to stop, a checkpoint then holding all that was done."""
+    total, timer, began = experiment.num_iterations, Timer(), time.perf_counter()
+    first = progress.iteration
+
+    def show(phase: str, fraction: float) -> None:
+        reporter.phase(phase, progress.iteration + fraction)
+
+    while progress.iteration < total:
+        state, progress, values = one_iteration(engine, experiment, state, progress, timer, show, stop)
+        if values is None:
+            save(engine, experiment, run, state, progress)
+            reporter.say(f"stopped ({stop.reason}) in iteration {progress.iteration + 1}; the same command goes on")
+            return None
+        iteration = progress.iteration
+        pace = (time.perf_counter() - began) / (iteration - first)
+        reporter.iteration(iteration, total, values, pace * (total - iteration))
+        values["selfplay/duplicate_rate"], pgn = record_games(engine, experiment, run, state, iteration)
+        log.write(iteration, values)
+        log.write_games(iteration, pgn)
+        judge(experiment, values, iteration, reporter)
+        if iteration % experiment.checkpoint_every == 0 or iteration == total:
+            with timer("checkpoint"):
+                save(engine, experiment, run, state, progress)
+    return state
+
+
+def one_iteration(engine, experiment, state, progress, timer, show, stop):
+    """(state, progress, figures) after one iteration; the figures are None if it was asked to stop on the way."""
+    iteration, num_plies = progress.iteration, experiment.selfplay.num_plies
+    while progress.selfplay is None:
+        if stop.reason:
+            return state, progress, None
+        show("self-play", 0.8 * progress.plies / num_plies)
+        with timer("selfplay"):
+            if progress.plies < num_plies:
+                state = jax.block_until_ready(engine.play(state, iteration, progress.plies))
+                progress = dataclasses.replace(progress, plies=progress.plies + engine.segment_plies)
+            else:
+                state, statistics = engine.fill_window(state, iteration)
+                statistics = {k: float(v) for k, v in statistics.items()}
+                progress = dataclasses.replace(progress, selfplay=statistics)
+    epoch_steps = int(progress.selfplay["frames"]) // experiment.training.batch_size
+    while progress.epoch < experiment.training.num_epochs:
+        if stop.reason:
+            return state, progress, None
+        show("training", 0.8 + 0.2 * progress.steps / max(epoch_steps, 1))
+        last = min(progress.steps + experiment.training.segment_steps, epoch_steps)
+        with timer("train"):
+            state = engine.train(state, iteration, progress.epoch, progress.steps, last)
+            jax.block_until_ready(state)
+        is_over = last == epoch_steps
+        progress = dataclasses.replace(progress, epoch=progress.epoch + is_over, steps=0 if is_over else last)
+    values = figures(experiment, state, progress, epoch_steps, timer.take())
+    return state, Progress(iteration=iteration + 1), values
+
+
+def judge(experiment: Experiment, values: dict, iteration: int, reporter: Reporter) -> None:
+    """Says what is unhealthy; raises RunError where `[health]` wants a stop."""
+    found = symptoms(values, experiment.health)
+    for symptom in found:
+        reporter.say(f"unhealthy in iteration {iteration}: {symptom.sentence}")
+    if found and experiment.health.action == "stop":
+        raise RunError(
+            f"stopped as unhealthy in iteration {iteration}: {found[0].sentence}; "
+            f"the newest checkpoint is of a healthy iteration"
+        )
+
+
+def figures(experiment, state, progress, epoch_steps, seconds) -> dict[str, Any]:
+    """What metrics.jsonl says of an iteration. Raises RunError if the loss or the weights are not finite."""
+    steps = max(epoch_steps * experiment.training.num_epochs, 1)
+    totals = {k: np.asarray(v) for k, v in state.totals.items()}
+    count, predicted, observed = totals.pop("calibration")
+    train: dict[str, Any] = {f"train/{k}": float(v) / steps for k, v in totals.items()}
+    if not is_finite(train):
+        raise RunError(
+            f"training went wrong in iteration {progress.iteration + 1}: loss {train['train/loss']}, "
+            f"gradient norm {train['train/gradient_norm']}; the checkpoint before it is untouched"
+        )
+    known = max(count.sum(), 1.0)
+    train["train/calibration_error"] = float(np.abs(predicted - observed).sum() / known)
+    train["train/calibration"] = [
+        [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
+    ]
+    train["train/policy_kl"] = train["train/policy_loss"] - train["train/target_entropy"]
+    train["train/steps"] = int(state.train.num_steps)
+    s = progress.selfplay
+    games = max(s["games"], 1)
+    selfplay = {
+        "selfplay/games": s["games"],
+        "selfplay/draw_rate": s["draws"] / games,
+        "selfplay/white_win_rate": s["white_wins"] / games,
+        "selfplay/truncation_rate": s["at_ply_limit"] / games,
+        "selfplay/game_length": s["finished_plies"] / games,
+        "selfplay/prior_entropy": s["prior_entropy"] / s["plies"],
+        "selfplay/value_saturation": s["saturated_values"] / s["plies"],
+        "window/frames": s["frames"],
+    }
+    played, trained = seconds.get("selfplay", math.nan), seconds.get("train", math.nan)
+    moves = s["plies"] / played
+    pace = {
+        "selfplay/moves_per_second": moves,
+        "selfplay/simulations_per_second": moves * experiment.selfplay.num_simulations,
+        "train/frames_per_second": epoch_steps * experiment.training.batch_size / trained,
+        **{f"time/{name}": value for name, value in seconds.items()},
+    }
+    return {**train, **selfplay, **pace}
+
+
+def record_games(
+    engine: Engine, experiment: Experiment, run: Path, state: RunState, iteration: int
+) -> tuple[float, str]:
+    """(rate of repeated games, PGN of the sample games, saved in games/) of the iteration just played."""
+    games = finished_games(state.trajectory)
+    text = sample_pgn(engine.game, games, experiment.sample_games, run.name, iteration)
+    if text and jax.process_index() == 0:
+        folder = run / "games"
+        folder.mkdir(exist_ok=True)
+        checkpoint.write_text(folder / f"{iteration:06}.pgn", text)
+    return duplicate_rate(games), text
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,155 @@
+"""The folder of a run: who holds it, which experiment it belongs to, what ran in it.
+
+checkpoints/<run>/   config.toml      the experiment as resolved
+                     run.json         starts: command, versions, commit, devices; the Aim run; the weights begun from
+                     metrics.jsonl    one line an iteration
+                     checkpoints/     one folder an iteration
+                     games/           sample games, one PGN an iteration
+                     results.json     the match at the end
+"""
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alphagateau import checkpoint, config
+from alphagateau.config import ConfigError, Experiment
+
+# Keys that may change from one start of a run to the next: they decide nothing that a checkpoint holds.
+CHANGEABLE = {
+    "num_iterations",
+    "checkpoint_every",
+    "sample_games",
+    "aim",
+    "platform",
+    "selfplay.segment_plies",
+    "training.segment_steps",
+}
+CHANGEABLE_SECTIONS = ("evaluation.", "retention.", "health.")
+PACKAGES = (
+    "alphagateau",
+    "jax",
+    "jaxlib",
+    "flax",
+    "optax",
+    "orbax-checkpoint",
+    "mctx",
+    "pgx",
+    "jraph",
+    "numpy",
+)
+
+
+class RunError(RuntimeError):
+    """A run that cannot start or go on; one sentence for the user."""
+
+
+@contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Holds the run for this process; the lock goes with the process, however it ends. RunError if it is held."""
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        file = (run / ".lock").open("a+")
+    except OSError as error:
+        raise RunError(f"cannot write to {run}: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise RunError(f"{run} is in use by another process ({file.read().strip() or 'unknown'})") from None
+        file.truncate(0)
+        file.write(f"pid {os.getpid()} on {platform.node()}")
+        file.flush()
+        try:
+            yield
+        finally:
+            if [path.name for path in run.iterdir()] == [".lock"]:  # nothing came of it
+                (run / ".lock").unlink()
+                run.rmdir()
+
+
+def check(run: Path, experiment: Experiment) -> None:
+    """Raises ConfigError or RunError if the folder holds a run of another experiment, or files that are no run."""
+    path = run / "config.toml"
+    if path.exists():
+        differences = [
+            line
+            for line in config.describe_difference(config.load(path), experiment)
+            if (key := line.split(":")[0]) not in CHANGEABLE and not key.startswith(CHANGEABLE_SECTIONS)
+        ]
+        if differences:
+            raise ConfigError(
+                f"{run} holds a run of another experiment ({'; '.join(differences)}): "
+                "use another --run name, or the experiment it was started with"
+            )
+    elif (run / "checkpoints").exists() or (run / "metrics.jsonl").exists():
+        raise RunError(f"{run} holds files of a run but no config.toml: move it away or restore the file")
+
+
+def claim(run: Path, experiment: Experiment) -> None:
+    """Writes config.toml. Raises RunError."""
+    path = run / "config.toml"
+    try:
+        checkpoint.write_text(path, config.dumps(experiment))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from None
+
+
+def read_record(run: Path) -> dict[str, Any]:
+    """run.json, or an empty record. Raises RunError if it is damaged."""
+    path = run / "run.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if not isinstance(record, dict) or not isinstance(record.get("starts", []), list):
+            raise ValueError("not a record of starts")
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} is damaged: {error}") from None
+    return {"starts": [], **record}
+
+
+def write_record(run: Path, record: dict[str, Any]) -> None:
+    checkpoint.write_text(run / "run.json", json.dumps(record, indent=1))
+
+
+def describe_start(devices: list[str]) -> dict[str, Any]:
+    """What a reader of the run wants to know of one start of it."""
+    return {
+        "command": " ".join(sys.argv),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "devices": devices,
+        "host": platform.node(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the source this process runs, if it runs from a git checkout."""
+    where = Path(__file__).resolve().parent
+    try:
+        out = subprocess.run(
+            ["git", "-C", str(where), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return out.stdout.strip() or None

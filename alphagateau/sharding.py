@@ -1,0 +1,60 @@
+"""Devices: a mesh with one axis over all of them, and arrays cut into shares along it. One device is a mesh of one."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+AXIS = "data"
+REPLICATED = PartitionSpec()
+BY_FIRST = PartitionSpec(AXIS)  # the first axis is cut: games, shares, a batch
+BY_SECOND = PartitionSpec(None, AXIS)  # the second axis is cut: [T, B]
+
+
+class DeviceError(RuntimeError):
+    """The devices asked for are not there, or do not fit the run; one sentence for the user."""
+
+
+def choose_platform(platform: str) -> None:
+    """Makes JAX use "cpu", "gpu" or "tpu", or what it finds ("auto"). Raises DeviceError if it is not there."""
+    if platform == "auto":
+        return
+    jax.config.update("jax_platforms", {"gpu": "cuda"}.get(platform, platform))
+    try:
+        found, reason = jax.devices()[0].platform, "another platform is in use"
+    except RuntimeError as error:
+        found, reason = None, str(error).splitlines()[0]
+    if found != platform:
+        jax.config.update("jax_platforms", "")
+        raise DeviceError(
+            f"platform {platform!r} was asked for, but JAX finds no such device here ({reason}); "
+            "use --platform auto or cpu"
+        )
+
+
+def make_mesh(num_shares: int) -> Mesh:
+    """A mesh of all devices of all processes. Raises DeviceError unless they divide the shares."""
+    devices = jax.devices()
+    if num_shares % len(devices):
+        fits = [n for n in range(1, num_shares + 1) if num_shares % n == 0]
+        raise DeviceError(
+            f"{len(devices)} devices cannot share num_shares = {num_shares} evenly; "
+            f"use one of {fits} devices, or a num_shares that {len(devices)} divides"
+        )
+    return Mesh(np.array(devices), (AXIS,))
+
+
+def per_device(mesh: Mesh, in_specs: tuple, out_specs) -> Callable[[Callable], Callable]:
+    """A decorator: the function runs on each device's own part of its arguments, and nothing moves between devices."""
+    return partial(jax.shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+
+def shardings(mesh: Mesh, specs):
+    """The PartitionSpecs of a tree as NamedShardings on `mesh`."""
+    return jax.tree.map(
+        lambda spec: NamedSharding(mesh, spec),
+        specs,
+        is_leaf=lambda x: isinstance(x, PartitionSpec),
+    )

@@ -1,0 +1,367 @@
+"""Experiment files and command-line options: what is read, what is refused and in which words."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alphagateau import config
+from alphagateau.config import ConfigError, Experiment, SelfPlay, dumps, loads
+
+EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.toml"))
+MINIMAL = """
+game = "chess"
+num_iterations = 3
+[selfplay]
+num_games = 16
+num_plies = 32
+"""
+SMALL = Experiment(game="gardner_chess", num_iterations=2, selfplay=SelfPlay(num_games=8, num_plies=8))
+
+
+def message_of(function, *arguments) -> str:
+    with pytest.raises(ConfigError) as error:
+        function(*arguments)
+    message = str(error.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+def message_with(line: str, section: str = "") -> str:
+    """What `loads` says of the minimal file with one more line in a section."""
+    if section:
+        head = "" if section == "selfplay" else f"[{section}]\n"
+        return message_of(loads, f"{MINIMAL}{head}{line}", "x.toml")
+    return message_of(loads, f"{line}\n{MINIMAL}", "x.toml")
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_experiment_file_loads_and_round_trips(path):
+    experiment = config.load(path)
+    assert loads(dumps(experiment)) == experiment
+    assert f"alphagateau train experiments/{path.name}" in path.read_text()
+
+
+def test_the_experiments_of_the_paper_are_there():
+    assert {path.stem for path in EXPERIMENTS} >= {
+        "quickstart",
+        "smoke",
+        "learning_speed_alphagateau",
+        "learning_speed_alphazero",
+        "pretrain_5x5",
+        "finetune_8x8",
+        "frame_window_256_none",
+        "frame_window_256_1m",
+        "frame_window_1024_131k",
+    }
+
+
+def test_defaults_and_given_values():
+    experiment = loads(MINIMAL)
+    assert experiment.game == "chess"
+    assert experiment.selfplay == SelfPlay(num_games=16, num_plies=32, num_simulations=128)
+    assert experiment.network.message == "edge"
+    assert experiment.window.size == 1_000_000
+    assert experiment.aim is True
+
+
+def test_integer_where_a_number_is_expected_becomes_a_float():
+    experiment = loads(MINIMAL + "gumbel_scale = 2")
+    assert type(experiment.selfplay.gumbel_scale) is float
+
+
+def test_dictionary_round_trip_and_flat_view():
+    table = config.to_dict(SMALL)
+    assert table["selfplay"]["num_games"] == 8
+    assert config.from_dict(table) == SMALL
+    flat = config.flatten(SMALL)
+    assert list(flat) == list(config.KEYS)
+    assert flat["selfplay.num_games"] == 8
+    assert flat["game"] == "gardner_chess"
+
+
+def test_written_file_explains_its_keys():
+    text = dumps(SMALL)
+    assert "num_plies = 8  # plies of each game slot in an iteration; 1 or more\n" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_describe_difference_names_the_keys():
+    other = dataclasses.replace(SMALL, seed=4, selfplay=dataclasses.replace(SMALL.selfplay, num_games=16))
+    assert config.describe_difference(SMALL, SMALL) == []
+    assert config.describe_difference(SMALL, other) == [
+        "seed: 0 -> 4",
+        "selfplay.num_games: 8 -> 16",
+    ]
+
+
+def test_an_experiment_made_in_code_is_checked_too():
+    message = message_of(lambda: dataclasses.replace(SMALL, seed=-1))
+    assert message == "seed must be an integer from 0 to 2147483647, got -1"
+
+
+@pytest.mark.parametrize(
+    ("line", "section", "expected"),
+    [
+        ("num_sims = 3", "selfplay", 'unknown key "selfplay.num_sims"; did you mean selfplay.num_'),
+        ("num_games = 8", "", 'unknown key "num_games"; did you mean selfplay.num_games?'),
+        ("sed = 3", "", 'unknown key "sed"; did you mean seed?'),
+        ('"a\\nb" = 3', "", r'unknown key "a\nb"; '),
+        ("xyzzy = 3", "", 'unknown key "xyzzy"; valid keys: game, seed, num_iterations'),
+        ("x = 3", "selfplai", 'unknown key "selfplai"; did you mean selfplay?'),
+        ('seed = "7"', "", 'seed must be an integer from 0 to 2147483647, got "7"'),
+        ("seed = true", "", "seed must be an integer from 0 to 2147483647, got true"),
+        ("seed = 7.0", "", "seed must be an integer from 0 to 2147483647, got 7.0"),
+        ("seed = -7", "", "seed must be an integer from 0 to 2147483647, got -7"),
+        ("seed = 0x" + "f" * 5000, "", "got a number of more than 30 digits"),
+        ("seed = " + "9" * 5000, "", "not TOML"),
+        ("seed = 1979-05-27", "", "got a date"),
+        ("aim = 1", "", "aim must be true or false, got 1"),
+        ("platform = 'cuda'", "", 'must be one of "auto", "cpu", "gpu", "tpu", got "cuda"'),
+        ("platform = ['cpu']", "", 'must be one of "auto", "cpu", "gpu", "tpu", got an array'),
+        ("learning_rate = nan", "training", "must be a finite number from 1e-09 to 1, got nan"),
+        ("learning_rate = true", "training", "must be a finite number from 1e-09 to 1, got true"),
+        ("max_weight_norm = inf", "health", "must be a finite number, 0 or more, got inf"),
+        ("network = 3", "", "[network] must be a table of keys, got 3"),
+        (
+            "batch_size = 100",
+            "training",
+            "(100) must be divisible by num_shares (8): use 96 or 104",
+        ),
+        (
+            "batch_size = 3",
+            "training",
+            "training.batch_size (3) must be divisible by num_shares (8): use 8",
+        ),
+        (
+            "size = 100",
+            "window",
+            "window.size (100) must be divisible by num_shares (8): use 96 or",
+        ),
+        ("size = 128", "window", "training.batch_size (256) must be at most 128, window.size"),
+        (
+            "num_shares = 3",
+            "",
+            "selfplay.num_games (16) must be divisible by num_shares (3): use 15 or 18",
+        ),
+        ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(line, section, expected):
+    message = message_with(line, section)
+    assert message.startswith("x.toml: ")
+    assert expected in message
+
+
+def test_more_plies_than_the_longest_game():
+    assert message_of(loads, MINIMAL.replace("32", "513"), "x.toml") == (
+        "x.toml: selfplay.num_plies (513) must be at most 512, the longest game of chess"
+    )
+    small_board = MINIMAL.replace("chess", "gardner_chess").replace("32", "257")
+    assert "must be at most 256, the longest game of gardner_chess" in message_of(loads, small_board)
+
+
+def test_missing_key_is_explained():
+    assert message_of(loads, 'game = "chess"', "x.toml") == (
+        "x.toml: missing key num_iterations (iterations of self-play and training; 1 or more)"
+    )
+    assert "missing key selfplay.num_games" in message_of(loads, MINIMAL.split("[")[0])
+
+
+def test_syntax_error_gives_file_and_line(tmp_path):
+    assert message_of(loads, 'game = "chess"\nseed 3\n', "x.toml") == (
+        "x.toml line 2: not TOML: Expected '=' after a key in a key/value pair"
+    )
+    assert "x.toml line 1: not TOML" in message_of(loads, 'game = """che\n', "x.toml")
+    assert message_of(loads, "a = " + "[" * 100_000, "x.toml").startswith("x.toml: not TOML")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    near = tmp_path / "quickstart.toml"
+    near.write_text(MINIMAL)
+    wrong = tmp_path / "quikstart.toml"
+    assert message_of(config.load, wrong) == (f"{wrong}: no such experiment file; did you mean {near}?")
+    assert "Is a directory" in message_of(config.load, tmp_path)
+    assert "Not a directory" in message_of(config.load, near / "x.toml")
+    assert "null byte" in message_of(config.load, "a\0b")
+    (tmp_path / "latin.toml").write_bytes(b"# one\n# caf\xe9\n")
+    assert "line 2 is not UTF-8 text" in message_of(config.load, tmp_path / "latin.toml")
+
+
+def test_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
+    path = tmp_path / "windows.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode())
+    assert config.load(path) == loads(MINIMAL)
+
+
+@pytest.fixture(scope="module")
+def minimal_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("config") / "minimal.toml"
+    path.write_text(MINIMAL)
+    return path
+
+
+def test_command_line_overrides_any_key(minimal_file):
+    options = (
+        "--no-aim --selfplay.num-simulations 32 --selfplay.num_plies=8 --network.dtype bfloat16 "
+        "--selfplay.continue-games --selfplay.gumbel-scale 0 --seed 1 --seed 2"
+    )
+    experiment = config.parse_command_line(minimal_file, options.split())
+    assert experiment.aim is False
+    assert experiment.selfplay.num_simulations == 32
+    assert experiment.selfplay.num_plies == 8
+    assert experiment.selfplay.continue_games is True
+    assert experiment.network.dtype == "bfloat16"
+    assert experiment.seed == 2
+    assert type(experiment.selfplay.gumbel_scale) is float
+    assert config.parse_command_line(minimal_file, []) == loads(MINIMAL)
+
+
+@pytest.mark.parametrize("name", config.KEYS)
+def test_command_line_takes_every_key_of_a_file(minimal_file, name):
+    value = config.flatten(SMALL)[name]
+    flag = "--" + name.replace("_", "-")
+    switch = flag if value is True else re.sub(r"(--(?:\w+\.)?)", r"\1no-", flag, count=1)
+    argv = [switch] if isinstance(value, bool) else [flag, str(value)]
+    assert config.flatten(config.parse_command_line(minimal_file, argv))[name] == value
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ("--sead 3", 'unknown option "--sead"; did you mean --seed?'),
+        ("--num-games 3", 'unknown option "--num-games"; did you mean --selfplay.num-games?'),
+        ("--xyzzy 3", 'unknown option "--xyzzy"; --help lists them all'),
+        ("--seed", "--seed must be an integer from 0 to 2147483647, got nothing"),
+        ("--seed --no-aim", "--seed must be an integer from 0 to 2147483647, got nothing"),
+        ("--seed x", '--seed must be an integer from 0 to 2147483647, got "x"'),
+        ("--seed -1", "--seed must be an integer from 0 to 2147483647, got -1"),
+        ("--training.learning-rate nan", "must be a finite number from 1e-09 to 1, got nan"),
+        ("--platform cuda", '--platform must be one of "auto", "cpu", "gpu", "tpu", got "cuda"'),
+        ("--no-aim=1", '--no-aim takes no value, got "1"'),
+        ("--aim false", 'unexpected argument "false"'),
+        ("--num-shares 3", "with the options given: selfplay.num_games (16) must be divisible by"),
+    ],
+)
+def test_wrong_options_get_one_line(minimal_file, argv, expected):
+    assert expected in message_of(config.parse_command_line, minimal_file, argv.split())
+
+
+def test_help_lists_every_key_with_its_help_and_default(minimal_file, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as stop:
+        config.parse_command_line(minimal_file, ["--seed", "x", "--help"])
+    assert stop.value.code in (0, None)
+    text = " ".join(re.sub(r"[│╭╮╰╯─\n]", " ", capsys.readouterr().out).split())
+    for name, field in config.KEYS.items():
+        assert "--" + name.replace("_", "-") in text
+        assert field.metadata["help"] in text
+    assert "games played side by side; 1 or more (default: 16)" in text
+    config.print_help()
+    assert "(required)" in capsys.readouterr().out
+
+
+def test_importing_config_imports_neither_jax_nor_tyro():
+    code = "import sys, alphagateau.config; print({'jax', 'flax', 'tyro'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def reads_or_refuses(function, *arguments):
+    """An Experiment that round trips, or one line; anything else is a failure."""
+    try:
+        experiment = function(*arguments)
+    except ConfigError as error:
+        assert len(str(error).splitlines()) == 1
+    else:
+        assert loads(dumps(experiment)) == experiment
+
+
+scalars = st.one_of(
+    st.sampled_from(["true", "-1", "0", "8", "64", "1e3", "0.5", "nan", "-inf", "1979-05-27", "[]"]),
+    st.sampled_from(["'chess'", "'gateau'", "{}", "''", "{a = 1}", "[[1], 'x']", "0x" + "f" * 4000]),
+    st.integers().map(str),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.text("ab\"'\\\n=#é", max_size=8),
+)
+keys = st.sampled_from([*config.KEYS, "network", "selfplay", "num_games", "x", "a.b.c", '"\\n"'])
+assignments = st.tuples(keys, scalars).map(lambda pair: f"{pair[0]} = {pair[1]}")
+fuzz = settings(deadline=None, max_examples=150)
+
+
+@fuzz
+@given(st.text())
+def test_any_text_is_read_or_refused(text):
+    reads_or_refuses(loads, text)
+    reads_or_refuses(loads, MINIMAL + text)
+
+
+@fuzz
+@given(st.lists(assignments, max_size=4))
+def test_any_assignments_are_read_or_refused(lines):
+    required = ["game = 'chess'", "num_iterations = 1"]
+    games = ["selfplay.num_games = 8", "selfplay.num_plies = 8"]
+    reads_or_refuses(loads, "\n".join([*required, *games, *lines]))
+    given_keys = {line.partition(" = ")[0] for line in lines}
+    rest = [line for line in required + games if line.partition(" = ")[0] not in given_keys]
+    reads_or_refuses(loads, "\n".join([*rest, *lines]))
+
+
+@fuzz
+@given(st.binary(max_size=64))
+def test_any_bytes_are_read_or_refused(minimal_file, content):
+    path = minimal_file.with_name("fuzzed.toml")
+    path.write_bytes(MINIMAL.encode() + content)
+    reads_or_refuses(config.load, path)
+
+
+flags = st.one_of(
+    st.sampled_from(["--aim", "--no-aim", "--", "-", "--selfplay.no-continue-games", "--=", "x"]),
+    st.sampled_from([f"--{name}" for name in config.KEYS]),
+    st.tuples(st.sampled_from([f"--{name}=" for name in config.KEYS]), st.text(max_size=6)).map("".join),
+    st.text(max_size=6).filter(lambda word: word not in ("-h", "--help")),
+    scalars,
+)
+
+
+@fuzz
+@given(st.lists(flags, max_size=5))
+def test_any_command_line_is_read_or_refused(minimal_file, argv):
+    reads_or_refuses(config.parse_command_line, minimal_file, argv)
+
+
+unit = st.floats(0, 1)
+
+
+@st.composite
+def experiments(draw) -> Experiment:
+    """Valid experiments that differ from the defaults in keys of every kind."""
+    shares = draw(st.integers(1, 16))
+    batch_size = shares * draw(st.integers(1, 64))
+    return Experiment(
+        game=draw(st.sampled_from(["chess", "gardner_chess"])),
+        seed=draw(st.integers(0, config.MAX_INT)),
+        num_iterations=draw(st.integers(1, 1000)),
+        aim=draw(st.booleans()),
+        num_shares=shares,
+        network=config.Network(
+            architecture=draw(st.sampled_from(["gateau", "alphazero"])),
+            batch_norm_momentum=draw(unit),
+        ),
+        selfplay=SelfPlay(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
+        window=config.Window(size=batch_size * draw(st.integers(1, 1000))),
+        training=config.Training(batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))),
+        health=config.Health(max_weight_norm=draw(st.floats(0, allow_infinity=False))),
+    )
+
+
+@fuzz
+@given(experiments())
+def test_written_experiments_are_read_back_equal(experiment):
+    assert loads(dumps(experiment)) == experiment
+    assert config.from_dict(config.to_dict(experiment)) == experiment
