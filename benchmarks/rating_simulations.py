@@ -1,0 +1,230 @@
+"""Simulates pools of known ratings and measures what docs/ratings.md says of methods and matching.
+
+    python benchmarks/rating_simulations.py coverage|wide|matching|sprt|speed [--pools 200]
+
+`matching --figure docs/ratings_matching.svg` draws the figure. Prints Markdown tables.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from alphagateau import elo
+from alphagateau.elo import Results, Row
+from alphagateau.matching import informative_pairings, pair_counts, paper_pairing, sprt
+from alphagateau.rate import METHODS, rate
+from alphagateau.results import make_results
+
+
+def play(rng, difference: float, num_games: int, nu: float) -> list[int]:
+    """Wins, draws, losses of games at a difference in Elo."""
+    return rng.multinomial(num_games, elo.outcome_chances(elo.expected_score(difference), nu)).tolist()
+
+
+def names(num_players: int) -> list[str]:
+    return [f"p{k}" for k in range(num_players)]
+
+
+def round_robin(rng, true, num_games: int, nu=1.0, pair_sd: float = 0.0) -> Results:
+    """All pairs; nu a number or a function of the two ratings; pair_sd: Elo no rating explains."""
+    players, rows = names(len(true)), []
+    for i in range(len(true)):
+        for j in range(i + 1, len(true)):
+            draws = nu(true[i], true[j]) if callable(nu) else nu
+            gap = true[i] - true[j] + pair_sd * rng.normal()
+            rows.append(Row(players[i], players[j], *play(rng, gap, num_games, draws)))
+    return make_results(rows, players)
+
+
+def errors(ratings, true) -> np.ndarray:
+    return ratings.rating - ratings.rating.mean() - (true - true.mean())
+
+
+def coverage(num_pools: int) -> None:
+    def uneven(a, b):  # near the bottom most games are drawn, at the top few
+        return 6.0 if min(a, b) < -150 else 0.5
+
+    cases = {
+        "10 players, sd 100, 60 games a pair, no draws": (10, 100, 60, 0.0, 0),
+        "10 players, sd 100, 60 games a pair, a third drawn": (10, 100, 60, 1.0, 0),
+        "10 players, sd 300, 60 games a pair, a third drawn": (10, 300, 60, 1.0, 0),
+        "20 players, sd 200, 10 games a pair, half drawn": (20, 200, 10, 2.0, 0),
+        "20 players, sd 150, 1 game a pair, a third drawn": (20, 150, 1, 1.0, 0),
+        "10 players, sd 200, 60 games, draws uneven": (10, 200, 60, uneven, 0),
+        "10 players, sd 200, 60 games, pairs off by sd 60 Elo": (10, 200, 60, 1.0, 60),
+    }
+    variants = {"wls": {"method": "wls"}, "bradley-terry": {}}
+    variants["bradley-terry, dispersion 1"] = {"dispersion": 1.0}
+    print(f"| pool | {' | '.join(variants)} |\n|---|{'---|' * len(variants)}")
+    for label, (num_players, sd, num_games, nu, pair_sd) in cases.items():
+        inside = {name: [] for name in variants}
+        for seed in range(num_pools):
+            rng = np.random.default_rng(seed)
+            true = rng.normal(0, sd, num_players)
+            results = round_robin(rng, true, num_games, nu, pair_sd)
+            for name, options in variants.items():
+                found = rate(results, **options)
+                inside[name].append(np.abs(errors(found, true)) < 2 * found.standard_error)
+        print(f"| {label} | {' | '.join(f'{np.mean(x):.1%}' for x in inside.values())} |")
+
+
+def wide(num_pools: int) -> None:
+    print("| span, Elo | method | strongest off by | weakest off by | rms error | covered |")
+    print("|---|---|---|---|---|---|")
+    for span in (200, 400, 800, 1600, 2400):
+        true = np.linspace(span / 2, -span / 2, 10)
+        off = {method: [] for method in METHODS}
+        inside = {method: [] for method in METHODS}
+        for seed in range(num_pools):
+            results = round_robin(np.random.default_rng(seed), true, 60)
+            for method in METHODS:
+                found = rate(results, method)
+                off[method].append(errors(found, true))
+                inside[method].append(np.abs(off[method][-1]) < 2 * found.standard_error)
+        for method in METHODS:
+            mean, rms = np.mean(off[method], axis=0), np.sqrt(np.mean(np.square(off[method])))
+            ends = f"{mean[0]:+.1f} | {mean[-1]:+.1f}"
+            print(f"| {span} | {method} | {ends} | {rms:.1f} | {np.mean(inside[method]):.1%} |")
+
+
+def training_curve(rng, num_players: int) -> np.ndarray:
+    """Ratings of checkpoints: steep, then flat, 2000 Elo in all, in random order."""
+    progress = np.linspace(0, 1, num_players)
+    return rng.permutation(2000 * (1 - np.exp(-4 * progress)) + rng.normal(0, 40, num_players))
+
+
+POOLS = {
+    "normal, sd 150": lambda rng, n: rng.normal(0, 150, n),
+    "uniform over 2000": lambda rng, n: rng.uniform(0, 2000, n),
+    "training curve": training_curve,
+}
+
+
+def schedule(rng, true, next_pairings, rounds: int):
+    """Yields games played, largest and rms standard error, true rms error, after each round."""
+    players = names(len(true))
+    index = {name: k for k, name in enumerate(players)}
+    results = make_results([], players)
+    for _ in range(rounds):
+        pairings = next_pairings(players, results)
+        if not pairings:
+            return
+        rows = list(results.rows)
+        for a, b, num_games in pairings:
+            rows.append(Row(a, b, *play(rng, true[index[a]] - true[index[b]], num_games, 1.0)))
+        results = make_results(rows, players)
+        found = rate(results, dispersion=1.0)
+        error = found.standard_error
+        off = np.sqrt(np.mean(errors(found, true) ** 2))
+        if (found.component == 0).all():
+            yield found.games.sum() // 2, error.max(), np.sqrt(np.mean(error**2)), off
+
+
+def by_paper(players, results):
+    pairing = paper_pairing(players, results)
+    return [pairing] if pairing else []
+
+
+def by_information(players, results):
+    return informative_pairings(players, results, num_pairings=8, num_games=20)
+
+
+def matching(num_pools: int, num_players: int, figure: str | None) -> None:
+    print(
+        "| pool | Algorithm 2: games | largest s.e. | rms s.e. | rms error "
+        "| informative: games to the same largest s.e. | to the same rms s.e. | rms error there |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    curves = {}
+    for label, draw in POOLS.items():
+        rows = []
+        for seed in range(num_pools):
+            rng = np.random.default_rng(seed)
+            true = draw(rng, num_players)
+            paper = np.array(list(schedule(rng, true, by_paper, 1000)))
+            games, largest, rms, off = paper[-1]
+            new = np.array(list(schedule(rng, true, by_information, int(games / 160) + 1)))
+            to_largest = new[np.argmax(new[:, 1] <= largest)]
+            to_rms = new[np.argmax(new[:, 2] <= rms)]
+            rows.append([games, largest, rms, off, to_largest[0], to_rms[0], to_rms[3]])
+            curves.setdefault(label, (paper, new))
+        m = np.sqrt(np.mean(np.square(rows), axis=0))
+        left = f"| {label} | {m[0]:.0f} | {m[1]:.1f} | {m[2]:.1f} | {m[3]:.1f} "
+        print(left + f"| {m[4]:.0f} ({m[4] / m[0]:.0%}) | {m[5]:.0f} ({m[5] / m[0]:.0%}) | {m[6]:.1f} |")
+    if figure:
+        draw_matching(curves, figure)
+
+
+def draw_matching(curves, path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams["svg.hashsalt"] = "ratings"
+    chart, axes = pyplot.subplots(1, len(curves), figsize=(10, 3.2), sharey=True)
+    for ax, (label, (paper, new)) in zip(axes, curves.items(), strict=True):
+        for column, name, style, marker in ((1, "largest", "C0-", "C1o"), (2, "rms", "C0--", "C1^")):
+            ax.plot(new[:, 0], new[:, column], style, label=f"informative, {name}")
+            ax.plot(paper[-1, 0], paper[-1, column], marker, label=f"Algorithm 2, {name}")
+            ax.axhline(paper[-1, column], color="C1", linewidth=0.6)
+        ax.set(title=label, xlabel="games", yscale="log", ylim=(10, 300), xlim=(0, None))
+        ax.set_yticks([10, 20, 50, 100, 200], ["10", "20", "50", "100", "200"])
+    axes[0].set_ylabel("standard error, Elo")
+    axes[-1].legend(fontsize=8)
+    chart.tight_layout()
+    chart.savefig(path, metadata={"Date": None})
+
+
+def sequential(num_pools: int) -> None:
+    print("| true Elo | H1 accepted | H0 accepted | mean pairs |\n|---|---|---|---|")
+    for true in (-10, 0, 5, 10, 20):
+        decided, lengths = [], []
+        chance = elo.outcome_chances(elo.expected_score(true), 1.0)
+        for seed in range(num_pools):
+            rng = np.random.default_rng(seed)
+            counts, decision = np.zeros(5, dtype=int), "continue"
+            while decision == "continue":
+                points = rng.choice(elo.POINTS, (16, 2), p=chance).sum(axis=1)
+                counts += np.array(pair_counts(points.tolist()))
+                decision = sprt(counts.tolist(), 0, 10).decision
+            decided.append(decision)
+            lengths.append(counts.sum())
+        shares = [np.mean([d == h for d in decided]) for h in ("H1", "H0")]
+        print(f"| {true} | {shares[0]:.1%} | {shares[1]:.1%} | {np.mean(lengths):.0f} |")
+
+
+def speed() -> None:
+    print("| players | pairs | method | CPU seconds |\n|---|---|---|---|")
+    for num_players, num_pairs in ((100, 1000), (2000, 12000), (4000, 24000)):
+        rng = np.random.default_rng(0)
+        true, players, rows = rng.normal(0, 300, num_players), names(num_players), []
+        for _ in range(num_pairs):
+            i, j = rng.choice(num_players, 2, replace=False)
+            rows.append(Row(players[i], players[j], *play(rng, true[i] - true[j], 20, 1.0)))
+        results = make_results(rows, players)
+        for method in METHODS:
+            begin = time.process_time()
+            rate(results, method)
+            seconds = time.process_time() - begin
+            print(f"| {num_players} | {num_pairs} | {method} | {seconds:.2f} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["coverage", "wide", "matching", "sprt", "speed"])
+    parser.add_argument("--pools", type=int, default=200)
+    parser.add_argument("--players", type=int, default=24, help="for matching")
+    parser.add_argument("--figure", help="for matching")
+    options = parser.parse_args()
+    if options.what == "matching":
+        matching(options.pools, options.players, options.figure)
+    elif options.what == "speed":
+        speed()
+    else:
+        {"coverage": coverage, "wide": wide, "sprt": sequential}[options.what](options.pools)
+
+
+if __name__ == "__main__":
+    main()
