@@ -17,7 +17,7 @@ from alphagateau.networks import Network, make_network
 from alphagateau.replay import Window, add_frames, epoch_order, init_window, take_batch
 from alphagateau.search import Search, make_gumbel_search
 from alphagateau.selfplay import frames_from, game_statistics, make_selfplay, start_games
-from alphagateau.sharding import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
+from alphagateau.sharding import AXIS, BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
 from alphagateau.training import TrainState, init_train_state, make_optimizer, make_train_step
 from alphagateau.types import Array, State, Trajectory, Variables
 
@@ -73,7 +73,7 @@ def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
         gumbel_scale=selfplay.gumbel_scale,
     )
     optimizer = make_optimizer(training.learning_rate)
-    train_step = make_train_step(game, network, optimizer)
+    train_step = make_train_step(game, network, optimizer, AXIS)
     play_segment = make_selfplay(game, search, segment_plies)
     root = jax.random.key(experiment.seed)
     rows, share_ids = jnp.arange(num_games), jnp.arange(shares)
@@ -123,19 +123,20 @@ def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
 
     @partial(jax.jit, donate_argnums=0)
     def train(state: RunState, iteration, epoch, first_step, last_step) -> RunState:
+        @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, REPLICATED), REPLICATED)
+        def local(train, totals, window, key, share_ids, steps):
+            order = epoch_order(window, key, share_ids)
+
+            def body(step, carry):
+                train, totals = carry
+                train, terms = train_step(train, take_batch(window, order, step, training.batch_size // shares))
+                return train, jax.tree.map(jnp.add, totals, terms)
+
+            return jax.lax.fori_loop(*steps, body, (train, totals))
+
         key = jax.random.fold_in(key_of(iteration, 2), epoch)
-        order = per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST), BY_FIRST)(epoch_order)(state.window, key, share_ids)
-
-        @per_device(mesh, (BY_FIRST, BY_FIRST, REPLICATED), BY_FIRST)
-        def next_batch(window, order, step):
-            return take_batch(window, order, step, training.batch_size // shares)
-
-        def body(step, carry):
-            train, totals = carry
-            train, terms = train_step(train, next_batch(state.window, order, step))
-            return train, jax.tree.map(jnp.add, totals, terms)
-
-        train_state, totals = jax.lax.fori_loop(first_step, last_step, body, (state.train, state.totals))
+        steps = jnp.stack([first_step, last_step])
+        train_state, totals = local(state.train, state.totals, state.window, key, share_ids, steps)
         return state._replace(train=train_state, totals=totals)
 
     def build(variables: Variables) -> RunState:
@@ -149,7 +150,7 @@ def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
             jax.eval_shape(epoch_order, window, root, share_ids),
             0,
         )
-        terms = jax.eval_shape(train_step, train, batch)[1]
+        terms = jax.eval_shape(make_train_step(game, network, optimizer), train, batch)[1]
         trajectory = jax.tree.map(lambda x: jnp.zeros((num_plies, *x.shape[1:]), x.dtype), segment)
         totals = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), terms)
         return RunState(train, games, window, trajectory, totals)

@@ -272,6 +272,11 @@ def get_game(name: str) -> Game:
     raise ValueError(f"unknown game {name!r}: expected 'chess' or 'gardner_chess'")
 
 
+def legal_edge_mask(game: Game, positions: Position) -> Array:
+    """bool [B, E], True where the edge is a legal move; of Positions [B]."""
+    return jnp.unpackbits(positions.legal, axis=-1, count=game.num_edges).astype(bool)
+
+
 def reward_and_discount(before: State, after: State) -> tuple[Array, Array]:
     """Whose reward, and what the next value is worth to the player who moved from `before` to `after`.
 

@@ -10,26 +10,21 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 
-from alphagateau.games import BISHOP, KNIGHT, QUEEN, ROOK, Game
+from alphagateau.games import BISHOP, KNIGHT, QUEEN, ROOK, Game, legal_edge_mask
 from alphagateau.types import HISTORY, Array, Position
 
 NODE_FEATURES = 14 * HISTORY + 7  # 119
 EDGE_FEATURES = 15
 
 
-def _unpack(bits: Array, count: int, bitorder: str = "big") -> Array:
-    """bool [..., count] from packed uint8 [..., ceil(count / 8)]."""
-    return jnp.unpackbits(bits, axis=-1, count=count, bitorder=bitorder).astype(bool)
-
-
-def legal_edge_mask(game: Game, positions: Position) -> Array:
-    """bool [B, E], True where the edge is a legal move."""
-    return _unpack(positions.legal, game.num_edges)
+def _unpack(bits: Array, count: int) -> Array:
+    """bool [B, count] from uint8 [B], bit i the i-th."""
+    return jnp.unpackbits(bits[:, None], axis=-1, count=count, bitorder="little").astype(bool)
 
 
 def board_codes(positions: Position) -> Array:
     """int32 [B, HISTORY, N]: rows of `PLANES`, what lies on each square of each position."""
-    repeated = _unpack(positions.repeated[:, None], HISTORY, "little")  # [B, HISTORY]
+    repeated = _unpack(positions.repeated, HISTORY)  # [B, HISTORY]
     return positions.boards.astype(jnp.int32) + 6 + 13 * repeated[..., None]
 
 
@@ -50,7 +45,7 @@ PLANES = _planes()
 
 def position_scalars(game: Game, positions: Position) -> Array:
     """float32 [B, 7]: colour, ply / ply limit, 4 castling rights, plies without progress / 100."""
-    castling = _unpack(positions.castling[:, None], 4, "little")
+    castling = _unpack(positions.castling, 4)
     ply, progress = positions.ply / game.max_plies, positions.halfmove_count / 100.0
     return jnp.column_stack([positions.color, ply, castling, progress]).astype(jnp.float32)
 

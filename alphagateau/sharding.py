@@ -51,6 +51,16 @@ def per_device(mesh: Mesh, in_specs: tuple, out_specs) -> Callable[[Callable], C
     return partial(jax.shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
 
+def mean_over(x, axis_name: str | None):
+    """Of a tree of equal shapes on each device along `axis_name`: the mean. As it is if there is no axis."""
+    return x if axis_name is None else jax.lax.pmean(x, axis_name)
+
+
+def sum_over(x, axis_name: str | None):
+    """As `mean_over`, the sum."""
+    return x if axis_name is None else jax.lax.psum(x, axis_name)
+
+
 def shardings(mesh: Mesh, specs):
     """The PartitionSpecs of a tree as NamedShardings on `mesh`."""
     return jax.tree.map(

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from alphagateau.games import Game
-from alphagateau.graphs import legal_edge_mask
+from alphagateau.games import Game, legal_edge_mask
 from alphagateau.networks import Network
+from alphagateau.sharding import mean_over, sum_over
 from alphagateau.types import Array, Evaluation, Frame, Variables
 
 
@@ -49,43 +49,54 @@ def calibration_sums(value: Array, frames: Frame) -> Array:
     return jnp.stack([in_bin.sum(0), value @ in_bin, frames.value_target @ in_bin])
 
 
-def loss_terms(game: Game, evaluation: Evaluation, frames: Frame) -> dict[str, Array]:
+def loss_terms(game: Game, evaluation: Evaluation, frames: Frame, axis_name: str | None = None) -> dict[str, Array]:
     """Equation (10)'s two terms and what else a log wants of a batch; means, in nats where a logarithm is meant.
 
     The policy term is a mean over all frames. The value term is a mean over all frames too, a frame without a
-    known result counting 0: a batch with few results pulls the value less.
+    known result counting 0: a batch with few results pulls the value less. The batch is that of all devices along
+    `axis_name`, each of which has an equal part.
     """
     target, legal = policy_over_edges(game, frames)
     log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.prior_logits, -1e9), axis=-1)
     error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
-    known = jnp.maximum(frames.value_mask.sum(), 1)
     decisive = frames.value_mask & (frames.value_target != 0)
     right = decisive & (jnp.sign(evaluation.value) == jnp.sign(frames.value_target))
     log_target = jnp.log(jnp.maximum(target, 1e-30))
-    return {
-        "policy_loss": -jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1).mean(),
-        "value_loss": jnp.square(error).mean(),
-        "policy_entropy": -jnp.sum(jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0), axis=-1).mean(),
-        "target_entropy": -jnp.sum(target * log_target, axis=-1).mean(),
-        "value_accuracy": right.sum() / jnp.maximum(decisive.sum(), 1),
-        "value_error": jnp.abs(error).sum() / known,
-        "value_known": frames.value_mask.mean(),
-        "calibration": calibration_sums(evaluation.value, frames),
+    terms = {
+        "policy_loss": -jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1),
+        "value_loss": jnp.square(error),
+        "policy_entropy": -jnp.sum(jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0), axis=-1),
+        "target_entropy": -jnp.sum(target * log_target, axis=-1),
+        "value_accuracy": right,
+        "value_error": jnp.abs(error),
+        "value_known": frames.value_mask,
+        "value_decisive": decisive,
     }
+    means = mean_over({name: term.mean() for name, term in terms.items()}, axis_name)
+    means["value_accuracy"] /= jnp.maximum(means.pop("value_decisive"), 1e-9)  # of the decisive frames
+    means["value_error"] /= jnp.maximum(means["value_known"], 1e-9)  # of the frames with a result
+    return {**means, "calibration": sum_over(calibration_sums(evaluation.value, frames), axis_name)}
 
 
-def make_train_step(game: Game, network: Network, optimizer: optax.GradientTransformation):
-    """(TrainState, Frames [B]) -> (TrainState, figures by name): one optimizer step on the mean loss of the batch."""
+def make_train_step(
+    game: Game, network: Network, optimizer: optax.GradientTransformation, axis_name: str | None = None
+):
+    """(TrainState, Frames [B]) -> (TrainState, figures by name): one optimizer step on the mean loss of the batch.
+
+    Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
+    and figures are reduced over it, and nothing else moves.
+    """
 
     def loss_fn(params, statistics, frames: Frame):
-        evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True)
-        terms = loss_terms(game, evaluation, frames)
+        evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True, axis_name)
+        terms = loss_terms(game, evaluation, frames, axis_name)
         return terms["policy_loss"] + terms["value_loss"], (statistics, terms)
 
     def train_step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
         statistics = {k: v for k, v in state.variables.items() if k != "params"}
         (loss, (statistics, terms)), gradient = jax.value_and_grad(loss_fn, has_aux=True)(params, statistics, frames)
+        gradient = mean_over(gradient, axis_name)
         updates, opt_state = optimizer.update(gradient, state.opt_state, params)
         params = optax.apply_updates(params, updates)
         terms |= {

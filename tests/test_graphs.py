@@ -6,8 +6,8 @@ import numpy as np
 import pgx
 import pytest
 
-from alphagateau.games import BISHOP, KNIGHT, ROOK, get_game
-from alphagateau.graphs import edge_features, graphs_tuple, legal_edge_mask, node_features, static_features
+from alphagateau.games import BISHOP, KNIGHT, ROOK, get_game, legal_edge_mask
+from alphagateau.graphs import edge_features, graphs_tuple, node_features, static_features
 from alphagateau.notation import from_fen
 
 NAMES = (

@@ -14,7 +14,6 @@ import alphagateau
 PACKAGE = Path(alphagateau.__file__).parent
 OUTSIDE = {"eval", "experiments", "benchmarks", "tests"}
 CHAIN = ["games", "graphs", "networks", "search", "selfplay", "engine", "run", "cli"]
-SEES_GRAPHS = {"networks": None, "training": {"legal_edge_mask"}}  # None: anything
 
 
 def units() -> dict[str, list[Path]]:
@@ -91,14 +90,12 @@ def test_playing_matches_needs_no_training():
 
 
 def test_only_networks_see_graphs():
-    for unit in units().keys() - {"graphs"}:
+    for unit in units().keys() - {"graphs", "networks"}:
         pairs = {pair for path in units()[unit] for pair in imports_of(path)}
         names = {name for module, name in pairs if module == "alphagateau.graphs"}
         names |= {"graphs"} & {name for module, name in pairs if module == "alphagateau"}
-        allowed = SEES_GRAPHS.get(unit, set())
-        assert allowed is None or names <= allowed, unit
-        if unit not in ("networks", "graphs"):
-            assert "jraph" not in {module.partition(".")[0] for module, _ in pairs}, unit
+        assert not names, unit
+        assert "jraph" not in {module.partition(".")[0] for module, _ in pairs}, unit
 
 
 def test_nothing_imports_what_stands_outside_the_package():

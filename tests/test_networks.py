@@ -10,7 +10,7 @@ import pytest
 from alphagateau.bench import random_positions
 from alphagateau.config import Network as NetworkConfig
 from alphagateau.games import get_game
-from alphagateau.networks import make_network
+from alphagateau.networks import gateau, make_network
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.reference import ReferenceLayer, make_reference
 
@@ -54,7 +54,8 @@ def slow(*values):
         slow("chess", 2, "updated_edge", True),
     ],
 )
-def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_blocks, message, train):
+def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_blocks, message, train, monkeypatch):
+    monkeypatch.setattr(gateau, "chunk_size", lambda *_: 2)  # 6 positions are three chunks
     game, config = get_game(name), dataclasses.replace(TINY, num_blocks=num_blocks, message=message)
     fast, plain = make_gateau(game, config), make_reference(game, config)
     variables = stirred(fast.init(jax.random.key(1)))

@@ -9,20 +9,21 @@ from typing import NamedTuple
 import jax
 
 from alphagateau.games import Game
-from alphagateau.types import Evaluation, Position, Variables
+from alphagateau.types import Evaluation, Variables
 
 
 class Network(NamedTuple):
     """A network for one game, as two functions.
 
     `init(key) -> variables`, a flax tree whose "params" are learnt and whose other collections are statistics.
-    `apply(variables, positions, train) -> (Evaluation, statistics)`: B Positions (leading axis B) to prior logits
-    [B, E], over legal and illegal edges alike, and values [B] for the player to move; the statistics are those that
-    follow this batch if `train`, else those given.
+    `apply(variables, positions, train=False, axis_name=None) -> (Evaluation, statistics)`: B Positions (leading axis
+    B) to prior logits [B, E], over legal and illegal edges alike, and values [B] for the player to move; the
+    statistics are those that follow this batch if `train`, else those given. Along `axis_name`, an axis of
+    `shard_map`, each device has a part of the batch, and batch statistics are those of the whole.
     """
 
     init: Callable[[jax.Array], Variables]
-    apply: Callable[[Variables, Position, bool], tuple[Evaluation, Variables]]
+    apply: Callable[..., tuple[Evaluation, Variables]]
 
 
 def make_network(game: Game, config) -> Network:

@@ -28,10 +28,10 @@ class AlphaZeroNetwork(nn.Module):
     dtype: str
 
     @nn.compact
-    def __call__(self, planes: Array, train: bool) -> tuple[Array, Array]:
+    def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
         def bnr(x: Array) -> Array:
             if self.normalization == "batch":
-                norm = nn.BatchNorm(use_running_average=not train, momentum=self.batch_norm_momentum)
+                norm = nn.BatchNorm(not train, momentum=self.batch_norm_momentum, axis_name=axis_name)
             else:
                 norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[self.normalization]()
             return nn.relu(norm(x.astype(jnp.float32)))
@@ -69,10 +69,12 @@ def make_alphazero(game: Game, config) -> Network:
         planes = jnp.zeros((1, game.size, game.size, NODE_FEATURES))
         return jax.jit(partial(module.init, train=False))(key, planes)
 
-    def apply(variables: Variables, positions: Position, train: bool = False) -> tuple[Evaluation, Variables]:
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
         statistics = {k: v for k, v in variables.items() if k != "params"}
         call = partial(module.apply, variables, planes_of(positions))
-        (logits, value), new = call(train=train, mutable=list(statistics) if train else [])
+        (logits, value), new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
         return Evaluation(logits[:, jnp.asarray(game.labels)], value), {**statistics, **new}  # pyright: ignore[reportIndexIssue]
 
     return Network(init, apply)

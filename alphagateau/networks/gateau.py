@@ -2,7 +2,8 @@
 
 `reference.py` says the same as the paper prints it, and owns the parameters; a test holds the two equal. This one is
 fast because the graph is known: what a layer needs of a node is computed per node, a sum over edges is a sum over
-slots, the first layer's edges take two values each, and on a CPU a batch runs in chunks that fit the cache.
+slots, the first layer's edges take two values each, and on a CPU a batch runs in chunks that fit the cache: in
+inference through the whole network, in training through one layer, because batch statistics are of the whole batch.
 
 Nodes and edges are rows, one position of the batch below the other: h [B * N, K] and g [B * E, K], as in jraph.
 """
@@ -10,7 +11,6 @@ Nodes and edges are rows, one position of the batch below the other: h [B * N, K
 # jax's custom_vjp hides the types of what it wraps.
 # pyright: reportOperatorIssue=false, reportArgumentType=false
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -19,16 +19,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games import Game
-from alphagateau.graphs import PLANES, board_codes, legal_edge_mask, position_scalars, static_features
+from alphagateau.games import Game, legal_edge_mask
+from alphagateau.graphs import PLANES, board_codes, position_scalars, static_features
 from alphagateau.networks import Network
+from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_chunks
+from alphagateau.networks.norms import make_norm
 from alphagateau.networks.reference import make_reference
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
+from alphagateau.sharding import mean_over
 from alphagateau.types import HISTORY, Array, Evaluation, Position, Variables
 
 LEAKY_SLOPE = 0.2  # as in the graph attention network (Velickovic et al. 2018)
-EPSILON = {"batch": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
-CHUNK_BYTES = 2**19  # of edge features a CPU core works on at a time: half of a common L2 cache
 
 Dot = Callable[[Array, Array], Array]
 
@@ -58,6 +59,10 @@ class Edges(NamedTuple):
     g_e: Array  # g @ W_e, [B * E, K]
     g_a: Array  # g @ W_e @ a, [B * E, 1]
 
+    def at(self, row: Array) -> "Edges":
+        """Of the edges of an `EdgeStart`, those that `row` [B, E] says."""
+        return Edges(*(choose(x, row) for x in self))
+
 
 def make_layout(game: Game) -> Layout:
     """The Layout of a Game's move graph."""
@@ -78,39 +83,6 @@ def make_dot(dtype: str) -> Dot:
         return jnp.dot(x.astype(dtype), w.astype(dtype), preferred_element_type=jnp.float32)
 
     return dot
-
-
-def make_norm(kind: str, momentum: float, variables: Variables, train: bool, updates: dict):
-    """norm(x [rows, K], name, count=None), as flax's module `name` of this kind would.
-
-    Row i stands for `count[i]` equal rows. If `train`, batch statistics are x's, and the new running statistics are
-    put into `updates`.
-    """
-    params, running = variables["params"], variables.get("batch_stats", {})
-
-    def moments(x: Array, count: Array | None) -> tuple[Array, Array]:
-        if count is None:
-            return x.mean(axis=0), jnp.square(x).mean(axis=0)
-        share = count[:, None] / count.sum()
-        return (x * share).sum(axis=0), (jnp.square(x) * share).sum(axis=0)
-
-    def batch_norm(x: Array, name: str, count: Array | None = None) -> Array:
-        mean, var = running[name]["mean"], running[name]["var"]
-        if train:
-            mean, square = moments(x, count)
-            var = jnp.maximum(square - jnp.square(mean), 0.0)
-            new = {"mean": mean, "var": var}
-            updates[name] = {k: momentum * running[name][k] + (1 - momentum) * v for k, v in new.items()}
-        scale = params[name]["scale"] * jax.lax.rsqrt(var + EPSILON[kind])
-        return x * scale + (params[name]["bias"] - mean * scale)
-
-    def row_norm(x: Array, name: str, count: Array | None = None) -> Array:
-        mean = x.mean(axis=1, keepdims=True) if kind == "layer" else 0.0
-        var = jnp.maximum(jnp.square(x).mean(axis=1, keepdims=True) - jnp.square(mean), 0.0)
-        x = (x - mean) * jax.lax.rsqrt(var + EPSILON[kind]) * params[name]["scale"]
-        return x + params[name]["bias"] if kind == "layer" else x
-
-    return batch_norm if kind == "batch" else row_norm
 
 
 def gateau_layer(
@@ -149,8 +121,7 @@ def embed_nodes(params: Variables, codes: Array, scalars: Array) -> Array:
     """The node features times their kernel, [B * N, K]: planes are one-hot, so their product is a sum of rows."""
     kernel, K = params["kernel"], len(params["bias"])
     of_planes, of_scalars = jnp.split(kernel, [HISTORY * PLANES.shape[1]])
-    tables = (jnp.asarray(PLANES) @ of_planes.reshape(HISTORY, -1, K)).reshape(-1, K)
-    codes = codes + len(PLANES) * jnp.arange(HISTORY)[:, None]
+    tables = jnp.asarray(PLANES) @ of_planes.reshape(HISTORY, -1, K)
     everywhere = scalars @ of_scalars + params["bias"]
     rows = lookup(tables, codes.transpose(1, 0, 2).reshape(HISTORY, -1))
     return rows + jnp.repeat(everywhere, codes.shape[-1], axis=0)
@@ -171,20 +142,25 @@ def start_edges(params: Variables, norm, static: Array, legal_share: Array, dot:
     kernel, w = params["embed_edges"], params["block0_gateau1"]
     illegal = static @ kernel[1:]
     either = jnp.concatenate([illegal, illegal + kernel[0]])
-    count = jnp.concatenate([1 - legal_share, legal_share])
-    y = jax.nn.relu(norm(either, "block0_norm_g1", count))
+    share = jnp.concatenate([1 - legal_share, legal_share])[:, None] / len(static)
+    moments = (either * share).sum(axis=0), (jnp.square(either) * share).sum(axis=0)
+    y = jax.nn.relu(norm("block0_norm_g1", either, moments)(either))
     return EdgeStart(either, Edges(y, dot(y, w["W_e"]), y @ (w["W_e"] @ w["a"])))
 
 
 def evaluate(
     params: Variables, norm, start: EdgeStart, inputs: Inputs, layout: Layout, message: str, dot: Dot
 ) -> Evaluation:
-    """Figures 2 to 4: residual blocks, value and policy heads."""
-    batch, num_edges = inputs.start_row.shape
+    """Figures 2 to 4 on C chunks of positions, [C, b, ...]: residual blocks, value and policy heads.
+
+    Batch statistics are of all chunks, so each layer ends before the next begins.
+    """
+    _, b, num_edges = inputs.start_row.shape
     num_blocks = sum(name.endswith("_gateau1") for name in params)
 
-    def bnr(x: Array, name: str) -> Array:
-        return jax.nn.relu(norm(x, name))
+    def bnr(name: str, x: Array) -> Callable[[Array], Array]:
+        normalize = norm(name, x)
+        return lambda x: jax.nn.relu(normalize(x))
 
     def dense(x: Array, name: str) -> Array:
         return dot(x, params[name]["kernel"]) + params[name]["bias"]
@@ -193,47 +169,41 @@ def evaluate(
         w = params[name]
         return Edges(g, dot(g, w["W_e"]), g @ (w["W_e"] @ w["a"]))
 
-    layer = partial(gateau_layer, layout=layout, message=message, dot=dot)
-    h = embed_nodes(params["embed_nodes"], inputs.codes, inputs.scalars)
-    g, edges = jax.tree.map(lambda x: choose(x, inputs.start_row), start)
-    for i in range(num_blocks):
+    def layer(name: str, h: Array, edges: Edges) -> tuple[Array, Array]:
+        return gateau_layer(params[name], h, edges, layout, message, dot)
+
+    def block(i: int, h: Array, g: Array) -> tuple[Array, Array]:
         first, second = f"block{i}_gateau1", f"block{i}_gateau2"
-        if i > 0:
-            edges = edges_of(bnr(g, f"block{i}_norm_g1"), first)
-        x, y = layer(params[first], bnr(h, f"block{i}_norm_h1"), edges)
-        edges = edges_of(bnr(y, f"block{i}_norm_g2"), second)
-        x, y = layer(params[second], bnr(x, f"block{i}_norm_h2"), edges)
-        h, g = h + x, g + y
-    v = bnr(dense(bnr(h, "value_norm1"), "value_hidden"), "value_norm2")
-    v = attention_pooling(params["value_pooling"]["a"], v.reshape(batch, -1, v.shape[1]))
-    v = jax.nn.relu(v) @ params["value_out"]["kernel"] + params["value_out"]["bias"]
-    p = bnr(dense(bnr(g, "policy_norm1"), "policy_hidden"), "policy_norm2")
-    p = p @ params["policy_logit"]["kernel"]
-    return Evaluation(p.reshape(batch, num_edges), jnp.tanh(v[:, 0]))
+        of_h = bnr(f"block{i}_norm_h1", h)
+        if i == 0:
+            x, y = each(lambda h, row: layer(first, of_h(h), start.edges.at(row)), h, inputs.start_row)
+        else:
+            of_g = bnr(f"block{i}_norm_g1", g)
+            x, y = each(lambda h, g: layer(first, of_h(h), edges_of(of_g(g), first)), h, g)
+        of_x, of_y = bnr(f"block{i}_norm_h2", x), bnr(f"block{i}_norm_g2", y)
 
+        def rest(x: Array, y: Array, h: Array, g: Array) -> tuple[Array, Array]:
+            x, y = layer(second, of_x(x), edges_of(of_y(y), second))
+            return h + x, g + y
 
-def in_chunks(fn: Callable[[Inputs], Evaluation], inputs: Inputs, size: int) -> Evaluation:
-    """fn(inputs) in equal chunks of at most `size` positions, one after the other."""
-    batch = len(inputs.start_row)
-    num_chunks = -(-batch // size)
-    if num_chunks == 1:
-        return fn(inputs)
-    size = -(-batch // num_chunks)
+        return each(rest, x, y, h, g)
 
-    def cut(x: Array) -> Array:
-        x = jnp.pad(x, [(0, num_chunks * size - batch)] + [(0, 0)] * (x.ndim - 1))
-        return x.reshape(num_chunks, size, *x.shape[1:])
+    h = each(partial(embed_nodes, params["embed_nodes"]), inputs.codes, inputs.scalars)
+    g = each(partial(choose, start.residual), inputs.start_row)
+    for i in range(num_blocks):
+        h, g = block(i, h, g)
+    of_h, of_g = bnr("value_norm1", h), bnr("policy_norm1", g)
+    v = each(lambda h: dense(of_h(h), "value_hidden"), h)
+    p = each(lambda g: dense(of_g(g), "policy_hidden"), g)
+    of_v, of_p = bnr("value_norm2", v), bnr("policy_norm2", p)
 
-    out = jax.lax.map(fn, jax.tree.map(cut, inputs))
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:batch], out)
+    def value(v: Array) -> Array:
+        v = attention_pooling(params["value_pooling"]["a"], of_v(v).reshape(b, -1, v.shape[1]))
+        v = jax.nn.relu(v) @ params["value_out"]["kernel"] + params["value_out"]["bias"]
+        return jnp.tanh(v[:, 0])
 
-
-def chunk_size(num_edges: int, hidden_size: int) -> int:
-    """Positions evaluated at a time on a CPU; elsewhere there is no limit."""
-    if jax.default_backend() != "cpu":
-        return 2**31
-    cores = len(os.sched_getaffinity(0))
-    return cores * max(1, CHUNK_BYTES // (4 * num_edges * hidden_size))
+    logits = each(lambda p: of_p(p) @ params["policy_logit"]["kernel"], p)
+    return Evaluation(logits.reshape(-1, num_edges), each(value, v).reshape(-1))
 
 
 def make_gateau(game: Game, config) -> Network:
@@ -242,16 +212,21 @@ def make_gateau(game: Game, config) -> Network:
     size = chunk_size(game.num_edges, config.hidden_size)
     static = static_features(game)
 
-    def apply(variables: Variables, positions: Position, train: bool = False) -> tuple[Evaluation, Variables]:
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
         params, updates = variables["params"], {}
         legal = legal_edge_mask(game, positions)
         start_row = jnp.arange(game.num_edges) + game.num_edges * legal
         inputs = Inputs(board_codes(positions), position_scalars(game, positions), start_row)
-        momentum = config.batch_norm_momentum
-        norm = make_norm(config.normalization, momentum, variables, train, updates)
-        start = start_edges(params, norm, jnp.asarray(static), legal.mean(axis=0), dot)
+        norm = make_norm(config.normalization, config.batch_norm_momentum, variables, train, axis_name, updates)
+        legal_share = mean_over(legal.mean(axis=0), axis_name)
+        start = start_edges(params, norm, jnp.asarray(static), legal_share, dot)
         fn = partial(evaluate, params, norm, start, layout=layout, message=config.message, dot=dot)
-        evaluation = fn(inputs) if train else in_chunks(fn, inputs, size)
+        if train:
+            evaluation = fn(cut(inputs, equal_chunks(len(legal), size)))
+        else:
+            evaluation = in_chunks(fn, inputs, -(-len(legal) // size))
         statistics = {k: v for k, v in variables.items() if k != "params"}
         return evaluation, statistics | ({"batch_stats": updates} if updates else {})
 

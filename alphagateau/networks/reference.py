@@ -64,9 +64,9 @@ class ReferenceNetwork(nn.Module):
     batch_norm_momentum: float
 
     @nn.compact
-    def __call__(self, graph: jraph.GraphsTuple, train: bool) -> tuple[Array, Array]:
+    def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
         norm = {
-            "batch": partial(nn.BatchNorm, use_running_average=not train, momentum=self.batch_norm_momentum),
+            "batch": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum, axis_name=axis_name),
             "layer": nn.LayerNorm,
             "rms": nn.RMSNorm,
         }[self.normalization]
@@ -109,11 +109,13 @@ def make_reference(game: Game, config) -> Network:
         position = jax.tree.map(lambda x: x[None], game.position(game.init()))
         return jax.jit(partial(module.init, train=False))(key, graphs_tuple(game, position))
 
-    def apply(variables: Variables, positions: Position, train: bool = False) -> tuple[Evaluation, Variables]:
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
         statistics = {k: v for k, v in variables.items() if k != "params"}
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)
-        (logits, value), new = module.apply(variables, graph, train=train, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
+        (logits, value), new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
         logits = logits.reshape(len(value), game.num_edges)
         return Evaluation(logits, value), {**statistics, **new}
 

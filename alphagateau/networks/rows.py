@@ -105,9 +105,16 @@ def _weighted_sum_forward(table: Table, weights: Array, x: Array, batch: int):
 def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[Array, Array]:
     weights, x = saved
     rows, width = weights.shape
-    rows_of = gather(x, table.source, batch).reshape(rows, width, -1)
-    d_weights = (dy[:, None] * rows_of).sum(axis=-1)
     flat = weights.reshape(-1, 1)
+    if table.places.shape[1] == 1:  # each row has one place: products are made there, and numbers moved
+        place = table.places[:, 0]
+        of_row = gather(dy, place // width, batch)
+        products = (of_row * x).sum(axis=1, keepdims=True)
+        d_x = jnp.where(repeat_for(batch, table.is_place), gather(flat, place, batch) * of_row, 0)
+        return gather(products, table.source, batch).reshape(rows, width), d_x
+    products = jnp.einsum("brk,bsk->brs", dy.reshape(batch, -1, dy.shape[1]), x.reshape(batch, -1, x.shape[1]))
+    pair = np.arange(len(table.source)) // width * products.shape[2] + table.source
+    d_weights = gather(products.reshape(-1, 1), pair, batch).reshape(rows, width)
     d_x = jnp.zeros((), x.dtype)
     for index, mask in zip(table.places.T, table.is_place.T, strict=True):
         term = gather(flat, index, batch) * gather(dy, index // width, batch)
@@ -119,20 +126,22 @@ weighted_sum.defvjp(_weighted_sum_forward, _weighted_sum_backward)
 
 
 @jax.custom_vjp
-def lookup(table: Array, codes: Array) -> Array:
-    """The sum over the first axis of the rows `codes` [C, R] of a table [T, K]: [R, K]."""
-    return sum(table.at[code].get(mode="promise_in_bounds") for code in codes)  # pyright: ignore[reportReturnType]
+def lookup(tables: Array, codes: Array) -> Array:
+    """[R, K]: row r is the sum over c of row `codes[c, r]` of `tables[c]`; tables [C, T, K], codes [C, R]."""
+    pairs = zip(tables, codes, strict=True)
+    return sum(table.at[code].get(mode="promise_in_bounds") for table, code in pairs)  # pyright: ignore[reportReturnType]
 
 
-def _lookup_forward(table: Array, codes: Array) -> tuple[Array, tuple[Array, int]]:
-    return lookup(table, codes), (codes, len(table))
+def _lookup_forward(tables: Array, codes: Array) -> tuple[Array, tuple[Array, int]]:
+    return lookup(tables, codes), (codes, tables.shape[1])
 
 
 def _lookup_backward(saved, dy: Array) -> tuple[Array, None]:
     codes, num_rows = saved
     # A product: a scatter into so few rows is slow, and on a GPU its sums come in any order.
-    seen = jax.nn.one_hot(codes, num_rows, dtype=dy.dtype).sum(axis=0)
-    return seen.T @ dy, None
+    is_row = (codes.T[..., None] == jnp.arange(num_rows)).astype(dy.dtype)
+    product = is_row.reshape(len(dy), -1).T @ dy
+    return product.reshape(len(codes), num_rows, -1), None
 
 
 lookup.defvjp(_lookup_forward, _lookup_backward)
