@@ -36,15 +36,24 @@ def choose_platform(platform: str) -> None:
         )
 
 
+def _nearest(numbers: Sequence[int], target: int) -> str:
+    """The nearest below and above `target`, as "4 or 8"."""
+    below, above = [n for n in numbers if n < target], [n for n in numbers if n > target]
+    return " or ".join(map(str, below[-1:] + above[:1]))
+
+
 def make_mesh(num_shares: int, devices: Sequence | None = None) -> Mesh:
     """A mesh of `devices` (None: all of all processes). Raises DeviceError unless they divide the shares."""
     devices = jax.devices() if devices is None else devices
-    if num_shares % len(devices):
+    count = len(devices)
+    if num_shares % count:
         fits = [n for n in range(1, num_shares + 1) if num_shares % n == 0]
+        below = num_shares // count * count
+        shares = f"{below} or {below + count}" if below else f"{count}"
         raise everywhere(
             DeviceError(
-                f"{len(devices)} devices cannot share num_shares = {num_shares} evenly; "
-                f"use one of {fits} devices, or a num_shares that {len(devices)} divides"
+                f"{count} devices cannot share num_shares = {num_shares} evenly: "
+                f"use {_nearest(fits, count)} devices, or num_shares {shares}"
             )
         )
     return Mesh(np.array(devices), (AXIS,))

@@ -13,6 +13,7 @@ import pytest
 from meshes import Record
 
 from alphagateau import entrants
+from alphagateau.sharding import DeviceError, make_mesh
 
 # What a network says of a position depends, in its last bits, on how many positions it is asked about at once.
 ROUNDING = {"float16": dict(rtol=2**-10, atol=1e-6), "float32": dict(rtol=1e-5, atol=1e-6)}
@@ -117,3 +118,16 @@ def test_weights_learnt_on_n_devices_are_read_where_there_is_one(runs, n):
     variables = entrants.load_weights(found, "gardner_chess")
     assert {device for x in jax.tree.leaves(variables) for device in x.devices()} == {jax.local_devices()[0]}
     assert_equal(jax.device_get(variables), runs.records[n].state["train"].variables)
+
+
+@pytest.mark.parametrize(
+    ("shares", "devices", "said"),
+    [
+        (8, 3, "use 2 or 4 devices, or num_shares 6 or 9"),
+        (8, 6, "use 4 or 8 devices, or num_shares 6 or 12"),
+        (8, 16, "use 8 devices, or num_shares 16"),
+    ],
+)
+def test_devices_that_do_not_divide_the_shares_are_refused_with_the_nearest_that_do(shares, devices, said):
+    with pytest.raises(DeviceError, match=said):
+        make_mesh(shares, jax.devices()[:1] * devices)
