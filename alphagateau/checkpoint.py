@@ -12,12 +12,15 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
+from alphagateau.processes import everywhere, on_first
 from alphagateau.types import Variables
 
 SCHEMA = 1  # raise it when what a checkpoint holds changes; `_read_manifest` says which are read
@@ -61,29 +64,32 @@ def write_text(path: Path, text: str) -> None:
 
 
 def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any]) -> Checkpoint:
-    """Writes the trees `parts` (by name) and the manifest as `folder/name`; all processes call it.
+    """Writes the trees `parts` (by name) and the manifest as `folder/name`; all processes call it, in one folder.
 
     Raises CheckpointError if the disk is full or read-only; what was there before is untouched.
     """
     target, temporary = folder / name, folder / f".{name}.tmp"
+    manifest = {"schema": SCHEMA, **manifest, "parts": list(parts)}
+
+    def begin() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+
+    def finish() -> dict[str, Any]:
+        files = dict(_checksums(temporary))
+        write_text(temporary / "manifest.json", json.dumps({**manifest, "files": files}, indent=1))
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.rename(target)
+        _sync_folder(folder)
+        return files
+
     try:
-        is_first = jax.process_index() == 0
-        if is_first:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir()
-        _barrier(f"checkpoint {name} begins")
+        on_first(begin, OSError)
         for part, tree in parts.items():
             _write_tree(temporary / part, tree)
-        manifest = {"schema": SCHEMA, **manifest, "parts": list(parts)}
-        if is_first:
-            manifest["files"] = dict(_checksums(temporary))
-            write_text(temporary / "manifest.json", json.dumps(manifest, indent=1))
-            if target.exists():
-                shutil.rmtree(target)
-            temporary.rename(target)
-            _sync_folder(folder)
-        _barrier(f"checkpoint {name} ends")
+        manifest["files"] = on_first(finish, OSError)
     except (OSError, ValueError, RuntimeError) as error:
         needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
         with contextlib.suppress(OSError):
@@ -147,17 +153,28 @@ def verify(checkpoint: Checkpoint, part: str) -> None:
 
 
 def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
-    """The tree `part`, with the shapes, types and shardings of `abstract`. Raises CheckpointError."""
-    verify(checkpoint, part)
+    """The tree `part`, with the shapes, types and shardings of `abstract`. Raises CheckpointError.
+
+    If `abstract` is cut over the devices of several processes, they all call it and each reads what is its own.
+    """
+    here = SingleDeviceSharding(jax.local_devices()[0])  # not where the writer had it: that device may not be here
+    abstract = jax.tree.map(lambda x: x.update(sharding=x.sharding or here), abstract)
+    is_shared = any(not x.sharding.is_fully_addressable for x in jax.tree.leaves(abstract))
+    if is_shared:
+        on_first(partial(verify, checkpoint, part), CheckpointError)
+    else:
+        verify(checkpoint, part)
     try:
-        tree = _read_tree(checkpoint.path / part, abstract)
+        tree = _read_tree(checkpoint.path / part, abstract, is_shared)
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {_reason(error)}") from None
     for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
         if (want.shape, want.dtype) != (got.shape, got.dtype):
-            raise CheckpointError(
-                f"{checkpoint.path} does not fit: {jax.tree_util.keystr(path)} is "
-                f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+            raise everywhere(
+                CheckpointError(
+                    f"{checkpoint.path} does not fit: {jax.tree_util.keystr(path)} is "
+                    f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+                )
             )
     return tree
 
@@ -194,10 +211,13 @@ def _write_tree(path: Path, tree: Any) -> None:
         checkpointer.wait_until_finished()
 
 
-def _read_tree(path: Path, abstract: Any) -> Any:
+def _read_tree(path: Path, abstract: Any, is_shared: bool) -> Any:
     import orbax.checkpoint as ocp
 
-    with ocp.StandardCheckpointer() as checkpointer:
+    options, here = ocp.options.MultiprocessingOptions(), jax.process_index()
+    if not is_shared:
+        options = ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
+    with ocp.StandardCheckpointer(multiprocessing_options=options) as checkpointer:
         return checkpointer.restore(path.resolve(), abstract)
 
 
@@ -218,13 +238,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _barrier(name: str) -> None:
-    if jax.process_count() > 1:
-        from jax.experimental import multihost_utils
-
-        multihost_utils.sync_global_devices(name)
 
 
 def _free_space(folder: Path) -> int:

@@ -52,6 +52,7 @@ def train_command(argv: list[str]) -> int:
     path, *argv = argv
     init_from, stop_after = take_option(argv, "--init-from"), take_option(argv, "--stop-after")
     runs, name = take_option(argv, "--runs") or "checkpoints", take_option(argv, "--run")
+    place = [take_option(argv, flag) for flag in ("--coordinator", "--num-processes", "--process-id")]
     if {"-h", "--help"} & set(argv):
         print(TRAIN_USAGE)
     experiment = config.parse_command_line(path, argv)
@@ -61,15 +62,30 @@ def train_command(argv: list[str]) -> int:
         stop = StopRequest(parse_duration(stop_after) if stop_after else None)
     except ValueError as error:
         raise UsageError(f"--stop-after: {error}") from None
+    from alphagateau import processes
+
+    try:
+        launch = processes.parse_launch(*place)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    run = Path(runs) / (name or Path(path).stem)
+    processes.start(launch)
+    with processes.ending_together():
+        run_experiment(experiment, run, stop, Path(init_from) if init_from else None)
+    return 0
+
+
+def run_experiment(experiment, run: Path, stop, init_from: Path | None) -> None:
+    """Trains, once all processes of the run are known to be alike."""
+    from alphagateau import processes, rundir
     from alphagateau.sharding import choose_platform
 
+    processes.check_same(rundir.identity(experiment, init_from))
     choose_platform(experiment.platform)
     use_compilation_cache()
     from alphagateau.run import train
 
-    run = Path(runs) / (name or Path(path).stem)
-    train(experiment, run, stop, Path(init_from) if init_from else None)
-    return 0
+    train(experiment, run, stop, init_from)
 
 
 def info_command(argv: list[str]) -> int:

@@ -117,7 +117,9 @@ def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
         window = local(state.window, key_of(iteration, 1), share_ids, state.trajectory)
         statistics = game_statistics(state.trajectory, game.max_plies)
         statistics["frames"] = window.count.sum()
-        games = state.games if selfplay.continue_games else start_games(game, num_games)
+        games = state.games
+        if not selfplay.continue_games:  # said where they lie, or each device would hold them all
+            games = jax.lax.with_sharding_constraint(start_games(game, num_games), shardings(mesh, BY_FIRST))
         totals = jax.tree.map(jnp.zeros_like, state.totals)
         return state._replace(window=window, games=games, totals=totals), statistics
 

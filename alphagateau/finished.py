@@ -20,7 +20,7 @@ class FinishedGames(NamedTuple):
 
 def to_host(x: Array) -> np.ndarray:
     """A device array on every host, also one that is cut over several."""
-    if getattr(x, "is_fully_addressable", True):
+    if getattr(x, "is_fully_addressable", True) or x.is_fully_replicated:
         return np.asarray(x)
     from jax.experimental import multihost_utils
 

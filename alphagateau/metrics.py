@@ -110,15 +110,15 @@ def open_aim(run: Path, run_hash: str | None, hyper_parameters: Mapping[str, Any
 class Reporter:
     """Progress for a person: a live bar with the time left on a terminal, plain lines elsewhere."""
 
-    def __init__(self) -> None:
-        self.console = Console(stderr=True)
+    def __init__(self, is_quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=is_quiet)
         self._progress: Progress | None = None
         self._task: Any = None
 
     @contextmanager
     def running(self, done: int, total: int) -> Iterator[None]:
         """Shows `done` of `total` iterations until the block ends."""
-        if not self.console.is_terminal:
+        if self.console.quiet or not self.console.is_terminal:
             yield
             return
         columns = (

@@ -9,23 +9,26 @@ repeat num_iterations times:
 import dataclasses
 import math
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from alphagateau import checkpoint, rundir
+from alphagateau import checkpoint, processes, rundir
 from alphagateau.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
-from alphagateau.config import Experiment, flatten
+from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.engine import Engine, RunState, make_engine
 from alphagateau.entrants import newest
 from alphagateau.finished import duplicate_rate, finished_games, sample_pgn
 from alphagateau.health import is_finite, symptoms
 from alphagateau.match import final_match, print_scores
 from alphagateau.metrics import MetricsLog, Reporter, Timer, open_aim, open_log
+from alphagateau.processes import everywhere, on_first
 from alphagateau.rundir import RunError
-from alphagateau.sharding import make_mesh
+from alphagateau.sharding import is_any, make_mesh
 from alphagateau.stopping import StopRequest
 from alphagateau.types import Variables
 
@@ -49,35 +52,44 @@ class Progress:
 def train(experiment: Experiment, run: Path, stop: StopRequest, init_from: Path | None = None) -> bool:
     """Runs or continues the experiment in the folder `run`; True once it is finished, False if stopped before.
 
-    Raises RunError, ConfigError, CheckpointError, DeviceError: each one sentence.
+    All processes of a run call it, on one folder. Raises RunError, ConfigError, CheckpointError, DeviceError,
+    ProcessError: each one sentence.
     """
-    reporter = Reporter()
-    with rundir.locked(run), stop.listening():
-        rundir.check(run, experiment)
+    reporter = Reporter(is_quiet=not processes.is_first())
+    with ExitStack() as held, stop.listening():
+        on_first(lambda: held.enter_context(rundir.locked(run)), RunError)
+        processes.check_shared(run)
+        on_first(partial(rundir.check, run, experiment), RunError, ConfigError)
         engine = make_engine(experiment, make_mesh(experiment.num_shares))
-        record = rundir.read_record(run)
+        record = on_first(partial(rundir.read_record, run), RunError)
         found = newest_state(engine, run, reporter)
         if found is None:
             variables = load_weights(engine, init_from) if init_from else engine.init_variables()
             record["init_from"] = str(init_from) if init_from else None
-        rundir.claim(run, experiment)
+        on_first(partial(rundir.claim, run, experiment), RunError)
         if found is None:
             reporter.say(f"starting {run}")
             found = Progress(), engine.init(variables)
             save(engine, experiment, run, found[1], found[0])
         progress, state = found
-        log = open_run_log(experiment, run, record, progress.iteration)
+        log = open_run_log(experiment, run, record, progress.iteration) if processes.is_first() else None
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
                 state = loop(engine, experiment, run, state, progress, log, reporter, stop)
             return state is not None and conclude(experiment, run, state, reporter, stop)
         finally:
-            log.close()
+            if log is not None:
+                log.close()
 
 
 def conclude(experiment: Experiment, run: Path, state: RunState, reporter: Reporter, stop: StopRequest) -> bool:
-    """Plays and prints the match at the end, if there is to be one; False if it was asked to stop."""
-    if not experiment.evaluation.num_games or jax.process_index() != 0:
+    """Plays and prints the match at the end, if there is to be one; False if it was asked to stop.
+
+    Process 0 plays it; the others are done.
+    """
+    is_first = processes.is_first()
+    processes.part()
+    if not experiment.evaluation.num_games or not is_first:
         return True
     reporter.say("the match at the end: the last network against iteration 0 and the random mover")
     variables = jax.device_get(state.train.variables)
@@ -94,7 +106,7 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
     devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
     record["starts"].append({**rundir.describe_start(devices), "iteration": iteration, "time": _now()})
     aim_run = None
-    if experiment.aim and jax.process_index() == 0:
+    if experiment.aim:
         aim_run = open_aim(run, record.get("aim_run"), flatten(experiment))
         record["aim_run"] = aim_run.hash
     rundir.write_record(run, record)
@@ -104,19 +116,27 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
 def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progress, RunState] | None:
     """The newest checkpoint that is whole; None if the run has none at all. CheckpointError if all are damaged."""
     folder = run / "checkpoints"
-    checkpoint.clean(folder)
-    found, complaints = checkpoint.find(folder)
-    for candidate in found:
+
+    def look() -> tuple[list[tuple[str, dict]], list[str]]:
+        checkpoint.clean(folder)
+        found, complaints = checkpoint.find(folder)
+        return [(c.path.name, c.manifest) for c in found], complaints
+
+    seen, complaints = on_first(look)
+    found = [Checkpoint(folder / name, manifest) for name, manifest in seen]
+    for place, candidate in enumerate(found):
         try:
             progress, state = restore(engine, candidate)
         except CheckpointError as error:
+            if processes.count() > 1 and not processes.is_everywhere(error):
+                raise
             complaints.append(str(error))
             continue
         for complaint in complaints:
             reporter.say(f"passed over: {complaint}")
         reporter.say(f"continuing {run} after iteration {progress.iteration} ({candidate.path.name})")
-        for other in found:  # what was written later is damaged, or stopped short of this
-            if other.order > candidate.order:
+        if processes.is_first():
+            for other in found[:place]:  # what was written later is damaged, or stopped short of this
                 checkpoint.remove(other)
         return progress, state
     if complaints:
@@ -138,7 +158,8 @@ def restore(engine: Engine, candidate: Checkpoint) -> tuple[Progress, RunState]:
 
 def load_weights(engine: Engine, source: Path) -> Variables:
     """The weights of a checkpoint of a network like this one, on any board. Raises CheckpointError."""
-    return checkpoint.load(newest(source), WEIGHTS, engine.abstract_state.train.variables)
+    path = on_first(lambda: str(newest(source).path), CheckpointError)
+    return checkpoint.load(checkpoint.open_checkpoint(Path(path)), WEIGHTS, engine.abstract_state.train.variables)
 
 
 def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, progress: Progress) -> Checkpoint:
@@ -162,7 +183,7 @@ def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, pro
     }
     parts = {WEIGHTS: state.train.variables, TRAINING: _training_part(state, is_between)}
     saved = checkpoint.save(folder, name, parts, manifest)
-    if jax.process_index() == 0:
+    if processes.is_first():
         retire(experiment, folder)
     return saved
 
@@ -193,7 +214,7 @@ def loop(
     run: Path,
     state: RunState,
     progress: Progress,
-    log: MetricsLog,
+    log: MetricsLog | None,
     reporter: Reporter,
     stop: StopRequest,
 ) -> RunState | None:
@@ -208,14 +229,16 @@ def loop(
         state, progress, values = one_iteration(engine, experiment, state, progress, timer, show, stop)
         if values is None:
             save(engine, experiment, run, state, progress)
-            reporter.say(f"stopped ({stop.reason}) in iteration {progress.iteration + 1}; the same command goes on")
+            reason = processes.first_of(stop.reason)
+            reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
         iteration = progress.iteration
         pace = (time.perf_counter() - began) / (iteration - first)
         reporter.iteration(iteration, total, values, pace * (total - iteration))
         values["selfplay/duplicate_rate"], pgn = record_games(engine, experiment, run, state, iteration)
-        log.write(iteration, values)
-        log.write_games(iteration, pgn)
+        if log is not None:
+            log.write(iteration, values)
+            log.write_games(iteration, pgn)
         judge(experiment, values, iteration, reporter)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
@@ -227,7 +250,7 @@ def one_iteration(engine, experiment, state, progress, timer, show, stop):
     """(state, progress, figures) after one iteration; the figures are None if it was asked to stop on the way."""
     iteration, num_plies = progress.iteration, experiment.selfplay.num_plies
     while progress.selfplay is None:
-        if stop.reason:
+        if is_any(engine.mesh, stop.reason is not None):
             return state, progress, None
         show("self-play", 0.8 * progress.plies / num_plies)
         with timer("selfplay"):
@@ -240,7 +263,7 @@ def one_iteration(engine, experiment, state, progress, timer, show, stop):
                 progress = dataclasses.replace(progress, selfplay=statistics)
     epoch_steps = int(progress.selfplay["frames"]) // experiment.training.batch_size
     while progress.epoch < experiment.training.num_epochs:
-        if stop.reason:
+        if is_any(engine.mesh, stop.reason is not None):
             return state, progress, None
         show("training", 0.8 + 0.2 * progress.steps / max(epoch_steps, 1))
         last = min(progress.steps + experiment.training.segment_steps, epoch_steps)
@@ -259,9 +282,11 @@ def judge(experiment: Experiment, values: dict, iteration: int, reporter: Report
     for symptom in found:
         reporter.say(f"unhealthy in iteration {iteration}: {symptom.sentence}")
     if found and experiment.health.action == "stop":
-        raise RunError(
-            f"stopped as unhealthy in iteration {iteration}: {found[0].sentence}; "
-            f"the newest checkpoint is of a healthy iteration"
+        raise everywhere(
+            RunError(
+                f"stopped as unhealthy in iteration {iteration}: {found[0].sentence}; "
+                f"the newest checkpoint is of a healthy iteration"
+            )
         )
 
 
@@ -272,9 +297,11 @@ def figures(experiment, state, progress, epoch_steps, seconds) -> dict[str, Any]
     count, predicted, observed = totals.pop("calibration")
     train: dict[str, Any] = {f"train/{k}": float(v) / steps for k, v in totals.items()}
     if not is_finite(train):
-        raise RunError(
-            f"training went wrong in iteration {progress.iteration + 1}: loss {train['train/loss']}, "
-            f"gradient norm {train['train/gradient_norm']}; the checkpoint before it is untouched"
+        raise everywhere(
+            RunError(
+                f"training went wrong in iteration {progress.iteration + 1}: loss {train['train/loss']}, "
+                f"gradient norm {train['train/gradient_norm']}; the checkpoint before it is untouched"
+            )
         )
     known = max(count.sum(), 1.0)
     train["train/calibration_error"] = float(np.abs(predicted - observed).sum() / known)
@@ -312,7 +339,7 @@ def record_games(
     """(rate of repeated games, PGN of the sample games, saved in games/) of the iteration just played."""
     games = finished_games(state.trajectory)
     text = sample_pgn(engine.game, games, experiment.sample_games, run.name, iteration)
-    if text and jax.process_index() == 0:
+    if text and processes.is_first():
         folder = run / "games"
         folder.mkdir(exist_ok=True)
         checkpoint.write_text(folder / f"{iteration:06}.pgn", text)

@@ -9,6 +9,7 @@ checkpoints/<run>/   config.toml      the experiment as resolved
 """
 
 import fcntl
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -118,6 +119,25 @@ def read_record(run: Path) -> dict[str, Any]:
 
 def write_record(run: Path, record: dict[str, Any]) -> None:
     checkpoint.write_text(run / "run.json", json.dumps(record, indent=1))
+
+
+def identity(experiment: Experiment, init_from: Path | None) -> dict[str, str]:
+    """All in which the processes of one run must be alike, by what a reader calls it."""
+    return {
+        **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
+        "--init-from": str(init_from),
+        "version of python": platform.python_version(),
+        **{f"version of {name}": str(_version(name)) for name in PACKAGES},
+        "code of alphagateau": _code_hash(),
+    }
+
+
+def _code_hash() -> str:
+    """A SHA-256, in 16 hex digits, of the package's source files and their names."""
+    digest, package = hashlib.sha256(), Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def describe_start(devices: list[str]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Devices: a mesh with one axis over all of them, and arrays cut into shares along it. One device is a mesh of one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from alphagateau.processes import everywhere
 
 AXIS = "data"
 REPLICATED = PartitionSpec()
@@ -34,16 +36,36 @@ def choose_platform(platform: str) -> None:
         )
 
 
-def make_mesh(num_shares: int) -> Mesh:
-    """A mesh of all devices of all processes. Raises DeviceError unless they divide the shares."""
-    devices = jax.devices()
-    if num_shares % len(devices):
+def _nearest(numbers: Sequence[int], target: int) -> str:
+    """The nearest below and above `target`, as "4 or 8"."""
+    below, above = [n for n in numbers if n < target], [n for n in numbers if n > target]
+    return " or ".join(map(str, below[-1:] + above[:1]))
+
+
+def make_mesh(num_shares: int, devices: Sequence | None = None) -> Mesh:
+    """A mesh of `devices` (None: all of all processes). Raises DeviceError unless they divide the shares."""
+    devices = jax.devices() if devices is None else devices
+    count = len(devices)
+    if num_shares % count:
         fits = [n for n in range(1, num_shares + 1) if num_shares % n == 0]
-        raise DeviceError(
-            f"{len(devices)} devices cannot share num_shares = {num_shares} evenly; "
-            f"use one of {fits} devices, or a num_shares that {len(devices)} divides"
+        below = num_shares // count * count
+        shares = f"{below} or {below + count}" if below else f"{count}"
+        raise everywhere(
+            DeviceError(
+                f"{count} devices cannot share num_shares = {num_shares} evenly: "
+                f"use {_nearest(fits, count)} devices, or num_shares {shares}"
+            )
         )
     return Mesh(np.array(devices), (AXIS,))
+
+
+def is_any(mesh: Mesh, flag: bool) -> bool:
+    """Whether `flag` holds in any process; all call it together. One small reduction over the mesh."""
+    if jax.process_count() == 1:
+        return flag
+    cut = NamedSharding(mesh, BY_FIRST)
+    flags = jax.make_array_from_callback((mesh.size,), cut, lambda _: np.array([flag]))
+    return bool(jax.jit(jax.numpy.any, out_shardings=NamedSharding(mesh, REPLICATED))(flags))
 
 
 def per_device(mesh: Mesh, in_specs: tuple, out_specs) -> Callable[[Callable], Callable]:

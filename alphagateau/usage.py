@@ -20,6 +20,13 @@ Trains in checkpoints/<name of the file>; the same command continues a run that 
   --run NAME          name of the run's folder (default: the name of the experiment file)
   --runs FOLDER       where runs live (default: checkpoints)
   --stop-after TIME   write a checkpoint and exit 0 after this time, such as 3h or 45m
+
+On several hosts, the same command on each, in a folder that all of them see; under Slurm, Open MPI or Kubernetes the
+processes find one another, elsewhere these three say how:
+
+  --coordinator HOST:PORT   of process 0
+  --num-processes N         in all
+  --process-id I            this one, from 0
 """
 
 HELP = {
