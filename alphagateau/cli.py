@@ -61,14 +61,15 @@ def train_command(argv: list[str]) -> int:
         stop = StopRequest(parse_duration(stop_after) if stop_after else None)
     except ValueError as error:
         raise UsageError(f"--stop-after: {error}") from None
-    from alphagateau.sharding import choose_platform
-
-    choose_platform(experiment.platform)
-    use_compilation_cache()
-    from alphagateau.run import train
-
     run = Path(runs) / (name or Path(path).stem)
-    train(experiment, run, stop, Path(init_from) if init_from else None)
+    with stop.listening():  # the import of JAX already takes seconds
+        from alphagateau.sharding import choose_platform
+
+        choose_platform(experiment.platform)
+        use_compilation_cache()
+        from alphagateau.run import train
+
+        train(experiment, run, stop, Path(init_from) if init_from else None)
     return 0
 
 
