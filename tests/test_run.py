@@ -244,8 +244,8 @@ def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
     engine = make_engine(experiment, make_mesh(experiment.num_shares))
     newest = checkpoint.find(run_copy / "checkpoints")[0][0]
     progress, state = run.restore(engine, newest)
-    poisoned = jax.tree.map(lambda x: x * np.nan, state.train.variables)
-    state = state._replace(train=state.train._replace(variables=poisoned))
+    poisoned = jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, state.train.opt_state)
+    state = state._replace(train=state.train._replace(opt_state=poisoned))
     run.save(engine, experiment, run_copy, state, progress)
     assert train(run_copy.parent) == 1
     assert "went wrong in iteration 4" in capfd.readouterr().err
