@@ -47,7 +47,7 @@ def symptoms(values: Mapping[str, Any], health: Health) -> list[Symptom]:
     """What is wrong with an iteration, by its figures in metrics.jsonl."""
     found = []
     for name, key, is_minimum, meaning in _CHECKS:
-        if name not in values or (name.startswith("selfplay/") and not values["selfplay/games"]):
+        if name not in values or (name.startswith("selfplay/") and not values.get("selfplay/games")):
             continue
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:

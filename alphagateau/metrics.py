@@ -38,16 +38,16 @@ MEANING = {
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a metrics.jsonl; a last line cut short by a kill is left out."""
+    """The whole lines of a metrics.jsonl, their numbers and lists; a last line cut short by a kill is left out."""
     rows = []
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
-            if isinstance(row, dict) and isinstance(row.get("iteration"), int):
-                rows.append(row)
+            if isinstance(row, dict) and type(row.get("iteration")) is int:
+                rows.append({k: v for k, v in row.items() if isinstance(v, int | float | list)})
     return rows
 
 

@@ -116,9 +116,19 @@ def read_record(run: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         if not isinstance(record, dict) or not isinstance(record.get("starts", []), list):
             raise ValueError("not a record of starts")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from None
     return {"starts": [], **record}
+
+
+def read_final(run: Path) -> dict[str, Any]:
+    """results.json, the match at the end; empty if there is none or it is damaged, for it can be played again."""
+    try:
+        record = json.loads((run / "results.json").read_text(encoding="utf-8"))
+        is_whole = all(len(row) == 6 for row in record["scores"]) and {"weights_hash", "evaluation"} <= record.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return record if is_whole else {}
 
 
 def write_record(run: Path, record: dict[str, Any]) -> None:
