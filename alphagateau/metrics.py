@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,16 +93,25 @@ def open_log(run: Path, iteration: int, aim_run: Any = None) -> MetricsLog:
 
 
 def open_aim(run: Path, run_hash: str | None, hyper_parameters: Mapping[str, Any]) -> Any:
-    """An aim.Run in the Aim repository of the working folder; `run_hash` continues one."""
-    import aim
+    """An aim.Run in the Aim repository of the working folder; `run_hash` continues one, if it is there.
 
-    aim_run = aim.Run(
-        run_hash=run_hash,
+    A step that is tracked again takes the place of the one before it.
+    """
+    import aim
+    from aim.sdk.errors import MissingRunError
+
+    open_run = partial(
+        aim.Run,
         experiment=run.name,
         system_tracking_interval=None,
         log_system_params=False,
         capture_terminal_logs=False,
     )
+    try:
+        aim_run = open_run(run_hash=run_hash)
+    except MissingRunError:
+        warn(f"the Aim repository of this folder does not hold the run's Aim run {run_hash}: a new one begins")
+        aim_run = open_run()
     aim_run["hparams"] = dict(hyper_parameters)
     aim_run["run"] = str(run)
     return aim_run

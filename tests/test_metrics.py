@@ -105,3 +105,7 @@ def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tm
     assert losses == [1, 2, 3, 4, 5, 6, 7]
     assert games == [f"game {k}" for k in range(1, 8)]
     assert [row["iteration"] for row in metrics.read_metrics(run / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6, 7]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = python(TRACK, elsewhere, run, 8, 8, "closed")
+    assert done.returncode == 0 and "does not hold the run's Aim run" in done.stderr
