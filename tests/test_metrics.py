@@ -90,7 +90,7 @@ def python(code: str, folder: Path, *words: object) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
-def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tmp_path):
+def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tmp_path, tmp_path_factory):
     """Twice killed after steps that no checkpoint holds: they are tracked again and take the place of the first."""
     pytest.importorskip("aim")
     run = tmp_path / "run"
@@ -105,7 +105,5 @@ def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tm
     assert losses == [1, 2, 3, 4, 5, 6, 7]
     assert games == [f"game {k}" for k in range(1, 8)]
     assert [row["iteration"] for row in metrics.read_metrics(run / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6, 7]
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    done = python(TRACK, elsewhere, run, 8, 8, "closed")
+    done = python(TRACK, tmp_path_factory.mktemp("elsewhere"), run, 8, 8, "closed")
     assert done.returncode == 0 and "does not hold the run's Aim run" in done.stderr
