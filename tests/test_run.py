@@ -334,7 +334,7 @@ def test_a_disk_that_is_full_leaves_the_last_checkpoint(run_copy, whole_run, mon
 def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
     shutil.rmtree(run_copy / "checkpoints" / "4")
     experiment = config.load(run_copy / "config.toml")
-    engine = make_engine(experiment, make_mesh(experiment.num_shares))
+    engine = run.make_engine(experiment, make_mesh(experiment.num_shares))
     newest = checkpoint.find(run_copy / "checkpoints")[0][0]
     progress, state = run.restore(engine, newest)
     poisoned = jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, state.train.opt_state)
@@ -347,7 +347,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
 def sick_copy(run_copy: Path) -> None:
     """The run as if iteration 3 had left weights 30 times too large, and games 6 plies before their limit."""
     experiment = config.load(run_copy / "config.toml")
-    engine = make_engine(experiment, make_mesh(experiment.num_shares))
+    engine = run.make_engine(experiment, make_mesh(experiment.num_shares))
     shutil.rmtree(run_copy / "checkpoints" / "4")
     progress, state = run.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
     variables = {**state.train.variables, "params": jax.tree.map(lambda x: 30 * x, state.train.variables["params"])}
@@ -409,7 +409,7 @@ def test_an_unhealthy_checkpoint_is_not_gone_on_from_silently(run_copy, capfd):
 
 def test_weights_that_are_not_finite_are_never_written(run_copy):
     experiment = config.load(run_copy / "config.toml")
-    engine = make_engine(experiment, make_mesh(experiment.num_shares))
+    engine = run.make_engine(experiment, make_mesh(experiment.num_shares))
     progress, state = run.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
     broken = jax.tree.map(lambda x: x.at[(0,) * x.ndim].set(np.inf), state.train.variables)
     state = state._replace(train=state.train._replace(variables=broken))
