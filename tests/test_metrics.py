@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from alphagateau import metrics, rundir
 
+SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 LINES = st.one_of(
     st.binary(max_size=30),
     st.integers(-2, 9).map(lambda k: json.dumps({"iteration": k, "train/loss": 0.5}).encode()),
@@ -58,12 +59,11 @@ def test_any_final_results_are_results_or_none(tmp_path_factory, content):
 TRACK = """
 import os, signal, sys
 from pathlib import Path
-from alphagateau import metrics, rundir
-run, first, last, is_killed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "killed"
-record = rundir.read_record(run)
-aim_run = metrics.open_aim(run, record.get("aim_run"), {"seed": 1})
-rundir.write_record(run, {**record, "aim_run": aim_run.hash})
-log = metrics.open_log(run, first - 1, aim_run)
+from alphagateau import config, rundir
+from alphagateau.run import open_run_log
+experiment, run = config.parse_command_line(sys.argv[1], ["--aim"]), Path(sys.argv[2])
+first, last, is_killed = int(sys.argv[3]), int(sys.argv[4]), sys.argv[5] == "killed"
+log = open_run_log(experiment, run, rundir.read_record(run), first - 1)
 for iteration in range(first, last + 1):
     log.write(iteration, {"train/loss": float(iteration)})
     log.write_games(iteration, f"game {iteration}")
@@ -91,19 +91,19 @@ def python(code: str, folder: Path, *words: object) -> subprocess.CompletedProce
 
 
 def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tmp_path, tmp_path_factory):
-    """Twice killed after steps that no checkpoint holds: they are tracked again and take the place of the first."""
+    """Killed after steps that no checkpoint holds: they are tracked again and take the place of the first."""
     pytest.importorskip("aim")
     run = tmp_path / "run"
     run.mkdir()
-    for first, last, end in ((1, 3, "killed"), (3, 5, "killed"), (5, 7, "closed")):
-        done = python(TRACK, tmp_path, run, first, last, end)
+    for first, last, end in ((1, 4, "killed"), (3, 7, "closed")):
+        done = python(TRACK, tmp_path, SMOKE, run, first, last, end)
         assert done.returncode == (-9 if end == "killed" else 0), done.stderr
     read = python(READ, tmp_path)
     assert read.returncode == 0, read.stderr
     parameters, losses, games = json.loads(read.stdout.splitlines()[-1])
-    assert parameters == {"seed": 1}
+    assert parameters["game"] == "gardner_chess"
     assert losses == [1, 2, 3, 4, 5, 6, 7]
     assert games == [f"game {k}" for k in range(1, 8)]
     assert [row["iteration"] for row in metrics.read_metrics(run / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6, 7]
-    done = python(TRACK, tmp_path_factory.mktemp("elsewhere"), run, 8, 8, "closed")
+    done = python(TRACK, tmp_path_factory.mktemp("elsewhere"), SMOKE, run, 8, 8, "closed")
     assert done.returncode == 0 and "does not hold the run's Aim run" in done.stderr
