@@ -23,7 +23,13 @@ from jax.sharding import SingleDeviceSharding
 from alphagateau.processes import everywhere, on_first
 from alphagateau.types import Variables
 
-SCHEMA = 1  # raise it when what a checkpoint holds changes; `_read_manifest` says which are read
+SCHEMA = 2  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest and is read too
+FIELDS = {
+    **dict.fromkeys(("iteration", "segments", "parameters", "optimizer_steps"), int),
+    **dict.fromkeys(("game", "weights_hash"), str),
+    **dict.fromkeys(("progress", "network", "search", "files"), dict),
+    "parts": list,
+}  # of a manifest
 WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
 
 
@@ -61,6 +67,7 @@ def write_text(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+    _sync(path.parent)
 
 
 def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any]) -> Checkpoint:
@@ -78,11 +85,11 @@ def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any
 
     def finish() -> dict[str, Any]:
         files = dict(_checksums(temporary))
-        write_text(temporary / "manifest.json", json.dumps({**manifest, "files": files}, indent=1))
-        if target.exists():
-            shutil.rmtree(target)
-        temporary.rename(target)
-        _sync_folder(folder)
+        for path in temporary.rglob("*"):  # a name may outlive a power loss only if what it names does
+            _sync(path)
+        _write_manifest(temporary, {**manifest, "files": files})
+        _rename_over(temporary, target)
+        _sync(folder)
         return files
 
     try:
@@ -100,6 +107,16 @@ def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any
             "the checkpoints written before are untouched"
         ) from error
     return Checkpoint(target, manifest)
+
+
+def _rename_over(temporary: Path, target: Path) -> None:
+    """Gives a folder the name of another; killed in between, `clean` gives the other its name back."""
+    aside = target.with_name(f".{target.name}.aside")
+    if target.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        target.rename(aside)
+    temporary.rename(target)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
@@ -120,17 +137,30 @@ def open_checkpoint(path: Path) -> Checkpoint:
     file = path / "manifest.json"
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-        schema = manifest["schema"]
-        if schema == SCHEMA:
-            int(manifest["iteration"]), int(manifest["segments"])
-            dict(manifest["files"]), list(manifest["parts"])
+        schema, digest = manifest["schema"], manifest.pop("checksum", None)
+        wrong = [name for name, kind in FIELDS.items() if not isinstance(manifest.get(name), kind)]
     except FileNotFoundError:
         raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{file} is damaged: {_reason(error)}") from None
-    if schema != SCHEMA:
-        raise CheckpointError(f"{path} has checkpoint schema {schema!r}; this version of alphagateau reads {SCHEMA}")
+    if schema not in (1, SCHEMA):
+        raise CheckpointError(
+            f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads 1 to {SCHEMA}"
+        )
+    if digest != _manifest_checksum(manifest) and (schema, digest) != (1, None):
+        raise CheckpointError(f"{file} is damaged: its checksum is wrong")
+    if wrong:
+        raise CheckpointError(f"{file} is damaged: {wrong[0]} is missing or no {FIELDS[wrong[0]].__name__}")
     return Checkpoint(path, manifest)
+
+
+def _manifest_checksum(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    text = json.dumps({**manifest, "checksum": _manifest_checksum(manifest)}, indent=1)
+    write_text(folder / "manifest.json", text)
 
 
 def verify(checkpoint: Checkpoint, part: str) -> None:
@@ -181,10 +211,10 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
 
 def drop_part(checkpoint: Checkpoint, part: str) -> None:
     """Frees the room of one part of a checkpoint that stays whole without it."""
-    manifest = dict(checkpoint.manifest)
+    manifest = {**checkpoint.manifest, "schema": SCHEMA}
     manifest["parts"] = [p for p in manifest["parts"] if p != part]
     manifest["files"] = {k: v for k, v in manifest["files"].items() if not k.startswith(f"{part}/")}
-    write_text(checkpoint.path / "manifest.json", json.dumps(manifest, indent=1))
+    _write_manifest(checkpoint.path, manifest)
     shutil.rmtree(checkpoint.path / part, ignore_errors=True)
 
 
@@ -197,9 +227,12 @@ def remove(checkpoint: Checkpoint) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Deletes what a killed process left half written or half deleted."""
-    for path in folder.glob(".*") if folder.is_dir() else ():
-        if path.suffix in (".tmp", ".old"):
+    """Undoes what a killed process left half done, and deletes what it left half written or half deleted."""
+    for path in sorted(folder.glob(".*")) if folder.is_dir() else ():
+        target = folder / path.stem[1:]
+        if path.suffix == ".aside" and not target.exists():
+            path.rename(target)
+        elif path.suffix in (".tmp", ".old", ".aside"):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -230,10 +263,11 @@ def _checksums(folder: Path, prefix: str = "") -> Iterator[tuple[str, list]]:
             yield prefix + path.relative_to(folder).as_posix(), [path.stat().st_size, digest]
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync(path: Path) -> None:
+    """Has a file or a folder's list of names on disk before it returns."""
     if sys.platform == "win32":
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

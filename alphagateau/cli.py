@@ -69,9 +69,10 @@ def train_command(argv: list[str]) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     run = Path(runs) / (name or Path(path).stem)
-    processes.start(launch)
-    with processes.ending_together():
-        run_experiment(experiment, run, stop, Path(init_from) if init_from else None)
+    with stop.listening():  # the imports already take seconds
+        processes.start(launch)
+        with processes.ending_together():
+            run_experiment(experiment, run, stop, Path(init_from) if init_from else None)
     return 0
 
 

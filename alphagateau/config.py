@@ -112,6 +112,8 @@ class Health:
     max_draw_rate: float = _num("fraction of finished games", 1.0, high=1)
     max_truncation_rate: float = _num("fraction of finished games ended by length", 1.0, high=1)
     max_duplicate_rate: float = _num("fraction of games seen before", 1.0, high=1)
+    max_game_length: float = _num("plies, mean of the finished games", 512.0)
+    min_game_length: float = _num("plies, mean of the finished games", 4.0)
     max_gradient_norm: float = _num("global L2 norm", 1e4)
     max_weight_norm: float = _num("global L2 norm", 1e4)
 

@@ -24,6 +24,8 @@ _CHECKS = (
     ("selfplay/draw_rate", "max_draw_rate", False, "too many games are drawn"),
     ("selfplay/truncation_rate", "max_truncation_rate", False, "too many games reach the ply limit"),
     ("selfplay/duplicate_rate", "max_duplicate_rate", False, "too many games repeat another move by move"),
+    ("selfplay/game_length", "max_game_length", False, "the games are absurdly long"),
+    ("selfplay/game_length", "min_game_length", True, "the games are absurdly short"),
     ("train/gradient_norm", "max_gradient_norm", False, "the gradient is too large"),
     ("train/weight_norm", "max_weight_norm", False, "the weights are too large"),
 )
@@ -45,7 +47,7 @@ def symptoms(values: Mapping[str, Any], health: Health) -> list[Symptom]:
     """What is wrong with an iteration, by its figures in metrics.jsonl."""
     found = []
     for name, key, is_minimum, meaning in _CHECKS:
-        if name not in values or (name.startswith("selfplay/") and not values["selfplay/games"]):
+        if name not in values or (name.startswith("selfplay/") and not values.get("selfplay/games")):
             continue
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:

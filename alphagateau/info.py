@@ -9,6 +9,7 @@ from rich.table import Table
 
 from alphagateau import checkpoint
 from alphagateau.entrants import newest
+from alphagateau.rundir import read_record
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -25,6 +26,8 @@ def describe(path: Path) -> dict[str, Any]:
         "game": manifest["game"],
         "iteration": manifest["iteration"],
         "is_between_iterations": manifest["segments"] == 0,
+        "symptoms": manifest["progress"].get("symptoms", []),
+        "stopped_by_health": read_record(run).get("unhealthy") if is_run else None,
         "optimizer_steps": manifest["optimizer_steps"],
         "weights_hash": manifest["weights_hash"],
         "parameters": manifest["parameters"],

@@ -17,6 +17,7 @@ from alphagateau.games import get_game
 from alphagateau.matching import sprt
 from alphagateau.openings import make_openings, read_openings
 from alphagateau.pgn import to_pgn
+from alphagateau.rundir import read_final
 
 
 class Score(NamedTuple):
@@ -127,10 +128,9 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     """
     rule, path = experiment.evaluation, run / "results.json"
     identity = checkpoint.weights_hash(variables)
-    if path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-        if known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
-            return [Score(*row) for row in known["scores"]]
+    known = read_final(run)
+    if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
+        return [Score(*row) for row in known["scores"]]
     game = get_game(experiment.game)
     simulations = rule.num_simulations or experiment.selfplay.num_simulations
     considered = experiment.selfplay.max_num_considered_actions

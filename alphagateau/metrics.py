@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,16 +39,16 @@ MEANING = {
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a metrics.jsonl; a last line cut short by a kill is left out."""
+    """The whole lines of a metrics.jsonl, their numbers and lists; a last line cut short by a kill is left out."""
     rows = []
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
-            if isinstance(row, dict) and isinstance(row.get("iteration"), int):
-                rows.append(row)
+            if isinstance(row, dict) and type(row.get("iteration")) is int:
+                rows.append({k: v for k, v in row.items() if isinstance(v, int | float | list)})
     return rows
 
 
@@ -92,16 +93,25 @@ def open_log(run: Path, iteration: int, aim_run: Any = None) -> MetricsLog:
 
 
 def open_aim(run: Path, run_hash: str | None, hyper_parameters: Mapping[str, Any]) -> Any:
-    """An aim.Run in the Aim repository of the working folder; `run_hash` continues one."""
-    import aim
+    """An aim.Run in the Aim repository of the working folder; `run_hash` continues one, if it is there.
 
-    aim_run = aim.Run(
-        run_hash=run_hash,
+    A step that is tracked again takes the place of the one before it.
+    """
+    import aim
+    from aim.sdk.errors import MissingRunError
+
+    open_run = partial(
+        aim.Run,
         experiment=run.name,
         system_tracking_interval=None,
         log_system_params=False,
         capture_terminal_logs=False,
     )
+    try:
+        aim_run = open_run(run_hash=run_hash)
+    except MissingRunError:
+        warn(f"the Aim repository of this folder does not hold the run's Aim run {run_hash}: a new one begins")
+        aim_run = open_run()
     aim_run["hparams"] = dict(hyper_parameters)
     aim_run["run"] = str(run)
     return aim_run

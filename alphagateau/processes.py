@@ -254,15 +254,6 @@ def first_of(text: str | None) -> str | None:
     return found and (found[1] if len(texts) == 1 else f"{found[1]}, process {found[0]}")
 
 
-def iseverywhere(error: BaseException | None) -> bool:
-    """Whether every process has this error, or the one that it came from."""
-    while error is not None:
-        if error.__dict__.get("is_everywhere"):
-            return True
-        error = error.__cause__
-    return False
-
-
 def everywhere(error: E) -> E:
     """Marks an error as one that all processes raise here, so that none need be told of it."""
     error.__dict__["is_everywhere"] = True

@@ -1,7 +1,6 @@
 """A run's files in, one self-contained HTML page out. Nothing is read but the run's folder."""
 
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from alphagateau.checkpoint import find, write_text
 from alphagateau.health import symptoms
 from alphagateau.metrics import MEANING, read_metrics
 from alphagateau.pgn import GameRecord, read_pgn
-from alphagateau.rundir import RunError, read_record
+from alphagateau.rundir import RunError, read_final, read_record
 from alphagateau.standings import view
 
 MAX_GAMES = 40  # sample games on the page, the newest
@@ -71,13 +70,9 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _final_scores(run: Path) -> dict[str, Any]:
-    path = run / "results.json"
-    if not path.exists():
-        return {}
-    record = json.loads(path.read_text(encoding="utf-8"))
     return {
         f"{player} against {opponent}": f"{wins} won, {draws} drawn, {losses} lost"
-        for player, opponent, wins, draws, losses, _ in record["scores"]
+        for player, opponent, wins, draws, losses, _ in read_final(run).get("scores", ())
     }
 
 
@@ -106,11 +101,15 @@ def _ladder(run: Path) -> list[pages.Player]:
     path = run / "ladder" / "ratings.csv"
     if not path.exists():
         return []
-    players = []
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            name, iteration = row["player"], row["player"].rpartition("/")[2]
-            place = (run.name, int(iteration)) if iteration.isdecimal() else ("", None)
-            numbers = float(row["rating"]), float(row["standard_error"])
-            players.append(pages.Player(name, *numbers, int(row["games"]), float(row["score"]), *place))
-    return players
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [_player(run, row) for row in csv.DictReader(file)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        raise RunError(f"{path} is damaged: {type(error).__name__} {error}") from None
+
+
+def _player(run: Path, row: dict[str, str]) -> pages.Player:
+    name, iteration = row["player"], row["player"].rpartition("/")[2]
+    place = (run.name, int(iteration)) if iteration.isdecimal() else ("", None)
+    numbers = float(row["rating"]), float(row["standard_error"])
+    return pages.Player(name, *numbers, int(row["games"]), float(row["score"]), *place)

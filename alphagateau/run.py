@@ -9,6 +9,7 @@ repeat num_iterations times:
 import dataclasses
 import math
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,9 +26,9 @@ from alphagateau.entrants import newest
 from alphagateau.finished import duplicate_rate, finished_games, sample_pgn
 from alphagateau.health import is_finite, symptoms
 from alphagateau.match import final_match, print_scores
-from alphagateau.metrics import MetricsLog, Reporter, Timer, open_aim, open_log
+from alphagateau.metrics import MetricsLog, Reporter, Timer, open_aim, open_log, warn
 from alphagateau.processes import everywhere, on_first
-from alphagateau.rundir import RunError
+from alphagateau.rundir import RunError, Unhealthy
 from alphagateau.sharding import is_any, make_mesh
 from alphagateau.stopping import StopRequest
 from alphagateau.types import Variables
@@ -42,6 +43,7 @@ class Progress:
     epoch: int = 0
     steps: int = 0  # of the epoch
     selfplay: dict[str, float] | None = None  # its statistics, once the window holds its frames
+    symptoms: Sequence[str] = ()  # what was unhealthy in the last iteration finished
 
     @property
     def segments(self) -> int:
@@ -56,7 +58,7 @@ def train(experiment: Experiment, run: Path, stop: StopRequest, init_from: Path 
     ProcessError: each one sentence.
     """
     reporter = Reporter(is_quiet=not processes.is_first())
-    with ExitStack() as held, stop.listening():
+    with ExitStack() as held:
         on_first(lambda: held.enter_context(rundir.locked(run)), RunError)
         processes.check_shared(run)
         on_first(partial(rundir.check, run, experiment), RunError, ConfigError)
@@ -71,11 +73,17 @@ def train(experiment: Experiment, run: Path, stop: StopRequest, init_from: Path 
             reporter.say(f"starting {run}")
             found = Progress(), engine.init(variables)
             save(engine, experiment, run, found[1], found[0])
+        elif processes.is_first():
+            retire(experiment, run / "checkpoints")  # what a kill left half done, or a new `[retention]` lets go
         progress, state = found
         log = open_run_log(experiment, run, record, progress.iteration) if processes.is_first() else None
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
                 state = loop(engine, experiment, run, state, progress, log, reporter, stop)
+        except Unhealthy as error:
+            advice = on_first(partial(rundir.mark_unhealthy, run, str(error)))
+            raise everywhere(RunError(f"{error}; {advice}")) from None
+        else:
             return state is not None and conclude(experiment, run, state, reporter, stop)
         finally:
             if log is not None:
@@ -104,6 +112,8 @@ def conclude(experiment: Experiment, run: Path, state: RunState, reporter: Repor
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
     """The run's log, and its record with this start and its Aim run written down."""
     devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
+    if unhealthy := record.pop("unhealthy", None):
+        warn(f"the start before this one {unhealthy['why']}")
     record["starts"].append({**rundir.describe_start(devices), "iteration": iteration, "time": _now()})
     aim_run = None
     if experiment.aim:
@@ -135,6 +145,8 @@ def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progres
         for complaint in complaints:
             reporter.say(f"passed over: {complaint}")
         reporter.say(f"continuing {run} after iteration {progress.iteration} ({candidate.path.name})")
+        for symptom in progress.symptoms:
+            reporter.say(f"that iteration was unhealthy: {symptom}")
         if processes.is_first():
             for other in found[:place]:  # what was written later is damaged, or stopped short of this
                 checkpoint.remove(other)
@@ -147,7 +159,10 @@ def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progres
 def restore(engine: Engine, candidate: Checkpoint) -> tuple[Progress, RunState]:
     """The RunState of a checkpoint. Raises CheckpointError."""
     abstract = engine.abstract_state
-    progress = Progress(**candidate.manifest["progress"])
+    try:
+        progress = Progress(**candidate.manifest["progress"])
+    except TypeError as error:
+        raise CheckpointError(f"{candidate.path} holds a progress that this version does not know: {error}") from None
     weights = checkpoint.load(candidate, WEIGHTS, abstract.train.variables)
     rest = _training_part(abstract, is_between=progress.segments == 0)
     rest = checkpoint.load(candidate, TRAINING, rest)
@@ -163,7 +178,13 @@ def load_weights(engine: Engine, source: Path) -> Variables:
 
 
 def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, progress: Progress) -> Checkpoint:
-    """Writes the state as a checkpoint and lets older ones go as `retention` says."""
+    """Writes the state as a checkpoint and lets older ones go as `retention` says.
+
+    Raises CheckpointError, or Unhealthy if a weight is not finite: no checkpoint holds such weights.
+    """
+    variables = jax.device_get(state.train.variables)
+    if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
+        raise Unhealthy(f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite")
     is_between = progress.segments == 0
     folder = run / "checkpoints"
     name = str(progress.iteration) if is_between else f"{progress.iteration}-stopped"
@@ -177,7 +198,7 @@ def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, pro
             "num_simulations": experiment.selfplay.num_simulations,
             "max_num_considered_actions": experiment.selfplay.max_num_considered_actions,
         },
-        "weights_hash": checkpoint.weights_hash(jax.device_get(state.train.variables)),
+        "weights_hash": checkpoint.weights_hash(variables),
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
         "optimizer_steps": int(state.train.num_steps),
     }
@@ -196,15 +217,22 @@ def _training_part(state: RunState, is_between: bool) -> dict[str, Any]:
 
 
 def retire(experiment: Experiment, folder: Path) -> None:
-    """Frees what `retention` does not keep. Checkpoint 0 keeps its weights: the final match needs them."""
+    """Frees what `retention` does not keep.
+
+    Checkpoint 0 keeps its weights: the final match needs them. The newest healthy one is kept, and each that its user
+    gave another name.
+    """
     rule = experiment.retention
-    found, _ = checkpoint.find(folder)
+    found = [c for c in checkpoint.find(folder)[0] if c.path.name.removesuffix("-stopped") == str(c.order[0])]
+    healthy = next((c for c in found if not c.manifest["progress"].get("symptoms")), None)
     for old in found[rule.keep_newest :]:
         iteration, segments = old.order
+        if old is healthy:
+            continue
         is_kth = rule.keep_every > 0 and iteration % rule.keep_every == 0
         if segments or not (rule.weights or is_kth or iteration == 0):
             checkpoint.remove(old)
-        elif TRAINING in old.manifest["parts"]:
+        elif (old.path / TRAINING).exists():  # also of one that a kill left without a line in its manifest
             checkpoint.drop_part(old, TRAINING)
 
 
@@ -220,7 +248,7 @@ def loop(
 ) -> RunState | None:
     """Runs the iterations that are left; None if it was asked to stop, a checkpoint then holding all that was done."""
     total, timer, began = experiment.num_iterations, Timer(), time.perf_counter()
-    first = progress.iteration
+    first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
 
     def show(phase: str, fraction: float) -> None:
         reporter.phase(phase, progress.iteration + fraction)
@@ -228,7 +256,8 @@ def loop(
     while progress.iteration < total:
         state, progress, values = one_iteration(engine, experiment, state, progress, timer, show, stop)
         if values is None:
-            save(engine, experiment, run, state, progress)
+            if progress != saved:
+                save(engine, experiment, run, state, progress)
             reason = processes.first_of(stop.reason)
             reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
@@ -239,10 +268,11 @@ def loop(
         if log is not None:
             log.write(iteration, values)
             log.write_games(iteration, pgn)
-        judge(experiment, values, iteration, reporter)
+        progress = dataclasses.replace(progress, symptoms=judge(experiment, values, iteration, reporter))
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
                 save(engine, experiment, run, state, progress)
+            saved = progress
     return state
 
 
@@ -276,31 +306,27 @@ def one_iteration(engine, experiment, state, progress, timer, show, stop):
     return state, Progress(iteration=iteration + 1), values
 
 
-def judge(experiment: Experiment, values: dict, iteration: int, reporter: Reporter) -> None:
-    """Says what is unhealthy; raises RunError where `[health]` wants a stop."""
-    found = symptoms(values, experiment.health)
-    for symptom in found:
-        reporter.say(f"unhealthy in iteration {iteration}: {symptom.sentence}")
+def judge(experiment: Experiment, values: dict, iteration: int, reporter: Reporter) -> list[str]:
+    """Says what is unhealthy, and returns it; raises Unhealthy where `[health]` wants a stop."""
+    found = [symptom.sentence for symptom in symptoms(values, experiment.health)]
+    for sentence in found:
+        reporter.say(f"unhealthy in iteration {iteration}: {sentence}")
     if found and experiment.health.action == "stop":
-        raise everywhere(
-            RunError(
-                f"stopped as unhealthy in iteration {iteration}: {found[0].sentence}; "
-                f"the newest checkpoint is of a healthy iteration"
-            )
-        )
+        raise everywhere(Unhealthy(f"stopped as unhealthy in iteration {iteration}: {found[0]}"))
+    return found
 
 
 def figures(experiment, state, progress, epoch_steps, seconds) -> dict[str, Any]:
-    """What metrics.jsonl says of an iteration. Raises RunError if the loss or the weights are not finite."""
+    """What metrics.jsonl says of an iteration. Raises Unhealthy if the loss or the weights are not finite."""
     steps = max(epoch_steps * experiment.training.num_epochs, 1)
     totals = {k: np.asarray(v) for k, v in state.totals.items()}
     count, predicted, observed = totals.pop("calibration")
     train: dict[str, Any] = {f"train/{k}": float(v) / steps for k, v in totals.items()}
     if not is_finite(train):
         raise everywhere(
-            RunError(
-                f"training went wrong in iteration {progress.iteration + 1}: loss {train['train/loss']}, "
-                f"gradient norm {train['train/gradient_norm']}; the checkpoint before it is untouched"
+            Unhealthy(
+                f"stopped: training went wrong in iteration {progress.iteration + 1}: loss {train['train/loss']}, "
+                f"gradient norm {train['train/gradient_norm']}, weight norm {train['train/weight_norm']}"
             )
         )
     known = max(count.sum(), 1.0)

@@ -1,7 +1,8 @@
 """The folder of a run: who holds it, which experiment it belongs to, what ran in it.
 
 checkpoints/<run>/   config.toml      the experiment as resolved
-                     run.json         starts: command, versions, commit, devices; the Aim run; the weights begun from
+                     run.json         starts: command, versions, commit, devices; the Aim run; the weights begun from;
+                                      why health stopped the run, and its last healthy checkpoint
                      metrics.jsonl    one line an iteration
                      checkpoints/     one folder an iteration
                      games/           sample games, one PGN an iteration
@@ -51,6 +52,10 @@ PACKAGES = (
 
 class RunError(RuntimeError):
     """A run that cannot start or go on; one sentence for the user."""
+
+
+class Unhealthy(RunError):
+    """A run that its health stops; one sentence."""
 
 
 @contextmanager
@@ -112,13 +117,34 @@ def read_record(run: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         if not isinstance(record, dict) or not isinstance(record.get("starts", []), list):
             raise ValueError("not a record of starts")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from None
     return {"starts": [], **record}
 
 
+def read_final(run: Path) -> dict[str, Any]:
+    """results.json, the match at the end; empty if there is none or it is damaged, for it can be played again."""
+    try:
+        record = json.loads((run / "results.json").read_text(encoding="utf-8"))
+        is_whole = all(len(row) == 6 for row in record["scores"]) and {"weights_hash", "evaluation"} <= record.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return record if is_whole else {}
+
+
 def write_record(run: Path, record: dict[str, Any]) -> None:
     checkpoint.write_text(run / "run.json", json.dumps(record, indent=1))
+
+
+def mark_unhealthy(run: Path, why: str) -> str:
+    """Writes into run.json why the run was stopped and its last healthy checkpoint; returns a sentence on that."""
+    found, _ = checkpoint.find(run / "checkpoints")
+    healthy = next((c.path.name for c in found if not c.manifest["progress"].get("symptoms")), None)
+    record = read_record(run)
+    write_record(run, {**record, "unhealthy": {"why": why, "last_healthy_checkpoint": healthy}})
+    if healthy is None:
+        return "no checkpoint of a healthy iteration is left"
+    return f"the last healthy checkpoint is {healthy}; the same command goes on from the newest, {found[0].path.name}"
 
 
 def identity(experiment: Experiment, init_from: Path | None) -> dict[str, str]:

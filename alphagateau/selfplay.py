@@ -94,7 +94,7 @@ def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
         "games": over.sum(),
         "draws": (over & ~decisive).sum(),
         "white_wins": (decisive & white_moved).sum(),
-        "at_ply_limit": (over & (trajectory.position.ply + 1 >= max_plies)).sum(),
+        "at_ply_limit": (over & ~decisive & (trajectory.position.ply + 1 >= max_plies)).sum(),
         "finished_plies": jnp.where(over, trajectory.position.ply + 1, 0).sum(),
         "prior_entropy": trajectory.prior_entropy.sum(),
         "saturated_values": (jnp.abs(trajectory.root_value) > 0.99).sum(),

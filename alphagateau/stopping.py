@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,21 +27,36 @@ class StopRequest:
             return f"the time given ({self._seconds:g} s) is over"
         return None
 
-    def _hear(self, number: int, frame) -> None:
-        del frame
-        if self._signal is not None:
-            os._exit(128 + number)
-        self._signal = signal.Signals(number)
+    def _hear(self, numbers: int) -> None:
+        """Reads the signals as they come, from a pipe, until it is closed."""
+        while number := os.read(numbers, 1):
+            if number[0] not in SIGNALS:
+                continue
+            if self._signal is not None:
+                os._exit(128 + number[0])
+            self._signal = signal.Signals(number[0])
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Takes the signals for the length of the block."""
-        before = {number: signal.signal(number, self._hear) for number in SIGNALS}
+        """Takes the signals for the length of the block.
+
+        A thread hears them: a handler of Python's would wait for the device call or compilation in progress.
+        """
+        numbers, pipe = os.pipe()
+        os.set_blocking(pipe, False)
+        thread = threading.Thread(target=self._hear, args=(numbers,), daemon=True)
+        thread.start()
+        pipe_before = signal.set_wakeup_fd(pipe)
+        before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+            signal.set_wakeup_fd(pipe_before)
+            os.close(pipe)
+            thread.join()
+            os.close(numbers)
 
 
 def parse_duration(text: str) -> float:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from fuzzing import fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
@@ -291,7 +292,7 @@ scalars = st.one_of(
 )
 keys = st.sampled_from([*config.KEYS, "network", "selfplay", "num_games", "x", "a.b.c", '"\\n"'])
 assignments = st.tuples(keys, scalars).map(lambda pair: f"{pair[0]} = {pair[1]}")
-fuzz = settings(deadline=None, max_examples=150)
+fuzz = fuzzed(150)
 
 
 @fuzz

@@ -8,6 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fuzzing import fuzzed
+from hypothesis import given
+from hypothesis import strategies as st
 
 from alphagateau import ladder as module
 from alphagateau.cli import main
@@ -197,3 +200,39 @@ def test_the_page_opens_in_a_browser(played, tmp_path):
     page = (played / "index.html").resolve().as_uri()
     dom = subprocess.run([*command, page], capture_output=True, text=True, timeout=120, check=True).stdout
     assert "smoke/2" in dom and not re.search("<html[^>]*data-error", dom)
+
+
+KEYS = st.sampled_from(
+    ["players", "boards", "every", "rows", "seed", "matching", "target_error", "anchor", "x", '"\\n"']
+)
+VALUES = st.sampled_from(
+    ["[]", '["random"]', '["../x"]', "[1]", "2", "-1", "1e999", "nan", "true", '"all"', "'\n'", "{}"]
+)
+
+
+@fuzzed(300)
+@given(st.lists(st.tuples(KEYS, VALUES).map(" = ".join), max_size=4), st.binary(max_size=12))
+def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, lines, rest):
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes("\n".join(lines).encode() + rest)
+    try:
+        assert load_ladder(path).players
+    except LadderError as error:
+        assert str(path) in str(error) and "\n" not in str(error)
+
+
+@pytest.mark.parametrize("board", ["../evil", "/evil", "chess/../../evil"])
+def test_a_board_does_not_lead_out_of_the_folder(board):
+    with pytest.raises(LadderError, match="unknown game"):
+        make_ladder({"players": ["random"], "boards": ["chess", board]}, "ladder")
+
+
+def test_players_and_events_named_like_paths_are_written_into_the_folder_only(tmp_path):
+    names = "../../evil", "/evil/../b"
+    tags = f'[Event "../evil"]\n[White "{names[0]}"]\n[Black "{names[1]}"]\n[Result "1-0"]\n\n1. e4 1-0\n\n'
+    (tmp_path / "games.pgn").write_text(tags + tags)
+    assert main(["rate", str(tmp_path / "games.pgn"), "--out", str(tmp_path / "a" / "b")]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "games.pgn"]
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["b"]
+    assert all(p.is_file() for p in (tmp_path / "a" / "b").iterdir())
+    assert set(read_results(tmp_path / "a" / "b" / "results.csv").players) == set(names)

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pyffish
 import pytest
+from fuzzing import fuzzed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -147,13 +148,13 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@fuzzed(300)
 @given(st.sampled_from(GAMES), TEXTS)
 def test_any_text_is_a_fen_or_is_refused_in_one_sentence(name, text):
     check_any_text(name, text)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@fuzzed(300)
 @given(st.sampled_from(GAMES), st.data())
 def test_a_damaged_fen_is_refused_or_is_a_position(name, data):
     fen = walk(name, data.draw(st.integers(0, 50)), 20).fen()

@@ -12,7 +12,8 @@ import chess.engine
 import chess.pgn
 import pyffish
 import pytest
-from hypothesis import given, settings
+from fuzzing import fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Line
 
@@ -171,7 +172,7 @@ def test_what_is_no_pgn(text, sentence):
     assert "\n" not in str(error.value)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@fuzzed(150)
 @given(st.data())
 def test_a_damaged_pgn_is_read_or_refused_in_one_sentence(data):
     text = to_pgn(GameRecord("gardner_chess", SMALL, ("b1c3", "d4c3", "b2c3"), "*")) * 2

@@ -3,7 +3,8 @@
 import csv
 
 import pytest
-from hypothesis import given, settings
+from fuzzing import fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau.elo import ResultsError, Row
@@ -119,7 +120,7 @@ def _lines(rows: list[list[str]]) -> bytes:
     return "\n".join(",".join(row) for row in rows).encode(errors="surrogatepass")
 
 
-@settings(max_examples=200, deadline=None)
+@fuzzed(200)
 @given(st.one_of(st.binary(), st.lists(st.lists(CELL, max_size=6)).map(_lines)))
 def test_any_bytes_are_a_table_or_a_sentence(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any"
@@ -132,7 +133,7 @@ def test_any_bytes_are_a_table_or_a_sentence(tmp_path_factory, content):
                 assert str(path) in str(error) and "\n" not in str(error)
 
 
-@settings(max_examples=200, deadline=None)
+@fuzzed(200)
 @given(st.lists(st.tuples(NAME, NAME, *[st.integers(0, 10**6)] * 3, st.integers(-1, 1))))
 def test_what_is_written_is_read_back(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "round.csv"

@@ -3,20 +3,26 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-from alphagateau import checkpoint, config, entrants, run
+from alphagateau import checkpoint, config, entrants, info, match, run, rundir
 from alphagateau.cli import main
 from alphagateau.engine import make_engine
 from alphagateau.sharding import make_mesh
 from alphagateau.stopping import StopRequest
 
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
+BENCHMARKS = SMOKE.parents[1] / "benchmarks"
 SMALL = ["--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,14 +114,101 @@ class StopAfter(StopRequest):
 
 @pytest.mark.parametrize("looks", [1, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3, 8))])
 def test_a_run_stopped_inside_an_iteration_equals_one_never_stopped(whole_run, tmp_path, looks):
-    options = [*SMALL, "--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
-    experiment = config.parse_command_line(SMOKE, options)
+    experiment = config.parse_command_line(SMOKE, [*SMALL, *SEGMENTS])
     folder = tmp_path / "smoke"
     assert not run.train(experiment, folder, StopAfter(looks))
     assert run.train(experiment, folder, StopRequest())
     assert weights(folder, "4") == weights(whole_run, "4")
     assert lasting_metrics(folder) == lasting_metrics(whole_run)
     assert not list((folder / "checkpoints").glob("*-stopped"))
+
+
+IN_A_PROCESS = """
+import os, pathlib, signal, sys
+sys.path.insert(0, {benchmarks!r})
+{before}
+from alphagateau.cli import main
+sys.exit(main({words!r}))
+"""
+SIGNAL_IN_SELFPLAY = """
+from alphagateau import metrics
+def phase(self, text, done):
+    if text == "self-play" and 1 < done < 1.8:  # the second segment of iteration 2
+        os.kill(os.getpid(), signal.SIGTERM)
+metrics.Reporter.phase = phase
+"""
+SIGNAL_IN_THE_START = """
+from alphagateau import run
+make_engine = run.make_engine
+def interrupted(*words):
+    os.kill(os.getpid(), signal.SIGINT)
+    return make_engine(*words)
+run.make_engine = interrupted
+"""
+KILL_IN_A_CHECKPOINT = """
+import kills
+from alphagateau import checkpoint
+save = checkpoint.save
+def killed(folder, name, *words):
+    if name == "2":
+        kills.die_at(22, folder)  # its second part half written
+    return save(folder, name, *words)
+checkpoint.save = killed
+"""
+
+
+def train_in_a_process(folder: Path, before: str) -> subprocess.CompletedProcess:
+    """`alphagateau train` with the options of `train`, in a process that first runs `before`."""
+    words = ["train", str(SMOKE), "--runs", str(folder), *SMALL, *SEGMENTS]
+    code = IN_A_PROCESS.format(benchmarks=str(BENCHMARKS), before=before, words=words)
+    cache = str(jax.config.jax_compilation_cache_dir)
+    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache}
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=900)
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "left", "said"),
+    [
+        (SIGNAL_IN_SELFPLAY, 0, "1-stopped", "stopped (SIGTERM) in iteration 2"),
+        (SIGNAL_IN_THE_START, 0, "0", "stopped (SIGINT) in iteration 1"),
+        (KILL_IN_A_CHECKPOINT, -signal.SIGKILL, "1", ""),
+    ],
+)
+def test_a_process_that_is_told_to_stop_or_killed_goes_on_as_if_it_had_not(
+    whole_run, tmp_path, before, code, left, said
+):
+    done = train_in_a_process(tmp_path, before)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    newest = checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0]
+    assert newest.path.name == left
+    assert (newest.manifest["progress"]["plies"] == 8) == (left == "1-stopped")
+    assert train(tmp_path, *SEGMENTS) == 0
+    assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
+    assert lasting_metrics(tmp_path / "smoke") == lasting_metrics(whole_run)
+
+
+def test_a_deadline_stops_a_run_with_a_checkpoint(whole_run, tmp_path):
+    assert train(tmp_path, *SEGMENTS, "--stop-after", "0.2s") == 0
+    assert checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0].order < (4, 0)
+    assert train(tmp_path, *SEGMENTS) == 0
+    assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
+
+
+def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, monkeypatch, capfd):
+    def interrupted(*players, should_stop, **options):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        end = time.monotonic() + 30
+        while not should_stop() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(match, "play_match", interrupted)
+    assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
+    assert "stopped (SIGUSR1) in the match at the end; the same command plays it" in capfd.readouterr().err
+    assert not (run_copy / "results.json").exists()
+    result = match.MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0)
+    monkeypatch.setattr(match, "play_match", lambda *players, **options: result)
+    assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
+    assert json.loads((run_copy / "results.json").read_text())["scores"][0][2:] == [1, 1, 0, 0]
 
 
 def test_metrics_written_after_the_checkpoint_are_not_doubled(run_copy, whole_run):
@@ -241,14 +334,88 @@ def test_a_disk_that_is_full_leaves_the_last_checkpoint(run_copy, whole_run, mon
 def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
     shutil.rmtree(run_copy / "checkpoints" / "4")
     experiment = config.load(run_copy / "config.toml")
-    engine = make_engine(experiment, make_mesh(experiment.num_shares))
+    engine = run.make_engine(experiment, make_mesh(experiment.num_shares))
     newest = checkpoint.find(run_copy / "checkpoints")[0][0]
     progress, state = run.restore(engine, newest)
-    poisoned = jax.tree.map(lambda x: x * np.nan, state.train.variables)
-    state = state._replace(train=state.train._replace(variables=poisoned))
+    poisoned = jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, state.train.opt_state)
+    state = state._replace(train=state.train._replace(opt_state=poisoned))
     run.save(engine, experiment, run_copy, state, progress)
     assert train(run_copy.parent) == 1
     assert "went wrong in iteration 4" in capfd.readouterr().err
+
+
+def sick_copy(run_copy: Path) -> None:
+    """The run as if iteration 3 had left weights 30 times too large, and games 6 plies before their limit."""
+    experiment = config.load(run_copy / "config.toml")
+    engine = run.make_engine(experiment, make_mesh(experiment.num_shares))
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    progress, state = run.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
+    variables = {**state.train.variables, "params": jax.tree.map(lambda x: 30 * x, state.train.variables["params"])}
+    games = state.games._replace(ply=state.games.ply + 250)
+    state = state._replace(train=state.train._replace(variables=variables), games=games)
+    run.save(engine, experiment, run_copy, state, progress)
+
+
+STRICT = ["--health.max-weight-norm", "100", "--health.max-gradient-norm", "50", "--health.max-draw-rate", "0.9"]
+STRICT += ["--health.max-truncation-rate", "0.5", "--health.max-game-length", "200"]
+STRICT += ["--health.max-value-saturation", "0.3", "--health.max-value-calibration-error", "0.2"]
+STRICT += ["--health.min-policy-entropy", "1.0"]
+
+
+def test_sick_weights_and_endless_games_are_named(run_copy, capfd):
+    sick_copy(run_copy)
+    assert train(run_copy.parent, *STRICT) == 0
+    said = capfd.readouterr().err
+    for meaning in (
+        "policy has collapsed onto single moves",
+        "value head is saturated",
+        "value head is not calibrated",
+        "too many games are drawn",
+        "too many games reach the ply limit",
+        "games are absurdly long",
+        "gradient is too large",
+        "weights are too large",
+    ):
+        assert f"unhealthy in iteration 4: the {meaning}" in said or f"unhealthy in iteration 4: {meaning}" in said
+    left = checkpoint.find(run_copy / "checkpoints")[0]
+    assert len(info.describe(run_copy)["symptoms"]) == 8
+    assert [c.order[0] for c in left if "training" in c.manifest["parts"]] == [4, 3]
+
+
+def test_a_run_that_health_stops_names_its_last_healthy_checkpoint(run_copy, whole_run, capfd):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    strict = ["--health.max-weight-norm", "1", "--health.action", "stop"]
+    for said_before in ("", "the start before this one stopped as unhealthy in iteration 4: the weights"):
+        assert train(run_copy.parent, *strict) == 1
+        error = capfd.readouterr().err
+        assert said_before in error and "above health.max_weight_norm = 1; the last healthy checkpoint is 3;" in error
+        assert info.describe(run_copy)["stopped_by_health"]["last_healthy_checkpoint"] == "3"
+        assert not (run_copy / "checkpoints" / "4").exists()
+    assert train(run_copy.parent) == 0
+    assert weights(run_copy, "4") == weights(whole_run, "4")
+    assert info.describe(run_copy)["stopped_by_health"] is None
+
+
+def test_an_unhealthy_checkpoint_is_not_gone_on_from_silently(run_copy, capfd):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    assert train(run_copy.parent, "--health.max-weight-norm", "1") == 0
+    assert train(run_copy.parent) == 0
+    assert "after iteration 4 (4)\nthat iteration was unhealthy: the weights are too large" in capfd.readouterr().err
+    retention = ["--retention.keep-newest", "1", "--health.max-weight-norm", "1", "--num-iterations", "6"]
+    assert train(run_copy.parent, *retention) == 0
+    whole = [c.path.name for c in checkpoint.find(run_copy / "checkpoints")[0] if "training" in c.manifest["parts"]]
+    assert whole == ["6", "3"]  # the newest, and the last healthy one
+
+
+def test_weights_that_are_not_finite_are_never_written(run_copy):
+    experiment = config.load(run_copy / "config.toml")
+    engine = run.make_engine(experiment, make_mesh(experiment.num_shares))
+    progress, state = run.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
+    broken = jax.tree.map(lambda x: x.at[(0,) * x.ndim].set(np.inf), state.train.variables)
+    state = state._replace(train=state.train._replace(variables=broken))
+    with pytest.raises(rundir.Unhealthy, match="after iteration 4: the weights are not finite"):
+        run.save(engine, experiment, run_copy, state, progress)
+    assert checkpoint.find(run_copy / "checkpoints")[0][0].path.name == "4"
 
 
 def test_nothing_outside_the_run_folder_is_written(whole_run):
