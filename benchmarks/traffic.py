@@ -1,0 +1,73 @@
+"""What moves between devices, counted in the compiled programs of an experiment: python benchmarks/traffic.py EXPERIMENT
+
+Prints JSON: for each function of the engine and each kind of collective operation, how many the program holds and the
+bytes that a device hands in. The program of training holds one optimizer step, in a loop. Compiles only, on virtual
+CPU devices (--devices, 8); further options are those of the experiment, such as --window.size 4096.
+"""
+
+import json
+import os
+import re
+import sys
+from collections import defaultdict
+
+OPERATIONS = "all-reduce|all-gather|all-to-all|collective-permute|collective-broadcast|reduce-scatter|ragged-all-to-all"
+LINE = re.compile(rf"^ *(?:ROOT )?%\S+ = (.*?) ({OPERATIONS})(?:-start)?\(", re.M)
+SHAPE = re.compile(r"\b(pred|[subf]+\d+)\[([\d,]*)\]")
+
+
+def collectives(program: str) -> dict[str, dict[str, int]]:
+    """Of the text of a compiled program: kind of operation -> {"count", "bytes"}."""
+    found: dict[str, dict[str, int]] = defaultdict(lambda: {"count": 0, "bytes": 0})
+    for shapes, kind in LINE.findall(program):
+        found[kind]["count"] += 1
+        found[kind]["bytes"] += sum(_bytes(*shape) for shape in SHAPE.findall(shapes))
+    return dict(found)
+
+
+def _bytes(dtype: str, shape: str) -> int:
+    size = 1 if dtype == "pred" else int(re.sub(r"\D", "", dtype)) // 8
+    for n in filter(None, shape.split(",")):
+        size *= int(n)
+    return size
+
+
+def count(path: str, options: list[str], num_devices: int) -> dict:
+    """The counts of an experiment, with what they are to be compared with."""
+    import jax
+
+    from alphagateau import config
+    from alphagateau.doctor import tree_bytes
+    from alphagateau.engine import make_engine
+    from alphagateau.sharding import make_mesh
+
+    experiment = config.parse_command_line(path, options)
+    engine = make_engine(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
+    state = engine.abstract_state
+    calls = {
+        "play": (engine.play, (state, 0, 0)),
+        "fill_window": (engine.fill_window, (state, 0)),
+        "train": (engine.train, (state, 0, 0, 0, 1)),
+    }
+    programs = {name: fn.lower(*arguments).compile().as_text() for name, (fn, arguments) in calls.items()}
+    return {
+        "devices": num_devices,
+        "parameter_bytes": tree_bytes(state.train.variables["params"]),
+        "batch_statistics_bytes": tree_bytes(state.train.variables.get("batch_stats", {})),
+        "figures_bytes": tree_bytes(state.totals),
+        "window_bytes": tree_bytes(state.window),
+        "collectives": {name: collectives(program) for name, program in programs.items()},
+    }
+
+
+def main(argv: list[str]) -> None:
+    from alphagateau.cli import take_option
+
+    num_devices = int(take_option(argv, "--devices") or 8)
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={num_devices}"
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    print(json.dumps(count(argv[0], argv[1:], num_devices), indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
