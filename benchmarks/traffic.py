@@ -1,4 +1,4 @@
-"""What moves between devices, counted in the compiled programs of an experiment: python benchmarks/traffic.py EXPERIMENT
+"""What moves between devices, counted in compiled programs: python benchmarks/traffic.py EXPERIMENT
 
 Prints JSON: for each function of the engine and each kind of collective operation, how many the program holds and the
 bytes that a device hands in. The program of training holds one optimizer step, in a loop. Compiles only, on virtual
