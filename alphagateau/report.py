@@ -64,7 +64,7 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
     if starts:
         last = starts[-1]
-        facts |= {"command": last["command"], "commit": last["commit"], "python": last["python"]}
+        facts |= {"command": last["command"], "commit": last.get("commit"), "python": last["python"]}
         facts |= {f"version of {name}": version for name, version in last["versions"].items()}
     return facts
 

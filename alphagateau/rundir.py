@@ -50,6 +50,9 @@ PACKAGES = (
 )
 
 
+START = {"command": str, "python": str, "versions": dict, "devices": list}  # what a start in run.json always says
+
+
 class RunError(RuntimeError):
     """A run that cannot start or go on; one sentence for the user."""
 
@@ -114,12 +117,19 @@ def read_record(run: Path) -> dict[str, Any]:
     """run.json, or an empty record. Raises RunError if it is damaged."""
     path = run / "run.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        if not isinstance(record, dict) or not isinstance(record.get("starts", []), list):
+        record = {"starts": []} | (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        if not _is_record(record):
             raise ValueError("not a record of starts")
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{path} is damaged: {error}") from None
-    return {"starts": [], **record}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise RunError(f"{path} is damaged ({error}): move it away to go on without it") from None
+    return record
+
+
+def _is_record(record: dict[str, Any]) -> bool:
+    starts, unhealthy = record["starts"], record.get("unhealthy", {"why": ""})
+    if not isinstance(starts, list) or not isinstance(unhealthy, dict) or "why" not in unhealthy:
+        return False
+    return all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
 
 
 def read_final(run: Path) -> dict[str, Any]:

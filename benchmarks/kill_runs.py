@@ -103,9 +103,12 @@ def one_kill(work, scenario, template, expected, tally, change: int, seconds: fl
     code_after = forked(lambda: toy_train(folder, 3))
     check(tally, code_after == 0 and outcome(folder) == expected, f"{where}: the end differs (exit code {code_after})")
     if code == -signal.SIGKILL:
-        kind = "toy, before a change" if seconds is None else "toy, at a random time"
-        tally["kills"][kind] = tally["kills"].get(kind, 0) + 1
+        count_kill(tally, "toy, before a change" if seconds is None else "toy, at a random time")
     return code == -signal.SIGKILL
+
+
+def count_kill(tally: dict[str, Any], kind: str) -> None:
+    tally["kills"][kind] = tally["kills"].get(kind, 0) + 1
 
 
 def check(tally: dict[str, Any], is_right: bool, sentence: str) -> None:
@@ -123,32 +126,43 @@ def real_command(folder: Path, change: int = 0) -> list[str]:
 
 def real_kills(work: Path, count: int, tally: dict[str, Any]) -> None:
     """`count` kills over as many tiny runs as it takes, and one run more that nothing interrupts."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
-    start = time.perf_counter()
-    subprocess.run(real_command(work / "real-whole"), env=env, stderr=subprocess.DEVNULL, check=True)
-    expected, rng, killed, number = outcome(work / "real-whole"), random.Random(1), 0, 0
+    start, rng, number = time.perf_counter(), random.Random(1), 0
+    subprocess.run(real_command(work / "real-whole"), env=environment(), stderr=subprocess.DEVNULL, check=True)
+    expected = outcome(work / "real-whole")
     tally["seconds of a real run"] = round(time.perf_counter() - start, 1)
-    while killed < count:
-        folder, is_over, number = work / f"real-{number}", False, number + 1
-        while not is_over:
-            may_kill = killed < count
-            is_by_change = may_kill and rng.random() < 0.5
-            before, change = newest_order(folder), rng.randint(1, 200) if is_by_change else 0
-            process = subprocess.Popen(real_command(folder, change), env=env, stderr=subprocess.PIPE, text=True)
-            if may_kill and not is_by_change:
-                die_in_the_loop(process, rng)
-            process.communicate()
-            was_killed, where = process.returncode == -signal.SIGKILL, f"{folder.name}, kill {killed + 1}"
-            check(tally, was_killed or process.returncode == 0, f"{where}: exit code {process.returncode}")
-            check(tally, newest_order(folder) >= before, f"{where}: {newest_order(folder)}, {before} was there")
-            kind = "real, before a change" if is_by_change else "real, at a random time"
-            if was_killed:
-                killed += 1
-                tally["kills"][kind] = tally["kills"].get(kind, 0) + 1
-            is_over = not was_killed
+    while real_count(tally) < count:
+        folder, number = work / f"real-{number}", number + 1
+        while real_start(folder, rng, tally, real_count(tally) < count):
+            pass
         check(tally, outcome(folder) == expected, f"{folder.name}: the end differs")
         copy_of(None, folder)
         print(json.dumps(tally), flush=True)
+
+
+def real_count(tally: dict[str, Any]) -> int:
+    return sum(count for kind, count in tally["kills"].items() if kind.startswith("real"))
+
+
+def environment() -> dict[str, str]:
+    """This process's, with the harness's own modules to import."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
+
+
+def real_start(folder: Path, rng: random.Random, tally: dict[str, Any], may_kill: bool) -> bool:
+    """One start of a real run, killed in one of the two ways if it `may_kill`; False if it came to its end."""
+    is_by_change = may_kill and rng.random() < 0.5
+    before, change = newest_order(folder), rng.randint(1, 200) if is_by_change else 0
+    command, pipe = real_command(folder, change), subprocess.PIPE
+    with subprocess.Popen(command, env=environment(), stderr=pipe, text=True) as process:
+        if may_kill and not is_by_change:
+            die_in_the_loop(process, rng)
+        process.communicate()
+    was_killed, where = process.returncode == -signal.SIGKILL, f"{folder.name}, kill {real_count(tally) + 1}"
+    check(tally, was_killed or process.returncode == 0, f"{where}: exit code {process.returncode}")
+    check(tally, newest_order(folder) >= before, f"{where}: {newest_order(folder)} is left, {before} was there")
+    if was_killed:
+        count_kill(tally, "real, before a change" if is_by_change else "real, at a random time")
+    return was_killed
 
 
 def die_in_the_loop(process: subprocess.Popen, rng: random.Random) -> None:

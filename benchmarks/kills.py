@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -77,9 +78,15 @@ def whole(run: Path) -> list[Checkpoint]:
 
 
 def newest_order(run: Path) -> tuple[int, int]:
-    """Of the newest whole checkpoint, as a start of the run would find it; (-1, 0) if there is none."""
-    checkpoint.clean(run / "checkpoints")
-    return next((found.order for found in whole(run)), (-1, 0))
+    """Of the newest whole checkpoint, as a start of the run would find it; (-1, 0) if there is none.
+
+    In a copy: to undo what a kill left half done is the part of the start.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        if (run / "checkpoints").exists():
+            shutil.copytree(run / "checkpoints", Path(scratch) / "checkpoints")
+        checkpoint.clean(Path(scratch) / "checkpoints")
+        return next((found.order for found in whole(Path(scratch))), (-1, 0))
 
 
 def outcome(run: Path) -> dict[str, Any]:
