@@ -16,7 +16,7 @@ from alphagateau.processes import LOST, ProcessError, one_line
 
 START_SECONDS = 120  # for all processes to find one another
 HEARTBEAT_SECONDS = 100  # without a sign of life, after which a process counts as lost
-EXIT_SECONDS = 30  # that a process waits for the others when it ends
+EXIT_SECONDS = 300  # that a process which has finished waits for the others
 
 
 class Launch(NamedTuple):

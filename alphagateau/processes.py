@@ -81,7 +81,8 @@ def on_first(fn: Callable[[], T], *errors: type[Exception]) -> T:
             value = fn()
         except Exception as raised:
             error = raised
-        outcome = [value, error and [type(error).__name__, one_line(error)]]
+        kind = next((e.__name__ for e in errors if isinstance(error, e)), "")
+        outcome = [value, error and [kind, one_line(error)]]
         _client().key_value_set(name, json.dumps(outcome))
     else:
         value, failure = json.loads(_client().blocking_key_value_get(name, _FOREVER))
@@ -141,35 +142,28 @@ def first_of(text: str | None) -> str | None:
     return found and (found[1] if len(texts) == 1 else f"{found[1]}, process {found[0]}")
 
 
-def iseverywhere(error: BaseException | None) -> bool:
-    """Whether every process has this error, or the one that it came from."""
-    while error is not None:
-        if error.__dict__.get("is_everywhere"):
-            return True
-        error = error.__cause__
-    return False
-
-
 def everywhere(error: E) -> E:
     """Marks an error as one that all processes raise here, so that none need be told of it."""
     error.__dict__["is_everywhere"] = True
     return error
 
 
-def is_everywhere(error: BaseException | None) -> bool:
-    """Whether all processes have this error, or the one that it came from."""
-    while error is not None:
-        if error.__dict__.get("is_everywhere"):
-            return True
-        error = error.__cause__
-    return False
+def is_everywhere(error: BaseException) -> bool:
+    """Whether all processes have this error, or one that it came from."""
+    return any("is_everywhere" in e.__dict__ for e in _causes(error))
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether this is how JAX says that another process is gone."""
-    is_ours = type(error).__module__.startswith("alphagateau")
-    is_of_runtime = isinstance(error, RuntimeError | ValueError) and not is_ours
-    return count() > 1 and is_of_runtime and bool(_SIGNS_OF_LOSS.search(str(error)))
+    """Whether this, or what it came from, is how JAX says that another process is gone."""
+    of_runtime = [e for e in _causes(error) if not type(e).__module__.startswith("alphagateau")]
+    said = [str(e) for e in of_runtime if isinstance(e, RuntimeError | ValueError)]
+    return count() > 1 and any(_SIGNS_OF_LOSS.search(text) for text in said)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def part() -> None:

@@ -301,3 +301,10 @@ def test_one_process_agrees_with_itself():
     assert processes.on_first(lambda: {"x": 1}) == {"x": 1}
     processes.check_same({"seed": "0"})
     assert processes.count() == 1 and processes.is_first()
+
+
+def test_an_error_that_comes_of_everybodys_is_everybodys():
+    error = RuntimeError("could not write")
+    assert not processes.is_everywhere(error)
+    error.__cause__ = processes.everywhere(OSError("disk full"))
+    assert processes.is_everywhere(error)
