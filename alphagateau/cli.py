@@ -62,15 +62,15 @@ def train_command(argv: list[str]) -> int:
         stop = StopRequest(parse_duration(stop_after) if stop_after else None)
     except ValueError as error:
         raise UsageError(f"--stop-after: {error}") from None
-    from alphagateau import processes
+    from alphagateau import launch, processes
 
     try:
-        launch = processes.parse_launch(*place)
+        here = launch.parse_launch(*place)
     except ValueError as error:
         raise UsageError(str(error)) from None
     run = Path(runs) / (name or Path(path).stem)
     with stop.listening():  # the imports already take seconds
-        processes.start(launch)
+        launch.start(here)
         with processes.ending_together():
             run_experiment(experiment, run, stop, Path(init_from) if init_from else None)
     return 0

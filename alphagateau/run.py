@@ -152,7 +152,7 @@ def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progres
                 checkpoint.remove(other)
         return progress, state
     if complaints:
-        raise CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}")
+        raise everywhere(CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}"))
     return None
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from alphagateau import config, processes
+from alphagateau import config
+from alphagateau.launch import parse_launch
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 SLURM, JOBSET = EXPERIMENTS / "slurm.sh", EXPERIMENTS / "jobset.yaml"
@@ -73,7 +74,7 @@ def test_the_jobset_starts_as_many_processes_as_it_says():
     experiment = config.parse_command_line(EXPERIMENTS.parent / words[3], options)
     gpus = container["resources"]["limits"]["nvidia.com/gpu"] * job["completions"]
     assert experiment.num_shares % gpus == 0
-    launch = processes.parse_launch(flags["--coordinator"], flags["--num-processes"], "0")
+    launch = parse_launch(flags["--coordinator"], flags["--num-processes"], "0")
     assert launch is not None and launch.num_processes == job["completions"]
     name, network = jobset["metadata"]["name"], jobset["spec"]["network"]
     host, port = launch.coordinator.split(":")

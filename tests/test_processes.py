@@ -14,24 +14,28 @@ from pathlib import Path
 import jax
 import pytest
 
-from alphagateau import checkpoint, processes
+from alphagateau import checkpoint, launch, processes
 from alphagateau.cli import main
 
-SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
+REPOSITORY = Path(__file__).parents[1]
+SMOKE = REPOSITORY / "experiments" / "smoke.toml"
+# A convolutional network, because its programs compile sooner; what is tested here does not depend on it.
+NETWORK = ["--network.architecture", "alphazero"]
 SMALL = ["--evaluation.num-games", "0", "--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
-BOUND = processes.HEARTBEAT_SECONDS + 20  # seconds; JAX needs some to look
+BOUND = launch.HEARTBEAT_SECONDS + 20  # seconds; JAX needs some to look
 FOREVER = ["--num-iterations", "1000"]  # a run that has to be stopped
 
 
-def start(runs: Path, *options: str, num_devices: int = 1) -> subprocess.Popen:
+def start(runs: Path, *options: str, num_devices: int = 1, package: Path = REPOSITORY) -> subprocess.Popen:
     """`alphagateau train` in a process of its own, with virtual devices; LLVM need not make its programs fast."""
     flags = f"--xla_force_host_platform_device_count={num_devices} --xla_backend_optimization_level=0"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     cache = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
-    environment |= {"JAX_COMPILATION_CACHE_DIR": cache, "PYTHONPATH": str(SMOKE.parents[1])}
-    words = ["train", str(SMOKE), "--runs", str(runs), *SMALL, *options]
+    environment |= {"JAX_COMPILATION_CACHE_DIR": cache}
+    words = ["train", str(SMOKE), "--runs", str(runs), *SMALL, *NETWORK, *options]
     command = [sys.executable, "-m", "alphagateau.cli", *words]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=environment, cwd=package, **pipes)  # python -m imports from cwd first
 
 
 def free_port() -> int:
@@ -40,11 +44,11 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def start_two(runs: Path, *options: str, num_devices: int = 1, more: list[str] | None = None) -> list[subprocess.Popen]:
-    """Both processes; `more` are options of process 1 alone."""
+def start_two(runs: Path, *options: str, num_devices: int = 1, more: tuple = (), **rest) -> list[subprocess.Popen]:
+    """Both processes; `more` are options of process 1 alone, and the `rest` is for its `start`."""
     where = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-processes", "2", "--process-id"]
     first = start(runs, *options, *where, "0", num_devices=num_devices)
-    return [first, start(runs, *options, *(more or []), *where, "1", num_devices=num_devices)]
+    return [first, start(runs, *options, *more, *where, "1", num_devices=num_devices, **rest)]
 
 
 def end_of(process: subprocess.Popen, seconds: float = 300) -> tuple[int, str]:
@@ -144,6 +148,17 @@ def test_two_processes_learn_as_one_with_as_many_devices(stopped, continued):
 
 
 @pytest.mark.slow
+def test_two_processes_learn_as_one_with_the_graph_network_too(tmp_path):
+    options = ["--network.architecture", "gateau", "--num-iterations", "2"]
+    pair = start_two(tmp_path / "two", *options)
+    ends = [end_of(p) for p in (*pair, start(tmp_path / "one", *options, num_devices=2))]
+    assert [code for code, _ in ends] == [0, 0, 0], ends
+    two, one = tmp_path / "two" / "smoke", tmp_path / "one" / "smoke"
+    assert [weights(two, i) for i in (0, 1, 2)] == [weights(one, i) for i in (0, 1, 2)]
+    assert rows(two) == rows(one)
+
+
+@pytest.mark.slow
 def test_two_processes_of_two_devices_go_on_where_one_was(continued, tmp_path):
     runs = Path(shutil.copytree(continued.parent, tmp_path / "runs"))
     ends = [end_of(p) for p in start_two(runs, "--num-iterations", "3", num_devices=2)]
@@ -164,17 +179,35 @@ def test_a_process_lost_later_stops_the_other(who, tmp_path):
 
 @pytest.mark.slow
 def test_the_time_given_to_one_process_stops_both(tmp_path):
-    ends = [end_of(p) for p in start_two(tmp_path, *FOREVER, more=["--stop-after", "60s"])]
+    ends = [end_of(p) for p in start_two(tmp_path, *FOREVER, more=("--stop-after", "60s"))]
     assert [code for code, _ in ends] == [0, 0], ends
     assert "process 1" in ends[0][1]
 
 
 def test_processes_with_different_experiments_both_say_in_what(tmp_path):
-    ends = [end_of(p) for p in start_two(tmp_path, more=["--seed", "7"])]
+    ends = [end_of(p) for p in start_two(tmp_path, more=("--seed", "7"))]
     for code, error in ends:
         assert code == 1 and error.count("\n") == 1, ends
         assert "differ in experiment's seed: 0 in process 0, 7 in process 1" in error
     assert not (tmp_path / "smoke").exists()
+
+
+def test_processes_with_different_code_both_say_so(tmp_path):
+    shutil.copytree(REPOSITORY / "alphagateau", tmp_path / "alphagateau")
+    with (tmp_path / "alphagateau" / "search.py").open("a") as file:
+        file.write("# another version\n")
+    ends = [end_of(p) for p in start_two(tmp_path / "runs", package=tmp_path)]
+    for code, error in ends:
+        assert code == 1 and error.count("\n") == 1 and "differ in code of alphagateau" in error, ends
+
+
+@pytest.mark.slow
+def test_hosts_that_do_not_share_the_folder_are_told_so(tmp_path):
+    ends = [end_of(p) for p in start_two(tmp_path / "here", more=("--runs", str(tmp_path / "there")))]
+    for code, error in ends:
+        assert code == 1 and error.count("\n") == 1, ends
+        assert f"does not see what process 0 writes in {tmp_path / 'here' / 'smoke'}" in error
+    assert not (tmp_path / "here" / "smoke").exists() and not (tmp_path / "there").exists()
 
 
 @pytest.mark.slow
@@ -192,12 +225,20 @@ def unreachable(runs: Path) -> list[str]:
 
 
 def test_a_coordinator_that_does_not_answer_is_one_sentence(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(processes, "START_SECONDS", 1)
+    monkeypatch.setattr(launch, "START_SECONDS", 1)
     words = unreachable(tmp_path)
     assert main(words) == 1
     error = capfd.readouterr().err
     assert f"no coordinator answers at {words[5]} after 1 s" in error and error.count("\n") == 1
     assert not (tmp_path / "smoke").exists()
+
+
+def test_a_process_whose_others_do_not_come_says_so(tmp_path):
+    program = "import sys; from alphagateau import cli, launch; launch.START_SECONDS = 2; sys.exit(cli.main())"
+    command = [sys.executable, "-c", program, *unreachable(tmp_path)[:-1], "0"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "not all 2 processes came together within 2 s" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -244,15 +285,15 @@ def no_cluster(monkeypatch) -> Iterator[pytest.MonkeyPatch]:
     [
         ({}, None),
         ({"JOB_COMPLETION_INDEX": "1", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}, None),  # no `kubernetes` package
-        (SLURM, processes.Launch("node007:61441", 6, 3, [1])),
+        (SLURM, launch.Launch("node007:61441", 6, 3, [1])),
         ({**SLURM, "SLURM_NTASKS": "1", "SLURM_PROCID": "0"}, None),
-        (OPEN_MPI, processes.Launch("10.96.0.1:62624", 2, 1, [0])),
+        (OPEN_MPI, launch.Launch("10.96.0.1:62624", 2, 1, [0])),
     ],
 )
 def test_what_a_cluster_says_of_a_process(environment, found, no_cluster):
     for name, value in environment.items():
         no_cluster.setenv(name, value)
-    assert processes.detect() == found
+    assert launch.detect() == found
 
 
 def test_one_process_agrees_with_itself():
@@ -260,3 +301,10 @@ def test_one_process_agrees_with_itself():
     assert processes.on_first(lambda: {"x": 1}) == {"x": 1}
     processes.check_same({"seed": "0"})
     assert processes.count() == 1 and processes.is_first()
+
+
+def test_an_error_that_comes_of_everybodys_is_everybodys():
+    error = RuntimeError("could not write")
+    assert not processes.is_everywhere(error)
+    error.__cause__ = processes.everywhere(OSError("disk full"))
+    assert processes.is_everywhere(error)
