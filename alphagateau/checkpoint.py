@@ -183,13 +183,13 @@ def verify(checkpoint: Checkpoint, part: str) -> None:
 
 
 def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
-    """The tree `part`, with the shapes, types and shardings of `abstract`. Raises CheckpointError.
+    """The tree `part`, with the shapes, types and shardings of `abstract`; numpy for numpy. Raises CheckpointError.
 
     If `abstract` is cut over the devices of several processes, they all call it and each reads what is its own.
     """
-    here = SingleDeviceSharding(jax.local_devices()[0])  # not where the writer had it: that device may not be here
-    abstract = jax.tree.map(lambda x: x.update(sharding=x.sharding or here), abstract)
-    is_shared = any(not x.sharding.is_fully_addressable for x in jax.tree.leaves(abstract))
+    abstract = jax.tree.map(_placed, abstract)
+    places = [x.sharding for x in jax.tree.leaves(abstract) if not isinstance(x, np.ndarray)]
+    is_shared = not all(place.is_fully_addressable for place in places)
     if is_shared:
         on_first(partial(verify, checkpoint, part), CheckpointError)
     else:
@@ -207,6 +207,13 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
                 )
             )
     return tree
+
+
+def _placed(x: Any) -> Any:
+    """A shape that says on which devices: on one here, if on none. The writer's may not be here."""
+    if isinstance(x, np.ndarray):
+        return x
+    return x.update(sharding=x.sharding or SingleDeviceSharding(jax.local_devices()[0]))
 
 
 def drop_part(checkpoint: Checkpoint, part: str) -> None:

@@ -43,6 +43,14 @@ def is_finite(values: Mapping[str, Any]) -> bool:
     return all(math.isfinite(values[name]) for name in _NOT_FINITE)
 
 
+def not_finite(values: Mapping[str, Any], iteration: int) -> str:
+    """Why the run must stop, in one sentence."""
+    return (
+        f"stopped: training went wrong in iteration {iteration}: loss {values['train/loss']}, "
+        f"gradient norm {values['train/gradient_norm']}, weight norm {values['train/weight_norm']}"
+    )
+
+
 def symptoms(values: Mapping[str, Any], health: Health) -> list[Symptom]:
     """What is wrong with an iteration, by its figures in metrics.jsonl."""
     found = []

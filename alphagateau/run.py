@@ -7,7 +7,6 @@ repeat num_iterations times:
 """
 
 import dataclasses
-import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -23,8 +22,9 @@ from alphagateau.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointErro
 from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.engine import Engine, RunState, make_engine
 from alphagateau.entrants import newest
+from alphagateau.figures import pace_figures, selfplay_figures, training_figures
 from alphagateau.finished import duplicate_rate, finished_games, sample_pgn
-from alphagateau.health import is_finite, symptoms
+from alphagateau.health import is_finite, not_finite, symptoms
 from alphagateau.match import final_match, print_scores
 from alphagateau.metrics import MetricsLog, Reporter, Timer, open_aim, open_log, warn
 from alphagateau.processes import everywhere, on_first
@@ -184,7 +184,8 @@ def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, pro
     """
     variables = jax.device_get(state.train.variables)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
-        raise Unhealthy(f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite")
+        why = f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite"
+        raise everywhere(Unhealthy(why))
     is_between = progress.segments == 0
     folder = run / "checkpoints"
     name = str(progress.iteration) if is_between else f"{progress.iteration}-stopped"
@@ -302,7 +303,12 @@ def one_iteration(engine, experiment, state, progress, timer, show, stop):
             jax.block_until_ready(state)
         is_over = last == epoch_steps
         progress = dataclasses.replace(progress, epoch=progress.epoch + is_over, steps=0 if is_over else last)
-    values = figures(experiment, state, progress, epoch_steps, timer.take())
+    values = training_figures(state.totals, epoch_steps * experiment.training.num_epochs)
+    if not is_finite(values):
+        raise everywhere(Unhealthy(not_finite(values, iteration + 1)))
+    values["train/steps"] = int(state.train.num_steps)
+    values |= selfplay_figures(progress.selfplay)
+    values |= pace_figures(experiment, progress.selfplay["plies"], epoch_steps, timer.take())
     return state, Progress(iteration=iteration + 1), values
 
 
@@ -314,49 +320,6 @@ def judge(experiment: Experiment, values: dict, iteration: int, reporter: Report
     if found and experiment.health.action == "stop":
         raise everywhere(Unhealthy(f"stopped as unhealthy in iteration {iteration}: {found[0]}"))
     return found
-
-
-def figures(experiment, state, progress, epoch_steps, seconds) -> dict[str, Any]:
-    """What metrics.jsonl says of an iteration. Raises Unhealthy if the loss or the weights are not finite."""
-    steps = max(epoch_steps * experiment.training.num_epochs, 1)
-    totals = {k: np.asarray(v) for k, v in state.totals.items()}
-    count, predicted, observed = totals.pop("calibration")
-    train: dict[str, Any] = {f"train/{k}": float(v) / steps for k, v in totals.items()}
-    if not is_finite(train):
-        raise everywhere(
-            Unhealthy(
-                f"stopped: training went wrong in iteration {progress.iteration + 1}: loss {train['train/loss']}, "
-                f"gradient norm {train['train/gradient_norm']}, weight norm {train['train/weight_norm']}"
-            )
-        )
-    known = max(count.sum(), 1.0)
-    train["train/calibration_error"] = float(np.abs(predicted - observed).sum() / known)
-    train["train/calibration"] = [
-        [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
-    ]
-    train["train/policy_kl"] = train["train/policy_loss"] - train["train/target_entropy"]
-    train["train/steps"] = int(state.train.num_steps)
-    s = progress.selfplay
-    games = max(s["games"], 1)
-    selfplay = {
-        "selfplay/games": s["games"],
-        "selfplay/draw_rate": s["draws"] / games,
-        "selfplay/white_win_rate": s["white_wins"] / games,
-        "selfplay/truncation_rate": s["at_ply_limit"] / games,
-        "selfplay/game_length": s["finished_plies"] / games,
-        "selfplay/prior_entropy": s["prior_entropy"] / s["plies"],
-        "selfplay/value_saturation": s["saturated_values"] / s["plies"],
-        "window/frames": s["frames"],
-    }
-    played, trained = seconds.get("selfplay", math.nan), seconds.get("train", math.nan)
-    moves = s["plies"] / played
-    pace = {
-        "selfplay/moves_per_second": moves,
-        "selfplay/simulations_per_second": moves * experiment.selfplay.num_simulations,
-        "train/frames_per_second": epoch_steps * experiment.training.batch_size / trained,
-        **{f"time/{name}": value for name, value in seconds.items()},
-    }
-    return {**train, **selfplay, **pace}
 
 
 def record_games(
