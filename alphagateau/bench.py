@@ -23,7 +23,7 @@ from alphagateau.games import Game, get_game
 from alphagateau.networks import Network
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.reference import make_reference
-from alphagateau.search import choose, make_gumbel_search
+from alphagateau.search import choose, evaluate_states, make_gumbel_search
 from alphagateau.selfplay import make_selfplay, start_games
 from alphagateau.training import init_train_state, make_optimizer, make_train_step
 from alphagateau.types import Array, Frame, Position, Variables
@@ -165,9 +165,9 @@ def selfplay_row(game_name: str, config: NetworkConfig, sizes: tuple[int, int], 
     @jax.jit
     def network_alone(variables, states):
         def body(i, total):
-            positions = jax.vmap(game.position)(states)
-            positions = positions._replace(ply=positions.ply + i.astype(jnp.int16))
-            return total + network.apply(variables, positions, False)[0].value
+            others = jax.tree.map(lambda x: jnp.roll(x, i, axis=0), states)  # or the compiler would do it once
+            logits, value = evaluate_states(game, network, variables, others)
+            return total + logits.max(axis=-1) + value
 
         return jax.lax.fori_loop(0, num_simulations + 1, body, jnp.zeros(num_games))
 

@@ -14,8 +14,8 @@ class Parts(NamedTuple):
 
     ply_seconds: float = 1282 / PLIES / (GAMES / 8)  # a ply of one game: published, 178 h on 8 RTX A5000
     frame_seconds: float = 720 / (WINDOW / 8)  # a frame of training: published, 100 h on the same
-    reduced_bytes: float = 4.23e6  # a step, benchmarks/traffic.py
-    reductions: int = 73  # a step, benchmarks/traffic.py
+    reduced_bytes: float = 4.22e6  # a step, benchmarks/traffic.py
+    reductions: int = 28  # a step, benchmarks/traffic.py
     checkpoint_bytes: float = 1.21e9  # docs/reliability.md
     write_seconds: float = 4.4e-9  # a byte, the slowest of docs/reliability.md
 
