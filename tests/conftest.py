@@ -64,3 +64,10 @@ def tiny(gardner: Game) -> Tiny:
     """GATEAU of one block, 8 features wide, on the 5x5 board."""
     network = make_network(gardner, config.Network(hidden_size=8, num_blocks=1))
     return Tiny(network, network.init(jax.random.key(0)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is marked `whole` is slow."""
+    for item in items:
+        if item.get_closest_marker("whole"):
+            item.add_marker("slow")

@@ -17,7 +17,12 @@ from alphagateau.sharding import DeviceError, make_mesh
 
 # What a network says of a position depends, in its last bits, on how many positions it is asked about at once.
 ROUNDING = {"float16": dict(rtol=2**-10, atol=1e-6), "float32": dict(rtol=1e-5, atol=1e-6)}
-SIZES = (1, 2, pytest.param(4, marks=pytest.mark.slow), 8)
+SIZES = [pytest.param(n, marks=pytest.mark.slow if n == 4 else pytest.mark.whole) for n in (1, 2, 4, 8)]
+PAIRS = [
+    pytest.param(n, m, marks=pytest.mark.slow if 4 in (n, m) else pytest.mark.whole)
+    for n in (1, 2, 4, 8)
+    for m in (1, 2, 4, 8)
+]
 
 
 class Runs(NamedTuple):
@@ -43,9 +48,10 @@ def run_on_meshes(folder: Path, sizes: tuple[int, ...], xla_flags: str) -> Runs:
 
 @pytest.fixture(scope="module")
 def runs(request, tmp_path_factory) -> Runs:
-    """On all sizes if slow tests run too; else on some, compiled without LLVM's costly optimizations."""
-    is_slow = any(item.get_closest_marker("slow") for item in request.session.items if item.path == request.path)
-    sizes, flags = ((1, 2, 4, 8), "") if is_slow else ((1, 2, 8), "--xla_backend_optimization_level=0")
+    """On all sizes if tests ask for them; else on some, compiled without LLVM's costly optimizations."""
+    items = [item for item in request.session.items if item.path == request.path and item.get_closest_marker("slow")]
+    is_all = not all(item.get_closest_marker("whole") for item in items)
+    sizes, flags = ((1, 2, 4, 8), "") if is_all else ((1, 2, 8), "--xla_backend_optimization_level=0")
     return run_on_meshes(tmp_path_factory.mktemp("meshes"), sizes, flags)
 
 
@@ -106,8 +112,7 @@ def test_an_iteration_begun_on_other_devices_ends_with_the_same_games(runs, n):
     assert_same_up_to_rounding(runs.records[1].trajectory, runs.records[n].halfway)
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("m", SIZES)
+@pytest.mark.parametrize(("n", "m"), PAIRS)
 def test_a_checkpoint_written_on_n_devices_is_the_same_on_m(runs, n, m):
     assert_equal(runs.restored[n, m], runs.records[n].state)
 

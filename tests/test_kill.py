@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HARNESS = Path(__file__).parents[1] / "benchmarks" / "kill_runs.py"
 
 
+@pytest.mark.whole
 def test_every_kill_leaves_a_whole_checkpoint_and_the_same_end(tmp_path):
     """Runs on arrays of numpy, killed before every 17th change of their folder and at random times."""
     command = [sys.executable, str(HARNESS), "--toy-every", "17", "--toy-random", "4", "--real", "0"]

@@ -94,6 +94,7 @@ def python(code: str, folder: Path, *words: object) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.whole
 def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tmp_path, tmp_path_factory):
     """Killed after steps that no checkpoint holds: they are tracked again and take the place of the first."""
     pytest.importorskip("aim")

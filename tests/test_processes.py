@@ -115,6 +115,7 @@ def continued(lost) -> Path:
     return lost[0] / "smoke"
 
 
+@pytest.mark.whole
 def test_a_signal_to_one_process_stops_both_at_one_checkpoint(stopped):
     runs, ends = stopped
     assert [code for code, _ in ends] == [0, 0], ends
@@ -122,6 +123,7 @@ def test_a_signal_to_one_process_stops_both_at_one_checkpoint(stopped):
     assert len(list((runs / "smoke" / "checkpoints").glob("*-stopped"))) == (newest(runs / "smoke")[1] > 0)
 
 
+@pytest.mark.whole
 def test_process_0_alone_writes(stopped):
     runs, ends = stopped
     assert ends[1][1] == ""
@@ -130,16 +132,19 @@ def test_process_0_alone_writes(stopped):
     assert len(starts(runs / "smoke")) == 1 and len(starts(runs / "smoke")[0]["devices"]) == 2
 
 
+@pytest.mark.whole
 def test_a_lost_process_stops_the_other(lost):
     _, code, error = lost
     assert code == 1 and error.rstrip().endswith(processes.LOST) and "Traceback" not in error
 
 
+@pytest.mark.whole
 def test_one_process_goes_on_where_two_were(continued):
     assert [row["iteration"] for row in rows(continued)] == [1, 2]
     assert [len(start["devices"]) for start in starts(continued)] == [2, 2]
 
 
+@pytest.mark.whole
 def test_two_processes_learn_as_one_with_as_many_devices(stopped, continued):
     """Bit by bit: a sum of two parts is the same in either order."""
     run = stopped[0] / "smoke"
@@ -184,6 +189,7 @@ def test_the_time_given_to_one_process_stops_both(tmp_path):
     assert "process 1" in ends[0][1]
 
 
+@pytest.mark.whole
 def test_processes_with_different_experiments_both_say_in_what(tmp_path):
     ends = [end_of(p) for p in start_two(tmp_path, more=("--seed", "7"))]
     for code, error in ends:
@@ -192,6 +198,7 @@ def test_processes_with_different_experiments_both_say_in_what(tmp_path):
     assert not (tmp_path / "smoke").exists()
 
 
+@pytest.mark.whole
 def test_processes_with_different_code_both_say_so(tmp_path):
     shutil.copytree(REPOSITORY / "alphagateau", tmp_path / "alphagateau")
     with (tmp_path / "alphagateau" / "search.py").open("a") as file:
@@ -233,6 +240,7 @@ def test_a_coordinator_that_does_not_answer_is_one_sentence(tmp_path, capfd, mon
     assert not (tmp_path / "smoke").exists()
 
 
+@pytest.mark.whole
 def test_a_process_whose_others_do_not_come_says_so(tmp_path):
     program = "import sys; from alphagateau import cli, launch; launch.START_SECONDS = 2; sys.exit(cli.main())"
     command = [sys.executable, "-c", program, *unreachable(tmp_path)[:-1], "0"]

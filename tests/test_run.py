@@ -166,6 +166,7 @@ def train_in_a_process(folder: Path, before: str) -> subprocess.CompletedProcess
     return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=900)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("before", "code", "left", "said"),
     [

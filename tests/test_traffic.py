@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from alphagateau.games import get_game
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = ["--network.hidden-size", "8", "--network.num-blocks", "1", "--window.size", "65536"]
 
 
+@pytest.mark.whole
 def test_only_gradients_statistics_and_figures_move_between_devices():
     command = [sys.executable, "benchmarks/traffic.py", "experiments/smoke.toml", "--devices", "4", *OPTIONS]
     environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}
