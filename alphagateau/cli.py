@@ -62,14 +62,14 @@ def train_command(argv: list[str]) -> int:
         stop = StopRequest(parse_duration(stop_after) if stop_after else None)
     except ValueError as error:
         raise UsageError(f"--stop-after: {error}") from None
-    from alphagateau import launch, processes
-
-    try:
-        here = launch.parse_launch(*place)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     run = Path(runs) / (name or Path(path).stem)
-    with stop.listening():  # the imports already take seconds
+    with stop.listening():  # the import of JAX already takes seconds
+        from alphagateau import launch, processes
+
+        try:
+            here = launch.parse_launch(*place)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         launch.start(here)
         with processes.ending_together():
             run_experiment(experiment, run, stop, Path(init_from) if init_from else None)

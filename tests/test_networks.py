@@ -44,7 +44,7 @@ def slow(*values):
 @pytest.mark.parametrize(
     ("name", "num_blocks", "message", "train"),
     [
-        ("gardner_chess", 2, "edge", True),
+        pytest.param("gardner_chess", 2, "edge", True, marks=pytest.mark.whole),
         slow("gardner_chess", 1, "updated_edge", False),
         ("chess", 1, "edge", False),
         slow("gardner_chess", 2, "edge", False),
@@ -168,7 +168,7 @@ def test_the_policy_is_equivariant_to_the_numbering_of_the_graph():
     np.testing.assert_allclose(a.edges[edge_of], b.edges, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("architecture", ["gateau", "alphazero"])
+@pytest.mark.parametrize("architecture", [pytest.param("gateau", marks=pytest.mark.whole), "alphazero"])
 def test_training_moves_the_statistics_and_inference_does_not(architecture):
     game = get_game("gardner_chess")
     network = make_network(game, dataclasses.replace(TINY, architecture=architecture))
@@ -183,6 +183,7 @@ def test_training_moves_the_statistics_and_inference_does_not(architecture):
     assert any(bool((a != b).any()) for a, b in pairs)
 
 
+@pytest.mark.whole
 def test_bfloat16_changes_little():
     game = get_game("gardner_chess")
     exact, rough = (make_gateau(game, dataclasses.replace(TINY, dtype=d)) for d in ("float32", "bfloat16"))

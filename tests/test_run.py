@@ -112,7 +112,10 @@ class StopAfter(StopRequest):
         return "the test" if self.looks < 0 else None
 
 
-@pytest.mark.parametrize("looks", [1, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3, 8))])
+LOOKS = [5, pytest.param(1, marks=pytest.mark.whole), *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3, 8))]
+
+
+@pytest.mark.parametrize("looks", LOOKS)
 def test_a_run_stopped_inside_an_iteration_equals_one_never_stopped(whole_run, tmp_path, looks):
     experiment = config.parse_command_line(SMOKE, [*SMALL, *SEGMENTS])
     folder = tmp_path / "smoke"
