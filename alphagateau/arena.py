@@ -149,7 +149,7 @@ def play_match(
     should_stop: Callable[[], bool] | None = None,
     is_decided: Callable[[tuple[int, ...]], bool] | None = None,
 ) -> MatchResult:
-    """Plays every opening twice, with colours swapped.
+    """Plays every opening twice, with colors swapped.
 
     `is_decided(pentanomial)`, a sequential test such as `matching.sprt`, may end the match early. It
     sees openings 0 to n - 1, for the largest n such that all of these are finished: short games must

@@ -337,7 +337,7 @@ def _check_together(experiment: Experiment) -> None:
         ("selfplay.num_games", shares, f"num_shares ({shares})"),
         ("window.size", shares, f"num_shares ({shares})"),
         ("training.batch_size", shares, f"num_shares ({shares})"),
-        ("evaluation.num_games", 2, "2, as each opening is played with both colours"),
+        ("evaluation.num_games", 2, "2, as each opening is played with both colors"),
     ):
         size, below = values[name], values[name] // divisor * divisor
         if size != below:

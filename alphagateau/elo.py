@@ -27,14 +27,14 @@ class ResultsError(ValueError):
 
 
 class Row(NamedTuple):
-    """Games of one pair, from `player`'s side; colour +1: it had white, -1: black, 0: mixed."""
+    """Games of one pair, from `player`'s side; color +1: it had white, -1: black, 0: mixed."""
 
     player: str
     opponent: str
     wins: int
     draws: int
     losses: int
-    colour: int = 0
+    color: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Results:
 
 
 class Games(NamedTuple):
-    """Results as arrays of P rows: first, second, colour [P]; counts [P, 3] wins, draws, losses."""
+    """Results as arrays of P rows: first, second, color [P]; counts [P, 3] wins, draws, losses."""
 
     first: np.ndarray
     second: np.ndarray
-    colour: np.ndarray
+    color: np.ndarray
     counts: np.ndarray
     num_players: int
 
@@ -72,21 +72,21 @@ class Fit(NamedTuple):
     covariance: np.ndarray
 
 
-def game_arrays(results: Results, use_colours: bool) -> Games:
-    """The table's pairs (and colours) that have games, each once, the earlier player first."""
+def game_arrays(results: Results, use_colors: bool) -> Games:
+    """The table's pairs (and colors) that have games, each once, the earlier player first."""
     index = {name: i for i, name in enumerate(results.players)}
-    rows = [(index[r.player], index[r.opponent], r.colour, *r[2:5]) for r in results.rows]
-    first, second, colour, *counts = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+    rows = [(index[r.player], index[r.opponent], r.color, *r[2:5]) for r in results.rows]
+    first, second, color, *counts = np.array(rows, dtype=np.float64).reshape(-1, 6).T
     is_swapped = first > second
-    sign = np.where(is_swapped, -1, 1) * use_colours
-    pairs = np.stack([np.minimum(first, second), np.maximum(first, second), colour * sign], axis=1)
+    sign = np.where(is_swapped, -1, 1) * use_colors
+    pairs = np.stack([np.minimum(first, second), np.maximum(first, second), color * sign], axis=1)
     pairs, inverse = np.unique(pairs, axis=0, return_inverse=True)
     flipped = np.where(is_swapped, counts[::-1], counts)
     merged = np.zeros((len(pairs), 3))
     np.add.at(merged, inverse.reshape(-1), flipped.T)
     played = merged.any(axis=1)
-    first, second, colour = pairs[played].T
-    return Games(first.astype(int), second.astype(int), colour, merged[played], len(index))
+    first, second, color = pairs[played].T
+    return Games(first.astype(int), second.astype(int), color, merged[played], len(index))
 
 
 def connected(games: Games, connection: str = "weak") -> np.ndarray:
@@ -156,7 +156,7 @@ def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     (White 1982, Econometrica 50, 1-25).
 
     prior_draws [K]: weight of each player's virtual draws with one common opponent at theta 0; the
-    first player of a component without any is held at theta 0. If rows have colours, a virtual draw
+    first player of a component without any is held at theta 0. If rows have colors, a virtual draw
     between equals keeps the white advantage finite.
     """
     design, total, points, free = _equations(games, prior_draws)
@@ -175,10 +175,10 @@ def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
 
 def _equations(games: Games, prior_draws: np.ndarray):
     """Design [P + 1, K + 1], games and points [P + 1], and which unknowns are not held at 0."""
-    has_white = bool(games.colour.any())
+    has_white = bool(games.color.any())
     pairs = scipy.sparse.vstack([_design(games), np.zeros((1, games.num_players))])
-    colour = scipy.sparse.csr_array(np.append(games.colour, 1.0)[:, None])
-    design = scipy.sparse.hstack([pairs, colour]).tocsr()
+    color = scipy.sparse.csr_array(np.append(games.color, 1.0)[:, None])
+    design = scipy.sparse.hstack([pairs, color]).tocsr()
     total = np.append(games.total, float(has_white))
     points = np.append(games.points, has_white / 2)
     free = np.union1d(_free_players(connected(games)), np.flatnonzero(prior_draws > 0))
@@ -246,11 +246,11 @@ def estimate_dispersion(games: Games, fit: Fit) -> float | None:
 
     Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237.
     """
-    num_fitted = len(_free_players(connected(games))) + bool(games.colour.any())
+    num_fitted = len(_free_players(connected(games))) + bool(games.color.any())
     freedom = len(games.first) - num_fitted
     if freedom < MIN_DISPERSION_FREEDOM:
         return None
-    delta = fit.theta[games.first] - fit.theta[games.second] + fit.white * games.colour
+    delta = fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color
     score = scipy.special.expit(delta)
     variance = score_variance(score, fit.draw_parameter)
     nudge = 1e-4 * score * (1 - score)

@@ -44,7 +44,7 @@ PLANES = _planes()
 
 
 def position_scalars(game: Game, positions: Position) -> Array:
-    """float32 [B, 7]: colour, ply / ply limit, 4 castling rights, plies without progress / 100."""
+    """float32 [B, 7]: color, ply / ply limit, 4 castling rights, plies without progress / 100."""
     castling = _unpack(positions.castling, 4)
     ply, progress = positions.ply / game.max_plies, positions.halfmove_count / 100.0
     return jnp.column_stack([positions.color, ply, castling, progress]).astype(jnp.float32)

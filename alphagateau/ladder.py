@@ -243,7 +243,7 @@ def _load_entrants(ladder: Ladder, board: str) -> tuple[list[Entrant], list[str]
 
 
 def tabulate(entrants: Sequence[Entrant], games: Sequence[Stored]) -> Results:
-    """The games between these players, by colour."""
+    """The games between these players, by color."""
     names = {e.identity: e.name for e in entrants}
     points = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}
     rows = [

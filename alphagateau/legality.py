@@ -189,7 +189,7 @@ def legal_edges(
 
 
 def is_dead(size: int, board: Array) -> Array:
-    """Neither side can mate: bare kings, one knight or bishop, or bishops of one square colour only."""
+    """Neither side can mate: bare kings, one knight or bishop, or bishops of one square color only."""
     shade = np.add(*np.divmod(np.arange(size * size), size)) % 2
     piece = jnp.abs(board.astype(jnp.int32))
     others = (piece != 0).sum() - 2

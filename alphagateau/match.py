@@ -63,7 +63,7 @@ def run_match(spec_a: str, spec_b: str, options: dict[str, str | None]) -> int:
     """
     num_games = _number(options, "games", 64)
     if num_games % 2:
-        raise MatchError(f"--games must be even, as each opening is played with both colours, got {num_games}")
+        raise MatchError(f"--games must be even, as each opening is played with both colors, got {num_games}")
     simulations = _number(options, "simulations", 0) or None
     game = get_game(board_of([spec_a, spec_b], options["game"]))
     a, b = (load_player(spec, game.name, simulations) for spec in (spec_a, spec_b))
@@ -124,7 +124,7 @@ def _sprt_bounds(text: str | None) -> tuple[float, float] | None:
 def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) -> list[Score] | None:
     """The last network against iteration 0 and the random mover, also in the run's results.json; None if stopped.
 
-    All networks search alike, without noise, from the same openings; each opening is played with both colours.
+    All networks search alike, without noise, from the same openings; each opening is played with both colors.
     """
     rule, path = experiment.evaluation, run / "results.json"
     identity = checkpoint.weights_hash(variables)

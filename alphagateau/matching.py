@@ -102,7 +102,7 @@ def informative_pairings(
     Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
     """
     table = Results(tuple(players), _rows_among(players, results))
-    games = elo.game_arrays(table, use_colours=True)
+    games = elo.game_arrays(table, use_colors=True)
     fit = elo.fit_bradley_terry(games, np.ones(len(players)))
     covariance = fit.covariance[:-1, :-1]
     place = players.index(anchor) if anchor is not None else None
@@ -165,7 +165,7 @@ def sprt(
 ) -> Sprt:
     """Generalised sequential probability ratio test of elo1 against elo0 on pairs of games.
 
-    pairs [5]: how many pairs of games (one opening, colours swapped) brought the player 0, 1/2, 1,
+    pairs [5]: how many pairs of games (one opening, colors swapped) brought the player 0, 1/2, 1,
     3/2 and 2 points. alpha, beta: chances to accept H1 at elo0 and H0 at elo1. The log-likelihood
     ratio is of the multinomials nearest to the counts with either expected score (Van den Bergh,
     cantate.be/Fishtest/support_MLE_multinomial.pdf, as fishtest does), the bounds are Wald's (1945).

@@ -70,7 +70,7 @@ def rate(
     `bradley-terry`. prior_draws: virtual draws of each player with a common opponent of its
     component; None: 1 in components whose ratings would be infinite, 0 elsewhere. dispersion:
     factor on the variances; None estimates it and never goes below 1 (quasi-likelihood, Wedderburn
-    1974; McCullagh and Nelder 1989, 4.5). white_advantage: estimate it if rows carry colours.
+    1974; McCullagh and Nelder 1989, 4.5). white_advantage: estimate it if rows carry colors.
     Raises ResultsError for an unknown method or anchor, or a prior too weak for finite ratings.
     """
     if method not in METHODS:
@@ -239,7 +239,7 @@ def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
     """
     games = elo.game_arrays(results, True)
     gap = ratings.rating[games.first] - ratings.rating[games.second]
-    mean = elo.expected_score(gap + ratings.white_advantage * games.colour)
+    mean = elo.expected_score(gap + ratings.white_advantage * games.color)
     variance = elo.score_variance(mean, ratings.draw_parameter)
     binary = (mean * (1 - mean)) ** 2 / variance  # for leverages of a fit by points as if binary
     columns = [games.points, *(games.total * x for x in (1, mean, variance, binary))]

@@ -42,7 +42,7 @@ class PgnResults:
 
 
 def make_results(rows: Iterable[Row], players: Iterable[str] = ()) -> Results:
-    """Checks rows and merges those of the same pair and colour, swapped ones too.
+    """Checks rows and merges those of the same pair and color, swapped ones too.
 
     `players` come first and may have no games. Raises ResultsError for a bad name or count.
     """
@@ -55,18 +55,18 @@ def make_results(rows: Iterable[Row], players: Iterable[str] = ()) -> Results:
         _check_row(row)
         for name in row[:2]:
             order.setdefault(name, len(order))
-        player, opponent, *counts, colour = row
+        player, opponent, *counts, color = row
         if order[player] > order[opponent]:
-            player, opponent, counts, colour = opponent, player, counts[::-1], -colour
-        key = (player, opponent, colour)
+            player, opponent, counts, color = opponent, player, counts[::-1], -color
+        key = (player, opponent, color)
         merged[key] = merged.get(key, 0) + np.array(counts)
-    table = (Row(a, b, *map(int, n[:3]), colour=c) for (a, b, c), n in merged.items())
+    table = (Row(a, b, *map(int, n[:3]), color=c) for (a, b, c), n in merged.items())
     return Results(tuple(order), tuple(table))
 
 
-def without_colours(results: Results) -> Results:
+def without_colors(results: Results) -> Results:
     """The same table with one row a pair."""
-    return make_results((row._replace(colour=0) for row in results.rows), results.players)
+    return make_results((row._replace(color=0) for row in results.rows), results.players)
 
 
 def _check_name(name: object) -> None:
@@ -81,8 +81,8 @@ def _check_row(row: Row) -> None:
         raise ResultsError(f"player {row.player!r} meets itself, expected two different players")
     if any(type(n) is not int or not 0 <= n <= MAX_COUNT for n in row[2:5]):
         raise ResultsError(f"wins, draws, losses {row[2:5]}, expected whole numbers from 0 to {MAX_COUNT}")
-    if row.colour not in (-1, 0, 1):
-        raise ResultsError(f"colour {row.colour!r}, expected -1, 0 or 1")
+    if row.color not in (-1, 0, 1):
+        raise ResultsError(f"color {row.color!r}, expected -1, 0 or 1")
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:
@@ -144,7 +144,7 @@ def read_pgn_results(path: str | os.PathLike[str]) -> PgnResults:
         elif white == black:
             left_out["self"] += 1
         else:
-            rows.append(Row(white, black, *COUNTS[result], colour=1))
+            rows.append(Row(white, black, *COUNTS[result], color=1))
     return PgnResults(make_results(rows, players), number, left_out[UNFINISHED], left_out["self"])
 
 
@@ -222,7 +222,7 @@ def read_any_results(path: str | os.PathLike[str]) -> tuple[Results, tuple[str, 
 
 def write_results(results: Results, path: str | os.PathLike[str]) -> None:
     """Writes results.csv, one row a pair, whole or not at all."""
-    rows = (row[:5] for row in without_colours(results).rows)
+    rows = (row[:5] for row in without_colors(results).rows)
     _write_csv(path, RESULTS_HEADER, rows)
 
 

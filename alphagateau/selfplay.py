@@ -87,7 +87,7 @@ def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
     """Sums over a Trajectory [T, B] of what the log reports of the games; plies and games, not means."""
     over = trajectory.discount == 0
     decisive = over & (trajectory.reward != 0)
-    # A mover at an odd ply is black: the colour of the position, not of the row's time.
+    # A mover at an odd ply is black: the color of the position, not of the row's time.
     white_moved = trajectory.position.color == 0
     return {
         "plies": jnp.float32(over.size),

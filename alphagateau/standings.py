@@ -13,7 +13,7 @@ from alphagateau.elo import Results
 from alphagateau.notation import BOARDS
 from alphagateau.pgn import GameRecord, to_pgn
 from alphagateau.rate import Ratings, residuals
-from alphagateau.results import without_colours, write_ratings, write_results
+from alphagateau.results import without_colors, write_ratings, write_results
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 
@@ -47,7 +47,7 @@ def write_standings(
         title,
         describe_method(ratings),
         players,
-        [pages.Pair(*row[:5]) for row in without_colours(results).rows],
+        [pages.Pair(*row[:5]) for row in without_colors(results).rows],
         misfits=[pages.Misfit(*r) for r in residuals(results, ratings)],
         notes=[*ratings.notes, *notes],
         protocol=protocol,

@@ -35,7 +35,7 @@ HELP = {
 Board, network, iteration, weights hash, size and search of a checkpoint, or of the newest of a run.""",
     "match": """usage: alphagateau match A B [options]
 
-Plays every opening twice, with colours swapped, without noise. A player is a run (its newest checkpoint), a checkpoint,
+Plays every opening twice, with colors swapped, without noise. A player is a run (its newest checkpoint), a checkpoint,
 `random`, or an engine `uci:COMMAND?nodes=50` (also movetime, depth, or any UCI option); a checkpoint may be followed by
 `?simulations=64` or `?search=policy`.
 

@@ -139,9 +139,9 @@ def test_white_advantage_is_found_and_does_not_leak_into_ratings():
     gaps = {("a", "b"): 100, ("b", "c"): 50, ("a", "c"): 150}
     rows = []
     for (a, b), gap in gaps.items():
-        for colour in (1, -1):
-            win, draw, loss = elo.outcome_chances(elo.expected_score(gap + 40 * colour), 1.0)
-            rows.append(Row(a, b, *(round(1e6 * x) for x in (win, draw, loss)), colour))
+        for color in (1, -1):
+            win, draw, loss = elo.outcome_chances(elo.expected_score(gap + 40 * color), 1.0)
+            rows.append(Row(a, b, *(round(1e6 * x) for x in (win, draw, loss)), color))
     found = rate(make_results(rows))
     assert found.white_advantage == pytest.approx(40, abs=0.05)
     assert found.rating - found.rating[2] == pytest.approx([150, 50, 0], abs=0.05)

@@ -15,7 +15,7 @@ from alphagateau.results import (
     read_any_results,
     read_pgn_results,
     read_results,
-    without_colours,
+    without_colors,
     write_ratings,
     write_results,
 )
@@ -38,11 +38,11 @@ def test_duplicate_and_swapped_pairs_are_merged():
     assert make_results(rows).rows == (Row("a", "b", 32, 22, 13),)
 
 
-def test_colours_are_kept_apart_and_can_be_dropped():
+def test_colors_are_kept_apart_and_can_be_dropped():
     rows = [Row("a", "b", 1, 2, 3, 1), Row("b", "a", 10, 20, 30, 1), Row("a", "b", 5, 5, 5, 1)]
     results = make_results(rows)
     assert results.rows == (Row("a", "b", 6, 7, 8, 1), Row("a", "b", 30, 20, 10, -1))
-    assert without_colours(results).rows == (Row("a", "b", 36, 27, 18),)
+    assert without_colors(results).rows == (Row("a", "b", 36, 27, 18),)
 
 
 def test_players_come_in_the_order_asked_for():
@@ -60,7 +60,7 @@ def test_players_come_in_the_order_asked_for():
         (Row("b\n", "a", 1, 0, 0), "printable"),
         (Row("b", "a", -1, 0, 0), "whole numbers"),
         (Row("b", "a", 1, 0.5, 0), "whole numbers"),  # type: ignore[arg-type]
-        (Row("b", "a", 1, 0, 0, 2), "colour"),
+        (Row("b", "a", 1, 0, 0, 2), "color"),
     ],
 )
 def test_bad_rows_are_refused(row, said):
@@ -143,7 +143,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, rows):
         return
     write_results(results, path)
     again = read_results(path)
-    assert again.rows == without_colours(results).rows
+    assert again.rows == without_colors(results).rows
 
 
 def test_ratings_csv_begins_as_promised_and_is_ordered(tmp_path):
@@ -163,7 +163,7 @@ def game(white="a", black="b", result="1-0", moves="1. e4 e5", end=None) -> str:
     return f"{tags}\n{moves} {result if end is None else end}\n\n"
 
 
-def test_pgn_results_carry_colours_and_leave_out_what_has_no_result(results_file):
+def test_pgn_results_carry_colors_and_leave_out_what_has_no_result(results_file):
     text = game() + game("b", "a", "1/2-1/2") + game(result="*") + game("c", "c") + game("b", "a")
     found = read_pgn_results(results_file(text, "games.pgn"))
     assert found.results.rows == (Row("a", "b", 1, 0, 0, 1), Row("a", "b", 0, 1, 1, -1))

@@ -156,7 +156,7 @@ def row_of(tree, row: int):
 
 
 def mirrored(fen: str) -> str:
-    """The same position with the colours exchanged."""
+    """The same position with the colors exchanged."""
     pieces, side, castling, _, *numbers = fen.split()
     rows = "/".join(reversed(pieces.split("/"))).swapcase()
     return " ".join([rows, "wb"[side == "w"], "".join(sorted(castling.swapcase())), "-", *numbers])

@@ -124,7 +124,7 @@ def restarted(game: Game, states: State) -> State:
 
 @pytest.fixture(scope="module")
 def decided(gardner: Game) -> State:
-    """A mate in one of each colour, a game two plies before the fifty-move rule, one at the start."""
+    """A mate in one of each color, a game two plies before the fifty-move rule, one at the start."""
     fens = [*MATE_IN_ONE, "3rk/5/5/5/K2R1 w - - 98 90"]
     return stack([*(from_fen(gardner, fen) for fen in fens), gardner.init()])
 
@@ -145,7 +145,7 @@ def test_the_search_after_a_restart_is_not_void(gardner, play, decided):
         assert trajectory.position.ply[ply + 1, row] == 1
 
 
-def test_mates_of_both_colours_are_wins_of_the_player_to_move(gardner, play, decided):
+def test_mates_of_both_colors_are_wins_of_the_player_to_move(gardner, play, decided):
     _, trajectory = play(7, range(ROWS), 0, decided)
     frames = frames_from(trajectory)
     for row, (fen, mates) in enumerate(MATE_IN_ONE.items()):
@@ -239,7 +239,7 @@ def test_value_targets_by_hand():
     assert_equal(mask, np.array(known))
 
 
-def test_value_targets_of_both_colours_agree_on_the_winner(gardner, play, near_the_end):
+def test_value_targets_of_both_colors_agree_on_the_winner(gardner, play, near_the_end):
     """Along one game the target changes sign with the player to move: white's result is one number."""
     _, trajectory = play(0, range(ROWS), 0, near_the_end)
     reward = np.where(trajectory.discount == 0, 1, 0).astype(np.float32)  # as if each game had been won

@@ -1,4 +1,4 @@
-"""Turns series of numbers into charts as inline SVG, coloured and sized by page.css."""
+"""Turns series of numbers into charts as inline SVG, colored and sized by page.css."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ SIZES = {"small": (400, 270), "wide": (800, 400), "square": (420, 400)}  # width
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 24, 46  # margins
 MAX_MARKERS = 40  # of a series; more are seen only under the pointer
 MAX_POINTS = 120  # of a series that say their value under the pointer
-NUM_COLOURS = 8  # in page.css
+NUM_COLORS = 8  # in page.css
 MARKERS = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "M-3.6-3.6h7.2v7.2h-7.2z",
@@ -180,17 +180,17 @@ def _line(index: int, series: Series, x_axis: Axis, y_axis: Axis) -> str:
             if quiet:
                 marker = f'<circle cx="{px:.1f}" cy="{py:.1f}" r="5"/>'
             points.append(f'<g class="point{quiet}"><title>{text(said)}</title>{bar}{marker}</g>')
-    return f'<g class="c{index % NUM_COLOURS}"><path class="line" d="{"".join(places)}"/>{"".join(points)}</g>'
+    return f'<g class="c{index % NUM_COLORS}"><path class="line" d="{"".join(places)}"/>{"".join(points)}</g>'
 
 
 def _marker(index: int) -> str:
-    return MARKERS[(index + index // NUM_COLOURS) % len(MARKERS)]
+    return MARKERS[(index + index // NUM_COLORS) % len(MARKERS)]
 
 
 def _figure(title: str, names: Sequence[str], body: Sequence[str], kind: str) -> Html:
     width, height = SIZES[kind]
     legend = "".join(
-        f'<li class="c{i % NUM_COLOURS}"><svg viewBox="-6 -6 12 12"><path d="{_marker(i)}"/></svg>{text(name)}</li>'
+        f'<li class="c{i % NUM_COLORS}"><svg viewBox="-6 -6 12 12"><path d="{_marker(i)}"/></svg>{text(name)}</li>'
         for i, name in enumerate(names if names != [title] else [])
     )
     return Html(

@@ -62,8 +62,8 @@ if (viewer) {
       if (x === 0) make("text", board, { x: 5, y: 100 * y + 19, class: "on-" + shade }, size - row);
       if (y === size - 1) make("text", board, { x: 100 * x + 86, y: 100 * size - 7, class: "on-" + shade }, String.fromCharCode(97 + column));
       if (/^[pnbrqk]$/i.test(piece)) {
-        const colour = piece === piece.toUpperCase() ? "white" : "black";
-        make("use", board, { ...box, class: colour, href: "#piece-" + piece.toLowerCase() });
+        const color = piece === piece.toUpperCase() ? "white" : "black";
+        make("use", board, { ...box, class: color, href: "#piece-" + piece.toLowerCase() });
       }
     }
   }

@@ -11,7 +11,7 @@ from alphagateau.pages.parts import UNSHOWABLE, Html
 
 MAX_SIZE = 26  # files a to z
 
-# Our own drawings, 100 x 100 with the foot at 88. class="line": drawn on the body in the contrasting colour.
+# Our own drawings, 100 x 100 with the foot at 88. class="line": drawn on the body in the contrasting color.
 FOOT = '<path d="M24 88v-6q0-6 7-6h38q7 0 7 6v6z"/>'
 PIECES = {
     "p": '<path d="M37 76q9-10 8-27h10q-1 17 8 27z"/><path d="M36 50q0-5 5-5h18q5 0 5 5z"/>'
