@@ -39,7 +39,7 @@ def _num(text: str, default: Any = dataclasses.MISSING, low: float = 0, high: fl
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Network:
+class NetworkConfig:
     """The network's architecture and size."""
 
     architecture: Literal["gateau", "alphazero"] = _key("graph network or residual CNN", "gateau")
@@ -54,7 +54,7 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SelfPlay:
+class SelfPlayConfig:
     """The games from which an iteration learns."""
 
     num_games: int = _num("games played side by side", low=1)
@@ -67,14 +67,14 @@ class SelfPlay:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Window:
+class WindowConfig:
     """The frame window from which training draws its batches."""
 
     size: int = _num("frames kept", 1_000_000, low=1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainingConfig:
     """How the network learns from the frame window (Adam)."""
 
     batch_size: int = _num("frames a step", 256, low=1)
@@ -84,7 +84,7 @@ class Training:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class EvaluationConfig:
     """The match that ends a run."""
 
     num_games: int = _num("games against each opponent (0: no match), an even number", 128)
@@ -93,7 +93,7 @@ class Evaluation:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Retention:
+class RetentionConfig:
     """Which checkpoints stay on disk."""
 
     keep_newest: int = _num("whole checkpoints kept, the newest ones", 2, low=1)
@@ -102,7 +102,7 @@ class Retention:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Health:
+class HealthConfig:
     """When an iteration counts as unhealthy. A loss or weight that is not finite always stops."""
 
     action: Literal["warn", "stop"] = _key("what an unhealthy iteration causes", "warn")
@@ -130,13 +130,13 @@ class Experiment:
     aim: bool = _key("also log to Aim", True)
     platform: Literal["auto", "cpu", "gpu", "tpu"] = _key("device kind to run on", "auto")
     num_shares: int = _num("shares of games, window and batches, for any devices", 8, low=1)
-    network: Network = Network()
-    selfplay: SelfPlay
-    window: Window = Window()
-    training: Training = Training()
-    evaluation: Evaluation = Evaluation()
-    retention: Retention = Retention()
-    health: Health = Health()
+    network: NetworkConfig = NetworkConfig()
+    selfplay: SelfPlayConfig
+    window: WindowConfig = WindowConfig()
+    training: TrainingConfig = TrainingConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    retention: RetentionConfig = RetentionConfig()
+    health: HealthConfig = HealthConfig()
 
     def __post_init__(self) -> None:
         for name, value in flatten(self).items():

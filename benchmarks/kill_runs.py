@@ -25,8 +25,8 @@ import orbax.checkpoint  # noqa: F401  imported once, before the forks
 from kills import copy_of, die_at, forked, newest_order, outcome
 from toy_engine import toy_engine, toy_experiment
 
-from alphagateau import run
-from alphagateau.stopping import StopRequest
+from alphagateau.runs.stop import StopRequest
+from alphagateau.training import loop
 
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 TINY = "--no-aim --evaluation.num-games 0 --num-iterations 10 --selfplay.num-simulations 2 --selfplay.num-plies 4"
@@ -64,8 +64,8 @@ SCENARIOS = (
 
 
 def toy_train(folder: Path, iterations: int, looks: int = 10**6) -> None:
-    run.make_engine = lambda experiment, mesh: toy_engine()
-    run.train(toy_experiment(iterations), folder, StopAfter(looks))
+    loop.make_engine = lambda experiment, mesh: toy_engine()
+    loop.train(toy_experiment(iterations), folder, StopAfter(looks))
 
 
 def toy_kills(work: Path, every: int, count: int, tally: dict[str, Any]) -> None:
@@ -120,7 +120,9 @@ def check(tally: dict[str, Any], is_right: bool, sentence: str) -> None:
 def real_command(folder: Path, change: int = 0) -> list[str]:
     """`alphagateau train` in `folder`, in a process that dies before its `change`-th change of it."""
     words = ["train", str(SMOKE), "--runs", str(folder.parent), "--run", folder.name, *TINY.split()]
-    code = "import sys, pathlib, kills; kills.die_at({}, pathlib.Path({!r})); from alphagateau.cli import main; "
+    code = (
+        "import sys, pathlib, kills; kills.die_at({}, pathlib.Path({!r})); from alphagateau.commands.main import main; "
+    )
     return [sys.executable, "-c", (code + "sys.exit(main({!r}))").format(change, str(folder), words)]
 
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from alphagateau import checkpoint
-from alphagateau.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
+from alphagateau.runs import checkpoint
+from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
 
 CHANGES = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
 BY_HANDLE = {"os.mkdir", "os.remove", "os.rmdir"}  # their last argument is an open folder, or -1

@@ -10,16 +10,16 @@ import time
 
 import numpy as np
 
-from alphagateau import elo
-from alphagateau.elo import Results, Row
-from alphagateau.matching import informative_pairings, pair_counts, paper_pairing, sprt
-from alphagateau.rate import METHODS, rate
-from alphagateau.results import make_results
+from alphagateau.ratings.model import POINTS, expected_score, outcome_chances
+from alphagateau.ratings.pairing import informative_pairings, paper_pairing
+from alphagateau.ratings.rate import METHODS, rate
+from alphagateau.ratings.results import Results, Row, make_results
+from alphagateau.ratings.sprt import pair_counts, sprt
 
 
 def play(rng, difference: float, num_games: int, nu: float) -> list[int]:
     """Wins, draws, losses of games at a difference in Elo."""
-    return rng.multinomial(num_games, elo.outcome_chances(elo.expected_score(difference), nu)).tolist()
+    return rng.multinomial(num_games, outcome_chances(expected_score(difference), nu)).tolist()
 
 
 def names(num_players: int) -> list[str]:
@@ -181,12 +181,12 @@ def sequential(num_pools: int) -> None:
     print("| true Elo | H1 accepted | H0 accepted | mean pairs |\n|---|---|---|---|")
     for true in (-10, 0, 5, 10, 20):
         decided, lengths = [], []
-        chance = elo.outcome_chances(elo.expected_score(true), 1.0)
+        chance = outcome_chances(expected_score(true), 1.0)
         for seed in range(num_pools):
             rng = np.random.default_rng(seed)
             counts, decision = np.zeros(5, dtype=int), "continue"
             while decision == "continue":
-                points = rng.choice(elo.POINTS, (16, 2), p=chance).sum(axis=1)
+                points = rng.choice(POINTS, (16, 2), p=chance).sum(axis=1)
                 counts += np.array(pair_counts(points.tolist()))
                 decision = sprt(counts.tolist(), 0, 10).decision
             decided.append(decision)

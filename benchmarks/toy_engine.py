@@ -9,10 +9,11 @@ import numpy as np
 
 from alphagateau import config
 from alphagateau.config import Experiment
-from alphagateau.engine import Engine, RunState
-from alphagateau.replay import Window
-from alphagateau.training import TrainState
-from alphagateau.types import Position, Trajectory
+from alphagateau.games.state import Position
+from alphagateau.training.frames import Trajectory
+from alphagateau.training.learner import TrainState
+from alphagateau.training.phases import Engine, RunState
+from alphagateau.training.replay import Window
 
 PLIES = (4, 2)  # [T, B]
 SUMS = ("loss", "gradient_norm", "weight_norm", "policy_loss", "policy_entropy", "target_entropy", "value_loss")

@@ -11,6 +11,8 @@ import re
 import sys
 from collections import defaultdict
 
+from alphagateau import config
+
 OPERATIONS = "all-reduce|all-gather|all-to-all|collective-permute|collective-broadcast|reduce-scatter|ragged-all-to-all"
 LINE = re.compile(rf"^ *(?:ROOT )?%\S+ = (.*?) ({OPERATIONS})(?:-start)?\(", re.M)
 SHAPE = re.compile(r"\b(pred|[subf]+\d+)\[([\d,]*)\]")
@@ -36,10 +38,10 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
     """The counts of an experiment, with what they are to be compared with."""
     import jax
 
-    from alphagateau import config
-    from alphagateau.doctor import tree_bytes
-    from alphagateau.engine import make_engine
-    from alphagateau.sharding import make_mesh
+    pass
+    from alphagateau.distributed.mesh import make_mesh
+    from alphagateau.training.doctor import tree_bytes
+    from alphagateau.training.phases import make_engine
 
     experiment = config.parse_command_line(path, options)
     engine = make_engine(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
@@ -61,7 +63,7 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
 
 
 def main(argv: list[str]) -> None:
-    from alphagateau.cli import take_option
+    from alphagateau.commands.main import take_option
 
     num_devices = int(take_option(argv, "--devices") or 8)
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={num_devices}"

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 
+from alphagateau import config
+
 OPTIONS = {  # of each device
     "--selfplay.num-games": 32,
     "--training.batch-size": 128,
@@ -26,10 +28,10 @@ def measure(path: str, options: list[str], num_devices: int) -> None:
     """Prints a JSON list of the seconds of each round, as a child whose input is one line a round."""
     import jax
 
-    from alphagateau import config
-    from alphagateau.cli import use_compilation_cache
-    from alphagateau.engine import make_engine
-    from alphagateau.sharding import make_mesh
+    pass
+    from alphagateau.commands.main import use_compilation_cache
+    from alphagateau.distributed.mesh import make_mesh
+    from alphagateau.training.phases import make_engine
 
     use_compilation_cache()
     sizes = [word for name, value in OPTIONS.items() for word in (name, str(value * num_devices))]
@@ -79,7 +81,7 @@ def ask(child: subprocess.Popen) -> dict[str, float]:
 
 
 def main(argv: list[str]) -> None:
-    from alphagateau.cli import take_option
+    from alphagateau.commands.main import take_option
 
     out, rounds = take_option(argv, "--json"), int(take_option(argv, "--rounds") or 5)
     argv = argv if argv and not argv[0].startswith("-") else ["experiments/quickstart.toml", *argv]

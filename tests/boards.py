@@ -4,9 +4,9 @@ from functools import cache
 
 import jax
 
-from alphagateau.games import Game, get_game
-from alphagateau.notation import from_fen, legal_moves, uci_to_edge
-from alphagateau.types import State
+from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
+from alphagateau.games.rules import Game, get_game
+from alphagateau.games.state import State
 
 GAMES = ["chess", "gardner_chess"]
 BATCH = 256  # every batched call has this many rows, so that each game compiles one step

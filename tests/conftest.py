@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import pytest
 
 from alphagateau import config
-from alphagateau.games import Game, get_game
-from alphagateau.networks import Network, make_network
-from alphagateau.types import Evaluation, Variables
+from alphagateau.games.rules import Game, get_game
+from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Evaluation, Network, Variables
 
 
 def pytest_configure() -> None:
@@ -62,7 +62,7 @@ class Tiny(NamedTuple):
 @pytest.fixture(scope="session")
 def tiny(gardner: Game) -> Tiny:
     """GATEAU of one block, 8 features wide, on the 5x5 board."""
-    network = make_network(gardner, config.Network(hidden_size=8, num_blocks=1))
+    network = make_network(gardner, config.NetworkConfig(hidden_size=8, num_blocks=1))
     return Tiny(network, network.init(jax.random.key(0)))
 
 

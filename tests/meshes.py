@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 
-from alphagateau import checkpoint, config, run
-from alphagateau.engine import Engine, RunState, make_engine
-from alphagateau.run import Progress
-from alphagateau.sharding import make_mesh
-from alphagateau.types import Variables
+from alphagateau import config
+from alphagateau.distributed.mesh import make_mesh
+from alphagateau.networks.network import Variables
+from alphagateau.runs import checkpoint
+from alphagateau.training import resume
+from alphagateau.training.phases import Engine, RunState, make_engine
+from alphagateau.training.resume import Progress
 
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 SOURCE = 2  # devices that write the checkpoint from which all go on
@@ -43,7 +45,7 @@ def play(engine: Engine, state: RunState, iteration: int, first_ply: int = 0) ->
 
 
 def save(engine: Engine, folder: Path, state: RunState, progress: Progress) -> None:
-    run.save(engine, EXPERIMENT, folder, state, progress)
+    resume.save(engine, EXPERIMENT, folder, state, progress)
 
 
 def misplaced(engine: Engine, state: RunState) -> list[str]:
@@ -91,7 +93,7 @@ def first_iteration(engine: Engine, variables: Variables, folder: Path) -> dict[
 
 def restore(engine: Engine, folder: Path) -> RunState:
     (found,), _ = checkpoint.find(folder / "checkpoints")
-    return run.restore(engine, found)[1]
+    return resume.restore(engine, found)[1]
 
 
 def go_on(engine: Engine, folder: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import chess
 import pyffish
 
-from alphagateau.gardner import GardnerBoard
+from alphagateau.games.small_boards import GardnerBoard
 
 MAX_PLIES = {"chess": 512, "gardner_chess": 256}
 REASONS = ["checkmate", "stalemate", "insufficient material", "fifty moves"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment, SelfPlay, dumps, loads
+from alphagateau.config import ConfigError, Experiment, SelfPlayConfig, dumps, loads
 
 EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.toml"))
 MINIMAL = """
@@ -22,7 +22,7 @@ num_iterations = 3
 num_games = 16
 num_plies = 32
 """
-SMALL = Experiment(game="gardner_chess", num_iterations=2, selfplay=SelfPlay(num_games=8, num_plies=8))
+SMALL = Experiment(game="gardner_chess", num_iterations=2, selfplay=SelfPlayConfig(num_games=8, num_plies=8))
 
 
 def message_of(function, *arguments) -> str:
@@ -65,7 +65,7 @@ def test_the_experiments_of_the_paper_are_there():
 def test_defaults_and_given_values():
     experiment = loads(MINIMAL)
     assert experiment.game == "chess"
-    assert experiment.selfplay == SelfPlay(num_games=16, num_plies=32, num_simulations=128)
+    assert experiment.selfplay == SelfPlayConfig(num_games=16, num_plies=32, num_simulations=128)
     assert experiment.network.message == "edge"
     assert experiment.window.size == 1_000_000
     assert experiment.aim is True
@@ -350,14 +350,14 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=config.Network(
+        network=config.NetworkConfig(
             architecture=draw(st.sampled_from(["gateau", "alphazero"])),
             batch_norm_momentum=draw(unit),
         ),
-        selfplay=SelfPlay(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
-        window=config.Window(size=batch_size * draw(st.integers(1, 1000))),
-        training=config.Training(batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))),
-        health=config.Health(max_weight_norm=draw(st.floats(0, allow_infinity=False))),
+        selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
+        window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),
+        training=config.TrainingConfig(batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))),
+        health=config.HealthConfig(max_weight_norm=draw(st.floats(0, allow_infinity=False))),
     )
 
 

@@ -11,10 +11,10 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games import Game
-from alphagateau.graphs import NODE_FEATURES, node_features
-from alphagateau.networks import Network
-from alphagateau.types import Array, Evaluation, Position, Variables
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+from alphagateau.networks.graph_features import NODE_FEATURES, node_features
+from alphagateau.networks.network import Evaluation, Network, Variables
 
 
 class AlphaZeroNetwork(nn.Module):

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.types import Array
+from alphagateau.games.state import Array
 
 CHUNK_BYTES = 2**19  # of edge features a CPU core works on at a time: half of a common L2 cache
 

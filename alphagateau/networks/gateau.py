@@ -19,15 +19,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games import Game, legal_edge_mask
-from alphagateau.graphs import PLANES, board_codes, position_scalars, static_features
-from alphagateau.networks import Network
+from alphagateau.distributed.collectives import mean_over
+from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.rules import Game
+from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_chunks
+from alphagateau.networks.gateau_reference import make_reference
+from alphagateau.networks.graph_features import PLANES, board_codes, position_scalars, static_features
+from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import make_norm
-from alphagateau.networks.reference import make_reference
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
-from alphagateau.sharding import mean_over
-from alphagateau.types import HISTORY, Array, Evaluation, Position, Variables
 
 LEAKY_SLOPE = 0.2  # as in the graph attention network (Velickovic et al. 2018)
 

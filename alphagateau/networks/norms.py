@@ -6,8 +6,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from alphagateau.sharding import mean_over
-from alphagateau.types import Array, Variables
+from alphagateau.distributed.collectives import mean_over
+from alphagateau.games.state import Array
+from alphagateau.networks.network import Variables
 
 EPSILON = {"batch": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
 

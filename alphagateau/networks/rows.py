@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.types import Array
+from alphagateau.games.state import Array
 
 
 @dataclass(frozen=True, eq=False)

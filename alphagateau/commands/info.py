@@ -1,0 +1,54 @@
+"""What a run or a checkpoint is: a folder in, a table or JSON out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from alphagateau.runs import checkpoint
+from alphagateau.runs.run_folder import newest, read_record
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """The checkpoint `path`, or the newest whole one of the run `path`. Raises CheckpointError."""
+    found = newest(path)
+    manifest = found.manifest
+    sizes = [size for size, _ in manifest["files"].values()]
+    run = found.path.parents[1]
+    is_run = found.path.parent.name == "checkpoints" and (run / "config.toml").exists()
+    checkpoints = checkpoint.find(run / "checkpoints")[0] if is_run else []
+    return {
+        "path": str(found.path),
+        "run": str(run) if is_run else None,
+        "game": manifest["game"],
+        "iteration": manifest["iteration"],
+        "is_between_iterations": manifest["segments"] == 0,
+        "symptoms": manifest["progress"].get("symptoms", []),
+        "stopped_by_health": read_record(run).get("unhealthy") if is_run else None,
+        "optimizer_steps": manifest["optimizer_steps"],
+        "weights_hash": manifest["weights_hash"],
+        "parameters": manifest["parameters"],
+        "network": manifest["network"],
+        "protocol": manifest["search"],
+        "schema": manifest["schema"],
+        "holds": manifest["parts"],
+        "bytes": sum(sizes),
+        "checkpoints": sorted(c.order[0] for c in checkpoints),
+    }
+
+
+def print_description(description: dict[str, Any], as_json: bool) -> None:
+    """On standard output."""
+    if as_json:
+        print(json.dumps(description, indent=1))
+        return
+    table = Table(show_header=False, box=None)
+    for name, value in description.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v}" for k, v in value.items())
+        elif isinstance(value, list):
+            value = " ".join(map(str, value)) or "-"
+        table.add_row(name.replace("_", " "), str(value))
+    Console(soft_wrap=True).print(table)

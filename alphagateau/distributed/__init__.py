@@ -1,0 +1,1 @@
+"""Several devices and processes as one: mesh, collectives, processes, launch."""

@@ -1,0 +1,73 @@
+"""Devices: a mesh with one axis over all of them, and arrays cut into shares along it. One device is a mesh of one."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from alphagateau.distributed.processes import everywhere
+
+AXIS = "data"
+REPLICATED = PartitionSpec()
+BY_FIRST = PartitionSpec(AXIS)  # the first axis is cut: games, shares, a batch
+BY_SECOND = PartitionSpec(None, AXIS)  # the second axis is cut: [T, B]
+
+
+class DeviceError(RuntimeError):
+    """The devices asked for are not there, or do not fit the run; one sentence for the user."""
+
+
+def choose_platform(platform: str) -> None:
+    """Makes JAX use "cpu", "gpu" or "tpu", or what it finds ("auto"). Raises DeviceError if it is not there."""
+    if platform == "auto":
+        return
+    jax.config.update("jax_platforms", {"gpu": "cuda"}.get(platform, platform))
+    try:
+        found, reason = jax.devices()[0].platform, "another platform is in use"
+    except RuntimeError as error:
+        found, reason = None, str(error).splitlines()[0]
+    if found != platform:
+        jax.config.update("jax_platforms", "")
+        raise DeviceError(
+            f"platform {platform!r} was asked for, but JAX finds no such device here ({reason}); "
+            "use --platform auto or cpu"
+        )
+
+
+def _nearest(numbers: Sequence[int], target: int) -> str:
+    """The nearest below and above `target`, as "4 or 8"."""
+    below, above = [n for n in numbers if n < target], [n for n in numbers if n > target]
+    return " or ".join(map(str, below[-1:] + above[:1]))
+
+
+def make_mesh(num_shares: int, devices: Sequence | None = None) -> Mesh:
+    """A mesh of `devices` (None: all of all processes). Raises DeviceError unless they divide the shares."""
+    devices = jax.devices() if devices is None else devices
+    count = len(devices)
+    if num_shares % count:
+        fits = [n for n in range(1, num_shares + 1) if num_shares % n == 0]
+        below = num_shares // count * count
+        shares = f"{below} or {below + count}" if below else f"{count}"
+        raise everywhere(
+            DeviceError(
+                f"{count} devices cannot share num_shares = {num_shares} evenly: "
+                f"use {_nearest(fits, count)} devices, or num_shares {shares}"
+            )
+        )
+    return Mesh(np.array(devices), (AXIS,))
+
+
+def per_device(mesh: Mesh, in_specs: tuple, out_specs) -> Callable[[Callable], Callable]:
+    """A decorator: the function runs on each device's own part of its arguments, and nothing moves between devices."""
+    return partial(jax.shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+
+def shardings(mesh: Mesh, specs):
+    """The PartitionSpecs of a tree as NamedShardings on `mesh`."""
+    return jax.tree.map(
+        lambda spec: NamedSharding(mesh, spec),
+        specs,
+        is_leaf=lambda x: isinstance(x, PartitionSpec),
+    )

@@ -1,0 +1,1 @@
+"""Board games: states, rules, legality, actions, notation and PGN."""

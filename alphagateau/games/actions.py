@@ -1,0 +1,32 @@
+"""Actions in their three forms: an edge of the move graph, its slot among a position's legal edges, a mask over edges.
+
+Slots hold a position's legal edges in rising order; what is stored by slot is spread over edges here, and gathered.
+"""
+
+import jax.numpy as jnp
+
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position, State
+
+
+def legal_edge_mask(game: Game, positions: Position) -> Array:
+    """bool [B, E], True where the edge is a legal move; of Positions [B]."""
+    return jnp.unpackbits(positions.legal, axis=-1, count=game.num_edges).astype(bool)
+
+
+def choose(states: State, slot: Array) -> Array:
+    """The edge int16 [B] in `slot` [B] of each State."""
+    return jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
+
+
+def over_edges(legal: Array, by_slot: Array) -> Array:
+    """[B, E] of [B, S]: what is stored of the legal edges in rising order, 0 on illegal edges; `legal` bool [B, E]."""
+    slot = jnp.cumsum(legal, axis=-1) - 1
+    found = jnp.take_along_axis(by_slot, jnp.clip(slot, 0, by_slot.shape[-1] - 1), axis=-1)
+    return jnp.where(legal, found, 0.0)
+
+
+def over_slots(states: State, by_edge: Array, empty: float) -> Array:
+    """[B, S] of [B, E]: what belongs to each legal edge of a State in rising order, `empty` on slots left over."""
+    slots = states.legal_edges.astype(jnp.int32)
+    return jnp.where(slots >= 0, jnp.take_along_axis(by_edge, jnp.maximum(slots, 0), axis=-1), empty)

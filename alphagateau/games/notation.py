@@ -1,0 +1,217 @@
+"""Turns states and edges into text and back: FEN and UCI moves, and how a game ended (host side).
+
+Squares are named as everywhere in chess, a1 at white's left hand, on the 5x5 board up to e5. A
+State sees its board from the player to move, so black's squares are flipped here.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import chess
+import jax
+import numpy as np
+
+from alphagateau.games.legality import PAWN
+from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game
+from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.games.state import Position, State
+
+BOARDS: dict[str, type[chess.Board]] = {"chess": chess.Board, "gardner_chess": GardnerBoard}
+FAULTS = {  # of a position, with what was expected
+    chess.STATUS_NO_WHITE_KING: "white has no king: expected one",
+    chess.STATUS_NO_BLACK_KING: "black has no king: expected one",
+    chess.STATUS_TOO_MANY_KINGS: "a side has several kings: expected one each",
+    chess.STATUS_TOO_MANY_WHITE_PIECES: "white has too many pieces: expected at most two rows",
+    chess.STATUS_TOO_MANY_BLACK_PIECES: "black has too many pieces: expected at most two rows",
+    chess.STATUS_PAWNS_ON_BACKRANK: "a pawn is on a first or last rank: expected none there",
+    chess.STATUS_OPPOSITE_CHECK: "the side that just moved is in check: expected it not to be",
+    chess.STATUS_INVALID_EP_SQUARE: "no pawn has just passed the en passant square: expected '-'",
+}
+
+
+def from_fen(game: Game, fen: str) -> State:
+    """The State of a position given as FEN, without a past.
+
+    Castling rights are kept where king and rook are at home, an en passant square where a capture
+    there is legal. Plies count from the FEN's move number: from `game.max_plies` on the game is
+    over. Raises ValueError, in one sentence, for anything but a whole FEN of a possible position.
+    """
+    board = board_from_fen(game, fen)
+    codes = np.zeros((game.size, game.size), np.int8)
+    for square, piece in board.piece_map().items():
+        sign = 1 if piece.color == board.turn else -1
+        codes.reshape(-1)[_flip(game, board.turn, square)] = sign * piece.piece_type
+    rights = board.clean_castling_rights()
+    corners = [chess.BB_A1, chess.BB_H1, chess.BB_A8, chess.BB_H8]
+    castling = np.array([bool(rights & corner) for corner in corners])
+    return _jitted(game.enter)(
+        codes.reshape(-1),
+        np.int8(not board.turn),
+        castling if board.turn else np.roll(castling, 2),
+        np.int8(-1 if board.ep_square is None else _flip(game, board.turn, board.ep_square)),
+        np.int16(board.halfmove_clock),
+        np.int16(board.ply()),
+    )
+
+
+@lru_cache
+def _jitted(function: Callable) -> Callable:
+    return jax.jit(function)
+
+
+def board_from_fen(game: Game, fen: str) -> chess.Board:
+    """python-chess's board of a FEN, checked as `from_fen` says."""
+    fields, shown = fen.split(), repr(fen if len(fen) <= 100 else fen[:97] + "...")
+    if len(fields) != 6:
+        raise ValueError(
+            f"FEN {shown} has {len(fields)} fields: expected 6 (board, side to move, castling, "
+            "en passant, halfmove clock, move number)"
+        )
+    wrong = _wrong_fields(game, *fields)
+    if wrong:
+        raise ValueError(f"FEN {shown} has a wrong {wrong[0]}")
+    board = BOARDS[game.name](fen)
+    status = board.status()
+    faults = [sentence for flag, sentence in FAULTS.items() if status & flag]
+    if (moves := board.legal_moves.count()) > game.max_legal_moves:
+        faults.append(f"it has {moves} legal moves: expected at most {game.max_legal_moves}")
+    if faults:
+        raise ValueError(f"FEN {shown} is impossible: {faults[0]}")
+    return board
+
+
+def _wrong_fields(
+    game: Game, pieces: str, side: str, castling: str, en_passant: str, clock: str, number: str
+) -> list[str]:
+    """Which fields are not what a FEN has there, and what was expected."""
+    size, rows = game.size, pieces.split("/")
+    is_board = len(rows) == size and all(_width(row) == size for row in rows)
+    castlings, rights, files = "-", "-", ""
+    if size == 8:
+        castlings, rights, files = "-|K?Q?k?q?", "- or some of KQkq", "abcdefgh"
+    squares = ["-", *(file + "36"[side == "w"] for file in files)]
+    is_valid = {
+        f"board: expected {size} rows of {size} squares, in PNBRQK, pnbrqk and digits": is_board,
+        "side to move: expected w or b": side in ("w", "b"),
+        f"castling field: expected {rights}": re.fullmatch(castlings, castling),
+        f"en passant field: expected {' or '.join(squares)}": en_passant in squares,
+        "halfmove clock: expected 0 to 9999": re.fullmatch("[0-9]{1,4}", clock),
+        "move number: expected 1 to 9999": re.fullmatch("0{0,3}[1-9][0-9]{0,3}", number),
+    }
+    return [expected for expected, holds in is_valid.items() if not holds]
+
+
+def _width(row: str) -> int:
+    """Squares of a row of a FEN; 0 if it is none. Two digits never follow one another."""
+    if not re.fullmatch("([PNBRQKpnbrqk]|[1-8](?![1-8]))+", row):
+        return 0
+    return sum(int(letter) if letter.isdigit() else 1 for letter in row)
+
+
+def _flip(game: Game, is_white: bool, square: chess.Square) -> int:
+    """python-chess's square as the player to move numbers it."""
+    file, rank = chess.square_file(square), chess.square_rank(square)
+    return file * game.size + (rank if is_white else game.size - 1 - rank)
+
+
+def _unflip(game: Game, is_white: bool, square: Any) -> chess.Square:
+    """The other way round."""
+    file, rank = divmod(int(square), game.size)
+    return chess.square(file, rank if is_white else game.size - 1 - rank)
+
+
+def to_board(game: Game, state: State | Position) -> chess.Board:
+    """python-chess's board of one State or Position, without its past."""
+    board = BOARDS[game.name](None)
+    board.turn = is_white = int(state.color) == 0
+    codes = np.asarray(state.boards)[0]
+    for square in np.flatnonzero(codes):
+        piece = chess.Piece(abs(int(codes[square])), is_white == bool(codes[square] > 0))
+        board.set_piece_at(_unflip(game, is_white, square), piece)
+    castling = np.asarray(state.castling)
+    if isinstance(state, Position):
+        castling = np.unpackbits(castling, bitorder="little")[:4]
+    corners = [chess.BB_A1, chess.BB_H1, chess.BB_A8, chess.BB_H8]
+    flags = castling if is_white else np.roll(castling, 2)
+    board.castling_rights = sum(corner for corner, has in zip(corners, flags, strict=True) if has)
+    if int(state.en_passant) >= 0:
+        board.ep_square = _unflip(game, is_white, state.en_passant)
+    board.halfmove_clock = int(state.halfmove_count)
+    board.fullmove_number = int(state.ply) // 2 + 1
+    return board
+
+
+def to_fen(game: Game, state: State | Position) -> str:
+    """The FEN of one State or Position; an en passant square only if a capture there is legal."""
+    return to_board(game, state).fen(en_passant="fen")
+
+
+def edge_to_uci(game: Game, state: State | Position | chess.Board, edge: Any) -> str:
+    """The UCI text of an edge, legal or not, in `state`: e2e4, e1g1 (castling), a7a8q."""
+    edge = int(edge)
+    if not 0 <= edge < game.num_edges:
+        raise ValueError(f"edge {edge} is not on the board: expected 0 to {game.num_edges - 1}")
+    if isinstance(state, chess.Board):
+        is_white, sender = state.turn, _unflip(game, state.turn, game.senders[edge])
+        return _write(game, is_white, edge, state.piece_type_at(sender) == chess.PAWN)
+    is_pawn = np.asarray(state.boards)[0, game.senders[edge]] == PAWN
+    return _write(game, int(state.color) == 0, edge, is_pawn)
+
+
+def _write(game: Game, is_white: bool, edge: int, is_pawn: bool) -> str:
+    sender, receiver = game.senders[edge], game.receivers[edge]
+    promotion = int(game.promotions[edge]) or None
+    if is_pawn and not promotion and receiver % game.size == game.size - 1:
+        promotion = chess.QUEEN
+    start, end = _unflip(game, is_white, sender), _unflip(game, is_white, receiver)
+    return chess.Move(start, end, promotion).uci()
+
+
+def legal_moves(game: Game, state: State) -> dict[str, int]:
+    """UCI text -> edge of each legal move; a game drawn by rule may have some left."""
+    codes, is_white = np.asarray(state.boards)[0], int(state.color) == 0
+    edges = [edge for edge in np.asarray(state.legal_edges).tolist() if edge >= 0]
+    is_pawn = codes[game.senders[edges]] == PAWN
+    return {_write(game, is_white, edge, pawn): edge for edge, pawn in zip(edges, is_pawn, strict=True)}
+
+
+def uci_to_edge(game: Game, state: State, uci: str) -> int:
+    """The edge of a legal move given in UCI; ValueError, in one sentence, if it is none."""
+    edge = legal_moves(game, state).get(uci)
+    if edge is None:
+        fen = to_fen(game, state)
+        raise ValueError(f"{uci[:20]!r} is not a move: expected a legal one of {fen}")
+    return edge
+
+
+def outcome(game: Game, state: State) -> tuple[str, str]:
+    """(result, reason) of a State: "1-0", "0-1", "1/2-1/2" or "*", and why, as `ending` says."""
+    keys = np.asarray(state.keys)
+    occurrences = int((keys == keys[0]).all(axis=-1).sum())
+    return ending(game, to_board(game, state), occurrences)
+
+
+def termination(game: Game, state: State) -> str:
+    """Why the game is over, as `ending` says."""
+    return outcome(game, state)[1]
+
+
+def ending(game: Game, board: chess.Board, occurrences: int) -> tuple[str, str]:
+    """(result, reason) of a position that occurred so often; the first reason that holds.
+
+    The reasons: checkmate, stalemate, insufficient material, fifty moves, threefold repetition, ply
+    limit; "unterminated" goes with the result "*".
+    """
+    if board.is_checkmate():
+        return "0-1" if board.turn else "1-0", "checkmate"
+    draws = {
+        "stalemate": board.is_stalemate(),
+        "insufficient material": board.is_insufficient_material(),
+        "fifty moves": board.halfmove_clock >= NO_PROGRESS_LIMIT,
+        "threefold repetition": occurrences >= REPETITION_LIMIT,
+        "ply limit": board.ply() >= game.max_plies,
+    }
+    reasons = [reason for reason, holds in draws.items() if holds]
+    return ("1/2-1/2", reasons[0]) if reasons else ("*", "unterminated")

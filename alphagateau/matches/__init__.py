@@ -1,0 +1,1 @@
+"""Games between players: openings, the scheduler, matches and ladders."""

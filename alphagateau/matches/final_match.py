@@ -1,0 +1,87 @@
+"""Matches as a user asks for them: players in, a table of scores out."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from alphagateau.config import Experiment
+from alphagateau.games.rules import get_game
+from alphagateau.matches.match import MatchResult, play_match
+from alphagateau.matches.openings import make_openings
+from alphagateau.matches.player_specs import load_weights, match_search
+from alphagateau.matches.players import Player, random_player
+from alphagateau.runs import checkpoint, files
+from alphagateau.runs.run_folder import newest, read_final
+
+
+class Score(NamedTuple):
+    """One player's result against another."""
+
+    player: str
+    opponent: str
+    wins: int
+    draws: int
+    losses: int
+    unfinished: int
+
+    @property
+    def score(self) -> float:
+        """Points a finished game, a draw as half."""
+        games = self.wins + self.draws + self.losses
+        return (self.wins + self.draws / 2) / games if games else float("nan")
+
+
+def score_of(player: str, opponent: str, result: MatchResult) -> Score:
+    return Score(player, opponent, result.wins, result.draws, result.losses, result.unfinished)
+
+
+def print_scores(scores: Iterable[Score], title: str) -> None:
+    """A table on standard output."""
+    table = Table(title=title, title_justify="left")
+    for name in ("player", "opponent"):
+        table.add_column(name)
+    for name in ("games", "wins", "draws", "losses", "unfinished", "score"):
+        table.add_column(name, justify="right")
+    for s in scores:
+        games = s.wins + s.draws + s.losses
+        counts = (games, s.wins, s.draws, s.losses, s.unfinished)
+        table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}")
+    console = Console()
+    console.print(table) if console.is_terminal else Console(width=120).print(table)
+
+
+def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) -> list[Score] | None:
+    """The last network against iteration 0 and the random mover, also in the run's results.json; None if stopped.
+
+    All networks search alike, without noise, from the same openings; each opening is played with both colors.
+    """
+    rule, path = experiment.evaluation, run / "results.json"
+    identity = checkpoint.weights_hash(variables)
+    known = read_final(run)
+    if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
+        return [Score(*row) for row in known["scores"]]
+    game = get_game(experiment.game)
+    simulations = rule.num_simulations or experiment.selfplay.num_simulations
+    considered = experiment.selfplay.max_num_considered_actions
+    search = match_search(game.name, experiment.network, simulations, considered)
+    first = load_weights(newest(run / "checkpoints" / "0"), game.name)
+    last = Player(f"iteration {experiment.num_iterations}", search, variables)
+    openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
+    scores = []
+    for opponent in (Player("iteration 0", search, first), random_player()):
+        result = play_match(game, last, opponent, openings, seed=experiment.seed, should_stop=should_stop)
+        if should_stop():
+            return None
+        scores.append(score_of(last.name, opponent.name, result))
+    record = {
+        "weights_hash": identity,
+        "evaluation": list(vars(rule).values()),
+        "simulations": simulations,
+        "scores": scores,
+    }
+    files.write_text(path, json.dumps(record, indent=1))
+    return scores

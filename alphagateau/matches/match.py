@@ -1,0 +1,201 @@
+"""Matches between players: openings in, game records and wins, draws and losses out."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from alphagateau.distributed.mesh import AXIS
+from alphagateau.games.rules import Game
+from alphagateau.matches.openings import Openings, make_openings, read_openings
+from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError, policy_player, random_player
+from alphagateau.matches.scheduler import Match, PlayedGame, advance, close, open_hall
+
+__all__ = [
+    "HostPlayer",
+    "Match",
+    "MatchResult",
+    "Openings",
+    "PlayedGame",
+    "Player",
+    "PlayerError",
+    "Statistics",
+    "make_openings",
+    "opening_points",
+    "play_games",
+    "play_match",
+    "policy_player",
+    "random_player",
+    "read_openings",
+]
+
+
+class Statistics(NamedTuple):
+    """How the playing went."""
+
+    moves: int
+    seconds: float
+    moves_per_second: float  # without each search's first call, which may compile it
+    live_fraction: float  # searched rows that belonged to live games, of all rows searched
+    unfinished: int  # games without a result: begun, or left out because their player had failed
+    failures: dict[str, str]  # name of a player that failed -> what it did
+
+
+class MatchResult(NamedTuple):
+    """How a match ended; wins, draws, losses and points are a's, of finished games only."""
+
+    wins: int
+    draws: int
+    losses: int
+    pentanomial: tuple[int, ...]  # [5], openings that gave a 0, 1/2, 1, 3/2, 2 points
+    unfinished: int  # games asked for that have no result
+    failures: dict[str, str]  # name of a player that failed -> what it did
+    records: list[PlayedGame]  # in the order they ended; those without a result last
+    live_fraction: float  # as in Statistics
+    moves: int
+    seconds: float
+    moves_per_second: float
+
+
+def play_games(
+    game: Game,
+    matches: Iterable[Match],
+    *,
+    num_rows: int = 64,
+    rows_per_search: int | None = None,
+    on_game: Callable[[PlayedGame], None] | None = None,
+    on_failure: Callable[[str, str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Statistics:
+    """Plays many matches at once, with up to `num_rows` games in progress.
+
+    `on_game` gets each game as it ends, `on_failure` the name of a player that failed and what it
+    did. `matches` may be a generator: it is asked for the next match when a place is free, so it can
+    go by the games that ended. `rows_per_search` is what `choose_rows_per_search` says unless given,
+    rounded up to a multiple of this host's devices, which share each search. The games in progress
+    when `should_stop` says so, or a player fails, are handed over without results.
+    """
+    begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
+    if rows_per_search is None:
+        num_games = None
+        if isinstance(matches, Sequence):
+            num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
+        rows_per_search = choose_rows_per_search(num_rows, num_games)
+    hall = open_hall(
+        game,
+        matches,
+        mesh,
+        num_rows,
+        choose_searches_at_once(),
+        rows_per_search=rows_per_search + -rows_per_search % mesh.size,
+        on_game=on_game or (lambda played: None),
+        on_failure=on_failure or (lambda name, why: None),
+    )
+    try:
+        while not (should_stop and should_stop()) and advance(hall):
+            pass
+    finally:
+        close(hall, "stopped")
+    counts, seconds = hall.counts, time.perf_counter() - begun
+    return Statistics(
+        moves=counts.moves,
+        seconds=seconds,
+        moves_per_second=max(counts.moves - counts.warm_moves, 0) / max(seconds - counts.warm_seconds, 1e-9),
+        live_fraction=counts.live_rows / counts.rows if counts.rows else 1.0,
+        unfinished=counts.unfinished,
+        failures=hall.failures,
+    )
+
+
+def choose_rows_per_search(num_rows: int, num_games: int | None = None) -> int:
+    """So few rows that the games which wait fill them until the last few games.
+
+    Some games last for ten times the others: the last ones leave the rows of many searches empty. A
+    CPU searches 8 rows nearly as fast, a row, as 64; an accelerator does not, and is given larger
+    searches although the last ones are emptier.
+    """
+    parts = 8 if jax.default_backend() == "cpu" else 4
+    return max(min(num_rows, num_games or num_rows) // parts, 1)
+
+
+def choose_searches_at_once() -> int:
+    """One a core, as small searches use no more; on an accelerator one that waits while one runs."""
+    return max(os.cpu_count() or 1, 2) if jax.default_backend() == "cpu" else 2
+
+
+def play_match(
+    game: Game,
+    a: AnyPlayer,
+    b: AnyPlayer,
+    openings: Openings,
+    *,
+    seed: int,
+    num_rows: int = 64,
+    rows_per_search: int | None = None,
+    on_game: Callable[[PlayedGame], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    is_decided: Callable[[tuple[int, ...]], bool] | None = None,
+) -> MatchResult:
+    """Plays every opening twice, with colors swapped.
+
+    `is_decided(pentanomial)`, a sequential test such as `matching.sprt`, may end the match early. It
+    sees openings 0 to n - 1, for the largest n such that all of these are finished: short games must
+    not count before long ones. A player that fails raises nothing: its games have no result, and
+    `failures` says what it did. The rest is as in `play_games`.
+    """
+    records: list[PlayedGame] = []
+    scores: dict[int, list[float]] = {}  # opening -> of its games
+    judged, is_over = [], False
+
+    def take(played: PlayedGame) -> None:
+        nonlocal is_over
+        records.append(played)
+        if on_game:
+            on_game(played)
+        if is_decided and played.score is not None and not is_over:
+            scores.setdefault(played.opening, []).append(played.score)
+            num_judged = len(judged)
+            while len(scores.get(len(judged), ())) == 2:
+                judged.append(sum(scores[len(judged)]))
+            is_over = len(judged) > num_judged and is_decided(_pentanomial(judged))
+
+    statistics = play_games(
+        game,
+        [Match(a, b, openings, seed)],
+        num_rows=num_rows,
+        rows_per_search=rows_per_search,
+        on_game=take,
+        should_stop=lambda: is_over or (should_stop is not None and should_stop()),
+    )
+    points = [played.score for played in records if played.score is not None]
+    return MatchResult(
+        wins=points.count(1.0),
+        draws=points.count(0.5),
+        losses=points.count(0.0),
+        pentanomial=_pentanomial(opening_points(records).values()),
+        unfinished=2 * len(openings) - len(points),
+        failures=statistics.failures,
+        records=records,
+        live_fraction=statistics.live_fraction,
+        moves=statistics.moves,
+        seconds=statistics.seconds,
+        moves_per_second=statistics.moves_per_second,
+    )
+
+
+def opening_points(records: Iterable[PlayedGame]) -> dict[int, float]:
+    """Opening -> a's points in its two games, of one match; without openings not played to the end."""
+    scores: dict[int, list[float]] = {}
+    for played in records:
+        if played.score is not None:
+            scores.setdefault(played.opening, []).append(played.score)
+    return {opening: sum(both) for opening, both in scores.items() if len(both) == 2}
+
+
+def _pentanomial(points: Iterable[float]) -> tuple[int, ...]:
+    doubled = [round(2 * x) for x in points]
+    return tuple(doubled.count(k) for k in range(5))

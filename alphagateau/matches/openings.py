@@ -1,0 +1,151 @@
+"""Openings for matches: random legal lines or a file in, distinct unfinished States with their lines out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
+from alphagateau.games.rules import Game, get_game
+from alphagateau.games.state import Array, State
+
+NUM_LINES = 256  # random lines made at once
+NUM_BARREN = 8  # times without a new position, after which there are taken to be no more
+
+
+@dataclass(frozen=True)
+class Openings:
+    """Q positions to play from, and how they came about."""
+
+    states: State  # numpy [Q]
+    start_fens: tuple[str, ...]  # [Q]
+    lines: tuple[tuple[str, ...], ...]  # [Q], UCI moves from the FEN to the State
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def select(self, numbers: Sequence[int]) -> "Openings":
+        """Some of them, in the order of `numbers`."""
+        return Openings(
+            select_states(self.states, numbers),
+            tuple(self.start_fens[n] for n in numbers),
+            tuple(self.lines[n] for n in numbers),
+        )
+
+
+def select_states(states: State, rows: Sequence[int]) -> State:
+    """Numpy copies of some rows of States."""
+    return jax.tree.map(lambda x: np.asarray(x)[list(rows)], states)
+
+
+def one_state(states: State, row: int) -> State:
+    """One row of numpy States."""
+    return jax.tree.map(lambda x: x[row], states)
+
+
+def step_states(game: Game, states: State, edges: np.ndarray) -> State:
+    """The States [B], as numpy, after edges int16 [B]."""
+    return jax.device_get(_compiled_step(game.name)(states, edges))
+
+
+@lru_cache
+def _compiled_step(game_name: str):
+    return jax.jit(jax.vmap(get_game(game_name).step))
+
+
+def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> Openings:
+    """The first different positions, none finished, of random legal lines of `num_plies` plies.
+
+    With few plies there may be fewer than asked for: ValueError, saying how many were found.
+    """
+    found: dict[bytes, tuple[State, tuple[str, ...]]] = {}
+    num_calls = num_barren = 0
+    while len(found) < num_openings and num_barren < NUM_BARREN:
+        num_before = len(found)
+        key = jax.random.fold_in(jax.random.key(seed % 2**32), num_calls)
+        plies = _random_lines(game, key, num_plies)
+        states, _ = plies[-1]
+        for row in np.flatnonzero(~states.terminated).tolist():
+            identity = states.keys[row, 0].tobytes()
+            if identity not in found and len(found) < num_openings:
+                found[identity] = one_state(states, row), _line(game, plies, row)
+        num_barren = num_barren + 1 if len(found) == num_before else 0
+        num_calls += 1
+    if len(found) < num_openings:
+        raise ValueError(
+            f"{num_openings} different openings of {num_plies} plies of {game.name} were asked for, and "
+            f"{len(found)} found: ask for fewer, or for more plies"
+        )
+    states, lines = zip(*found.values(), strict=True)
+    return _stack(states, [game.start_fen] * num_openings, lines)
+
+
+def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, np.ndarray]]:
+    """(States [NUM_LINES], edges played from them) of each ply; the last edges are of no meaning."""
+    states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], NUM_LINES, axis=0), game.init())
+    plies = []
+    for ply in range(num_plies + 1):
+        slots = states.legal_edges
+        draws = jax.random.uniform(jax.random.fold_in(key, ply), slots.shape)
+        best = np.where(slots >= 0, draws, -1.0).argmax(axis=-1)
+        plies.append((states, slots[np.arange(NUM_LINES), best]))
+        if ply < num_plies:
+            states = step_states(game, *plies[-1])
+    return plies
+
+
+def _line(game: Game, plies: list[tuple[State, np.ndarray]], row: int) -> tuple[str, ...]:
+    return tuple(edge_to_uci(game, one_state(states, row), edges[row]) for states, edges in plies[:-1])
+
+
+def _stack(states: Iterable[State], start_fens: Iterable[str], lines: Iterable[tuple[str, ...]]) -> Openings:
+    stacked = jax.tree.map(lambda *rows: np.stack(rows), *states)
+    return Openings(stacked, tuple(start_fens), tuple(lines))
+
+
+def read_openings(game: Game, path: str | PathLike) -> Openings:
+    """The openings of a text file: on a line a FEN (EPD's four fields will do), or UCI moves.
+
+    Moves are from the usual start. Empty lines and what follows a # are skipped. Raises ValueError
+    naming file and line for a line that is neither, a finished position, or one given before, and
+    for a file with none; OSError if it cannot be read.
+    """
+    found: dict[bytes, tuple[int, State, str, tuple[str, ...]]] = {}
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: it is not UTF-8 text: expected a FEN or UCI moves on each line") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        try:
+            state, start_fen, moves = _read_opening(game, words)
+            identity = state.keys[0].tobytes()
+            if state.terminated:
+                raise ValueError("the game is over in this position: expected one to play on")
+            if identity in found:
+                raise ValueError(f"it gives the position of line {found[identity][0]}: expected a new one")
+        except ValueError as error:
+            raise ValueError(f"{path} line {number}: {error}") from None
+        found[identity] = number, state, start_fen, moves
+    if not found:
+        raise ValueError(f"{path}: it has no openings: expected a FEN or UCI moves on each line")
+    _, states, start_fens, lines = zip(*found.values(), strict=True)
+    return _stack(states, start_fens, lines)
+
+
+def _read_opening(game: Game, words: list[str]) -> tuple[State, str, tuple[str, ...]]:
+    """The State, the FEN it was reached from, and the moves."""
+    if "/" in words[0]:
+        fen = " ".join([*words, "0", "1"] if len(words) == 4 else words)
+        return jax.device_get(from_fen(game, fen)), fen, ()
+    state = jax.device_get(game.init())
+    for word in words:
+        edge = np.array([uci_to_edge(game, state, word)], np.int16)
+        state = one_state(step_states(game, jax.tree.map(lambda x: x[None], state), edge), 0)
+    return state, game.start_fen, tuple(words)

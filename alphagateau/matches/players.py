@@ -1,0 +1,54 @@
+"""What matches are made of: players, the openings they meet on, and the games that come out."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from alphagateau.games.rules import Game, get_game
+from alphagateau.networks.network import Network, Variables
+from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.search import Search
+
+
+class PlayerError(RuntimeError):
+    """A player cannot go on: it crashed, hangs or broke the rules; one sentence naming it."""
+
+
+class Player(NamedTuple):
+    """A network with its search. Players with the same `search` object share one compiled program."""
+
+    name: str
+    search: Search
+    variables: Variables
+
+
+class HostPlayer(NamedTuple):
+    """A player asked for one move at a time on the host, such as an engine.
+
+    `move(start_fen, moves)` answers the UCI moves of a game with one more; `num_workers` threads may
+    call it at once. It may raise PlayerError, and then plays no more.
+    """
+
+    name: str
+    move: Callable[[str, Sequence[str]], str]
+    num_workers: int = 1
+    close: Callable[[], None] = lambda: None  # frees what it holds; it can then not play
+
+
+AnyPlayer = Player | HostPlayer
+
+
+@lru_cache
+def random_player() -> Player:
+    """The random mover."""
+    return Player("random", make_random_search(), {})
+
+
+def policy_player(game: Game, network: Network, variables: Variables, name: str) -> Player:
+    """A network without search: it plays the move of the highest prior."""
+    return Player(name, _policy_search(game.name, network), variables)
+
+
+@lru_cache
+def _policy_search(game_name: str, network: Network) -> Search:
+    return make_policy_search(get_game(game_name), network)

@@ -1,0 +1,122 @@
+"""GATEAU as its paper prints it: jraph segment operations over a batch of board graphs.
+
+The plain twin of `gateau.py`, with the same parameters under the same names: what the fast one is tested against and
+measured against. Nothing here uses that the graph of a board is static.
+"""
+
+# jraph types nodes and edges as any tree or None; here they are arrays.
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportOptionalMemberAccess=false
+
+from functools import partial
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import jraph
+
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+from alphagateau.networks.graph_features import graphs_tuple
+from alphagateau.networks.network import Evaluation, Network, Variables
+
+INIT = nn.initializers.lecun_normal()
+
+
+class ReferenceLayer(nn.Module):
+    """Equations (4) to (6) on a graph with K features a node and an edge."""
+
+    features: int
+    message: str
+
+    @nn.compact
+    def __call__(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
+        K = self.features
+        names = ("W_u", "W_v", "W_e", "W_0", "W_h", "W_g")
+        W_u, W_v, W_e, W_0, W_h, W_g = (self.param(name, INIT, (K, K)) for name in names)
+        a = self.param("a", INIT, (K, 1))
+        h, g, i, j = graph.nodes, graph.edges, graph.receivers, graph.senders
+        g_new = (h @ W_u)[i] + g @ W_e + (h @ W_v)[j]
+        alpha = jraph.segment_softmax(nn.leaky_relu(g_new @ a, 0.2), i, len(h))
+        mixed = g if self.message == "edge" else g_new
+        h_new = h @ W_0 + jraph.segment_sum(alpha * ((h @ W_h)[j] + mixed @ W_g), i, len(h))
+        return graph._replace(nodes=h_new, edges=g_new)
+
+
+class ReferencePooling(nn.Module):
+    """Equation (7): the nodes [B * N, K] of B graphs -> [B, K]."""
+
+    @nn.compact
+    def __call__(self, graph: jraph.GraphsTuple) -> Array:
+        h, batch = graph.nodes, graph.n_node.shape[0]
+        graph_of = jnp.repeat(jnp.arange(batch), graph.n_node, total_repeat_length=len(h))
+        a = self.param("a", INIT, (h.shape[-1], 1))
+        alpha = jraph.segment_softmax(nn.leaky_relu(h @ a, 0.2), graph_of, batch)
+        return jraph.segment_sum(alpha * h, graph_of, batch)
+
+
+class ReferenceNetwork(nn.Module):
+    """Figures 2 to 4 on a batch of B graphs; logits [B * E], values [B]."""
+
+    hidden_size: int
+    num_blocks: int
+    normalization: str
+    message: str
+    batch_norm_momentum: float
+
+    @nn.compact
+    def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
+        norm = {
+            "batch": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum, axis_name=axis_name),
+            "layer": nn.LayerNorm,
+            "rms": nn.RMSNorm,
+        }[self.normalization]
+        dense = partial(nn.Dense, self.hidden_size, kernel_init=INIT)
+
+        def bnr(x: Array, name: str) -> Array:
+            return nn.relu(norm(name=name)(x))
+
+        def gateau(x: jraph.GraphsTuple, block: int, half: int) -> jraph.GraphsTuple:
+            x = x._replace(
+                nodes=bnr(x.nodes, f"block{block}_norm_h{half}"),
+                edges=bnr(x.edges, f"block{block}_norm_g{half}"),
+            )
+            layer = ReferenceLayer(self.hidden_size, self.message, name=f"block{block}_gateau{half}")
+            return layer(x)
+
+        kernel = self.param("embed_edges", INIT, (graph.edges.shape[-1], self.hidden_size))
+        x = graph._replace(nodes=dense(name="embed_nodes")(graph.nodes), edges=graph.edges @ kernel)
+        for block in range(self.num_blocks):
+            y = gateau(gateau(x, block, 1), block, 2)
+            x = x._replace(nodes=x.nodes + y.nodes, edges=x.edges + y.edges)
+        v = bnr(dense(name="value_hidden")(bnr(x.nodes, "value_norm1")), "value_norm2")
+        v = nn.relu(ReferencePooling(name="value_pooling")(x._replace(nodes=v)))
+        p = bnr(dense(name="policy_hidden")(bnr(x.edges, "policy_norm1")), "policy_norm2")
+        logits = nn.Dense(1, use_bias=False, name="policy_logit")(p)[:, 0]
+        return logits, jnp.tanh(nn.Dense(1, name="value_out")(v)[:, 0])
+
+
+def make_reference(game: Game, config) -> Network:
+    """The plain GATEAU for `game`, always float32; `config` is an `alphagateau.config.Network`."""
+    module = ReferenceNetwork(
+        hidden_size=config.hidden_size,
+        num_blocks=config.num_blocks,
+        normalization=config.normalization,
+        message=config.message,
+        batch_norm_momentum=config.batch_norm_momentum,
+    )
+
+    def init(key: jax.Array) -> Variables:
+        position = jax.tree.map(lambda x: x[None], game.position(game.init()))
+        return jax.jit(partial(module.init, train=False))(key, graphs_tuple(game, position))
+
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
+        statistics = {k: v for k, v in variables.items() if k != "params"}
+        mutable = list(statistics) if train else []
+        graph = graphs_tuple(game, positions)
+        (logits, value), new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
+        logits = logits.reshape(len(value), game.num_edges)
+        return Evaluation(logits, value), {**statistics, **new}
+
+    return Network(init, apply)

@@ -1,0 +1,127 @@
+"""The move graph of a board, and the features of Positions on it: Tables 1 and 2 of the AlphaGateau paper.
+
+The graph is the same for every position of a game; only the node features and one edge feature (is the move legal
+now?) change. "White" means the player to move, who always plays up the board.
+"""
+
+from functools import lru_cache
+
+import jax.numpy as jnp
+import jraph
+import numpy as np
+
+from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.legality import BISHOP, KNIGHT, QUEEN, ROOK
+from alphagateau.games.rules import Game
+from alphagateau.games.state import HISTORY, Array, Position
+
+NODE_FEATURES = 14 * HISTORY + 7  # 119
+EDGE_FEATURES = 15
+
+
+def _unpack(bits: Array, count: int) -> Array:
+    """bool [B, count] from uint8 [B], bit i the i-th."""
+    return jnp.unpackbits(bits[:, None], axis=-1, count=count, bitorder="little").astype(bool)
+
+
+def board_codes(positions: Position) -> Array:
+    """int32 [B, HISTORY, N]: rows of `PLANES`, what lies on each square of each position."""
+    repeated = _unpack(positions.repeated, HISTORY)  # [B, HISTORY]
+    return positions.boards.astype(jnp.int32) + 6 + 13 * repeated[..., None]
+
+
+def _planes() -> np.ndarray:
+    """float32 [26, 14]: the planes of a square, by piece code + 6, and + 13 if the position is repeated.
+
+    Own pawn .. king, the opponent's, not repeated, repeated.
+    """
+    planes = np.zeros((2, 13, 14), np.float32)
+    for piece in range(1, 7):
+        planes[:, 6 + piece, piece - 1] = planes[:, 6 - piece, piece + 5] = 1
+    planes[0, :, 12] = planes[1, :, 13] = 1
+    return planes.reshape(26, 14)
+
+
+PLANES = _planes()
+
+
+def position_scalars(game: Game, positions: Position) -> Array:
+    """float32 [B, 7]: color, ply / ply limit, 4 castling rights, plies without progress / 100."""
+    castling = _unpack(positions.castling, 4)
+    ply, progress = positions.ply / game.max_plies, positions.halfmove_count / 100.0
+    return jnp.column_stack([positions.color, ply, castling, progress]).astype(jnp.float32)
+
+
+def node_features(game: Game, positions: Position) -> Array:
+    """float32 [B, N, 119], in the order of pgx's chess planes (Table 1); 5x5 castling planes are 0.
+
+    The planes of the last 8 positions, newest first; then the scalars, the same on every square.
+    """
+    planes = jnp.asarray(PLANES)[board_codes(positions).transpose(0, 2, 1)]
+    planes = planes.reshape(*planes.shape[:2], -1)
+    scalars = position_scalars(game, positions)
+    everywhere = jnp.broadcast_to(scalars[:, None], (*planes.shape[:2], scalars.shape[1]))
+    return jnp.concatenate([planes, everywhere], axis=-1)
+
+
+@lru_cache
+def static_edge_features(game_size: int, edges: tuple[tuple[int, int, int], ...]) -> np.ndarray:
+    """float32 [E, 14], the features of Table 2 that depend on the edge alone.
+
+    Squares moved left, squares moved up; would a pawn of the player to move promote to knight, bishop, rook, queen;
+    could a white, a black pawn make this move; could a knight, bishop, rook, queen; could the white, the black king.
+    An under-promotion edge is a pawn's and no other piece's.
+    """
+    last = game_size - 1
+    rows = []
+    for sender, receiver, promotion in edges:
+        (file, rank), (to_file, to_rank) = divmod(sender, game_size), divmod(receiver, game_size)
+        left, up = file - to_file, to_rank - rank
+        is_step = abs(left) <= 1
+        has_double_step = game_size == 8 and left == 0
+        white_pawn = 1 <= rank < last and ((is_step and up == 1) or (has_double_step and rank == 1 and up == 2))
+        black_pawn = 1 <= rank < last and (
+            (is_step and up == -1) or (has_double_step and rank == last - 1 and up == -2)
+        )
+        promotes_to = (promotion or QUEEN) if white_pawn and to_rank == last else 0
+        piece = not promotion
+        diagonal, straight = abs(left) == abs(up), left == 0 or up == 0
+        near = max(abs(left), abs(up)) == 1
+        castles = game_size == 8 and rank == 0 and file == 4 and up == 0 and abs(left) == 2
+        rows.append(
+            [left, up]
+            + [promotes_to == kind for kind in (KNIGHT, BISHOP, ROOK, QUEEN)]
+            + [white_pawn, black_pawn and piece]
+            + [piece and sorted((abs(left), abs(up))) == [1, 2]]
+            + [piece and diagonal, piece and straight, piece and (diagonal or straight)]
+            + [piece and (near or castles), piece and near]
+        )
+    return np.array(rows, np.float32)
+
+
+def static_features(game: Game) -> np.ndarray:
+    """`static_edge_features` of a Game, float32 [E, 14]."""
+    edges = zip(game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist(), strict=True)
+    return static_edge_features(game.size, tuple(edges))
+
+
+def edge_features(game: Game, positions: Position) -> Array:
+    """float32 [B, E, 15]: legal now, then the static features (Table 2)."""
+    legal = legal_edge_mask(game, positions).astype(jnp.float32)[..., None]
+    static = jnp.asarray(static_features(game))
+    return jnp.concatenate([legal, jnp.broadcast_to(static, (*legal.shape[:2], static.shape[1]))], axis=-1)
+
+
+def graphs_tuple(game: Game, positions: Position) -> jraph.GraphsTuple:
+    """B positions as one jraph graph of B * N nodes and B * E edges."""
+    batch = positions.color.shape[0]
+    offset = jnp.arange(batch)[:, None] * game.num_squares
+    return jraph.GraphsTuple(
+        nodes=node_features(game, positions).reshape(batch * game.num_squares, NODE_FEATURES),
+        edges=edge_features(game, positions).reshape(batch * game.num_edges, EDGE_FEATURES),
+        senders=(offset + jnp.asarray(game.senders)).reshape(-1),
+        receivers=(offset + jnp.asarray(game.receivers)).reshape(-1),
+        n_node=jnp.full(batch, game.num_squares),
+        n_edge=jnp.full(batch, game.num_edges),
+        globals=None,
+    )

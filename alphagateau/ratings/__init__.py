@@ -1,0 +1,1 @@
+"""Ratings from results: Bradley-Terry, weighted least squares, pairing, sequential tests."""

@@ -1,0 +1,146 @@
+"""Fits ratings to wins, draws and losses, up to a shift of the scale; `rate.py` makes them a table.
+
+`fit_bradley_terry` is maximum likelihood with Davidson's draws; `fit_wls` is the AlphaGateau paper's
+weighted least squares. docs/ratings.md compares them.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.sparse.linalg
+import scipy.special
+
+from alphagateau.ratings.model import (
+    Games,
+    connected,
+    free_players,
+    inverse,
+    outcome_chances,
+    pair_design,
+    score_variance,
+)
+
+MIN_DISPERSION_FREEDOM = 10  # fewer spare pairs say nothing about the scatter
+
+
+class Fit(NamedTuple):
+    """A fit in log-odds of points; covariance [K + 1, K + 1] of (theta [K], white)."""
+
+    theta: np.ndarray
+    white: float
+    draw_parameter: float
+    covariance: np.ndarray
+
+
+def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
+    """Maximum-likelihood fit of the Bradley-Terry model, a draw as half a win and half a loss.
+
+    With draws so counted (Glickman 1999, Appl. Statist. 48, 377-394) it is the fit of Davidson's
+    model at nu = 2, the one whose expected score is Elo's curve (Szczecinski and Djebbi 2020, J.
+    Quant. Anal. Sports 16, 211-220). The share of draws then gives nu, which the variances use: the
+    covariance is the sandwich A^-1 B A^-1 of the information A and the variance B of its score
+    (White 1982, Econometrica 50, 1-25).
+
+    prior_draws [K]: weight of each player's virtual draws with one common opponent at theta 0; the
+    first player of a component without any is held at theta 0. If rows have colors, a virtual draw
+    between equals keeps the white advantage finite.
+    """
+    design, total, points, free = _equations(games, prior_draws)
+    prior = np.append(prior_draws, 0.0)
+    x, information = _maximise(design, total, points, prior, free)
+    score = scipy.special.expit(design @ x)
+    nu = _draw_parameter(score[:-1], games)
+    spread = scipy.sparse.diags_array(total * score_variance(score, nu))
+    chance = scipy.special.expit(x)
+    spread = design.T @ spread @ design + scipy.sparse.diags_array(prior * chance * (1 - chance))
+    bread = inverse(information.toarray())
+    covariance = np.zeros((len(x), len(x)))
+    covariance[np.ix_(free, free)] = bread @ (spread.tocsr()[free][:, free] @ bread)
+    return Fit(x[:-1], float(x[-1]), nu, covariance)
+
+
+def _equations(games: Games, prior_draws: np.ndarray):
+    """Design [P + 1, K + 1], games and points [P + 1], and which unknowns are not held at 0."""
+    has_white = bool(games.color.any())
+    pairs = scipy.sparse.vstack([pair_design(games), np.zeros((1, games.num_players))])
+    color = scipy.sparse.csr_array(np.append(games.color, 1.0)[:, None])
+    design = scipy.sparse.hstack([pairs, color]).tocsr()
+    total = np.append(games.total, float(has_white))
+    points = np.append(games.points, has_white / 2)
+    free = np.union1d(free_players(connected(games)), np.flatnonzero(prior_draws > 0))
+    return design, total, points, np.append(free, [games.num_players] * has_white).astype(int)
+
+
+def _maximise(design, total, points, prior, free, max_steps: int = 500) -> tuple[np.ndarray, Any]:
+    """Solution [m] and information of its free part, by damped Newton steps.
+
+    A step that changes log-odds by at most d is shortened ln(1 + d) / d times, with which it always
+    converges on a logistic likelihood (Sun and Tran-Dinh 2019, Math. Program. 178, 145-213).
+    """
+    x = np.zeros(len(prior))
+    for _ in range(max_steps):
+        gradient, information = _derivatives(x, design, total, points, prior)
+        step, information = np.zeros_like(x), information[free][:, free]
+        step[free] = _solve(information, gradient[free])
+        change = max(np.abs(design @ step).max(initial=0), np.abs(step * (prior > 0)).max())
+        if change < 1e-6:  # the error left is of the order of its square
+            return x + step, information
+        x += step * math.log1p(change) / change
+    raise RuntimeError(f"the Bradley-Terry fit did not settle in {max_steps} Newton steps")
+
+
+def _derivatives(x, design, total, points, prior) -> tuple[np.ndarray, Any]:
+    """Gradient [m] and sparse information [m, m] of the log-likelihood at x = (theta [K], white)."""
+    score, chance = scipy.special.expit(design @ x), scipy.special.expit(x)
+    gradient = design.T @ (points - total * score) + prior * (0.5 - chance)
+    information = design.T @ scipy.sparse.diags_array(total * score * (1 - score)) @ design
+    information += scipy.sparse.diags_array(prior * chance * (1 - chance))
+    return gradient, information.tocsr()
+
+
+def _solve(matrix, target: np.ndarray) -> np.ndarray:
+    """Sparse symmetric positive definite solve, on one core."""
+    options = {"SymmetricMode": True}
+    factor = scipy.sparse.linalg.splu(matrix.tocsc(), "MMD_AT_PLUS_A", 0.0, options=options)
+    return factor.solve(target)
+
+
+def _draw_parameter(score: np.ndarray, games: Games) -> float:
+    """The nu at which as many games are expected to be drawn as were.
+
+    One virtual game between equals, half drawn, keeps it finite; 0 if no game was drawn.
+    """
+    drawn, num_games = games.counts[:, 1].sum(), games.total.sum()
+    if not drawn:
+        return 0.0
+
+    def missing(nu: float) -> float:
+        return games.total @ outcome_chances(score, nu)[:, 1] + nu / (2 + nu) - drawn - 0.5
+
+    most = 4 * num_games + 2  # if all games were between equals and drawn
+    root: Any = scipy.optimize.brentq(missing, 0, most) if missing(most) > 0 else most
+    return float(root)
+
+
+def estimate_dispersion(games: Games, fit: Fit) -> float | None:
+    """How many times the model's variance pairs scatter; None below MIN_DISPERSION_FREEDOM.
+
+    Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237.
+    """
+    num_fitted = len(free_players(connected(games))) + bool(games.color.any())
+    freedom = len(games.first) - num_fitted
+    if freedom < MIN_DISPERSION_FREEDOM:
+        return None
+    delta = fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color
+    score = scipy.special.expit(delta)
+    variance = score_variance(score, fit.draw_parameter)
+    nudge = 1e-4 * score * (1 - score)
+    slope = (score_variance(score + nudge, fit.draw_parameter) - variance) / nudge
+    error = games.points / games.total - score
+    pearson = np.sum(games.total * error**2 / variance) / freedom
+    return float(pearson / max(1 + np.mean(slope / variance * error), 0.1))

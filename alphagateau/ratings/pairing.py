@@ -1,0 +1,138 @@
+"""Chooses who plays whom next and when to stop: pairings for a pool, and an SPRT for two players."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.optimize
+import scipy.special
+
+from alphagateau.ratings.bradley_terry import Fit, fit_bradley_terry
+from alphagateau.ratings.model import game_arrays, score_variance, tie
+from alphagateau.ratings.rate import Ratings, rate
+from alphagateau.ratings.results import Results, Row
+
+
+class Pairing(NamedTuple):
+    """A match to play: `games` games between two players."""
+
+    player: str
+    opponent: str
+    games: int
+
+
+def paper_pairing(
+    players: Sequence[str],
+    results: Results,
+    num_games: int = 60,
+    num_initial: int = 10,
+    num_rounds: int = 5,
+) -> Pairing | None:
+    """Algorithm 2 of the AlphaGateau paper: the next match given the games so far, or None at its end.
+
+    First every pair of the first `num_initial` players. Then each other player in turn meets
+    `num_rounds` opponents, each time the one of nearest rating by `wls`, refitted before, among
+    those rated and not yet met by it; unrated, it counts as 1000. A match cut short is finished.
+    """
+    games = _game_counts(players, results)
+    initial = range(min(num_initial, len(players)))
+    for i in initial:
+        for j in initial[i + 1 :]:
+            if games[i, j] < num_games:
+                return Pairing(players[i], players[j], int(num_games - games[i, j]))
+    for i in range(len(initial), len(players)):
+        if games[i].sum() >= min(num_rounds, i) * num_games:
+            continue
+        begun = np.flatnonzero((games[i] > 0) & (games[i] < num_games))
+        if len(begun):
+            j = int(begun[0])
+            return Pairing(players[i], players[j], int(num_games - games[i, j]))
+        fitted = rate(results, "wls")
+        known = dict(zip(fitted.players, fitted.rating, strict=True))
+        rating = np.array([known.get(name, math.nan) for name in players])
+        distance = np.abs(rating - np.nan_to_num(rating[i], nan=1000.0))
+        distance[(games[i] > 0) | np.isnan(rating)] = math.inf
+        distance[i] = math.inf
+        return Pairing(players[i], players[int(np.argmin(distance))], num_games)
+    return None
+
+
+def _game_counts(players: Sequence[str], results: Results) -> np.ndarray:
+    """[K, K] games played between each two of `players`."""
+    index = {name: i for i, name in enumerate(players)}
+    games = np.zeros((len(players), len(players)))
+    for row in results.rows:
+        if row.player in index and row.opponent in index:
+            games[index[row.player], index[row.opponent]] += sum(row[2:5])
+    return games + games.T
+
+
+def informative_pairings(
+    players: Sequence[str],
+    results: Results,
+    num_pairings: int = 1,
+    num_games: int = 20,
+    anchor: str | None = None,
+) -> tuple[Pairing, ...]:
+    """The matches that lower the ratings' summed variance most: A-optimal design, one at a time.
+
+    Variances are relative to the pool's mean, or to `anchor`, from the Bradley-Terry fit with one
+    virtual draw a player (so they have a value before any game). A match of n games between i and j
+    of information V a game adds n V a a' to the inverse of the covariance C, a = e_i - e_j, which
+    lowers its trace by n V |C a|^2 / (1 + n V a' C a) (Sherman and Morrison 1950; A-optimality:
+    Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
+    """
+    table = Results(tuple(players), _rows_among(players, results))
+    games = game_arrays(table, use_colors=True)
+    fit = fit_bradley_terry(games, np.ones(len(players)))
+    covariance = fit.covariance[:-1, :-1]
+    place = players.index(anchor) if anchor is not None else None
+    pool = np.zeros(len(players), dtype=int)
+    found = []
+    for _ in range(num_pairings if len(players) > 1 else 0):
+        spread = _pair_variances(covariance)
+        weight = num_games * _expected_information(fit, spread)
+        contrast, _ = tie(covariance, covariance, pool, place)
+        gain = weight * _pair_variances(contrast.T @ contrast) / (1 + weight * spread)
+        i, j = divmod(int(np.argmax(np.triu(gain, 1))), len(players))
+        found.append(Pairing(players[i], players[j], num_games))
+        column = covariance[:, i] - covariance[:, j]
+        factor = weight[i, j] / (1 + weight[i, j] * spread[i, j])
+        covariance = covariance - factor * np.outer(column, column)
+    return tuple(found)
+
+
+def _rows_among(players: Sequence[str], results: Results) -> tuple[Row, ...]:
+    names = set(players)
+    return tuple(row for row in results.rows if row.player in names and row.opponent in names)
+
+
+def _pair_variances(covariance: np.ndarray) -> np.ndarray:
+    """[K, K] variance of each difference."""
+    own = covariance.diagonal()
+    return own[:, None] + own[None, :] - 2 * covariance
+
+
+def _expected_information(fit: Fit, spread: np.ndarray) -> np.ndarray:
+    """[K, K] information of a game on theta_i - theta_j, averaged over what is not known of it.
+
+    That of points s is (ds / dtheta)^2 / variance. The mean of the logistic curve over a normal of
+    variance v is about the curve of k theta, k = 1 / sqrt(1 + pi v / 8) (MacKay 1992, Neural
+    Computation 4, 720-736).
+    """
+    k = 1 / np.sqrt(1 + math.pi * spread / 8)
+    score = scipy.special.expit(k * (fit.theta[:, None] - fit.theta[None, :]))
+    return k * (score * (1 - score)) ** 2 / score_variance(score, fit.draw_parameter)
+
+
+def stop_reason(ratings: Ratings, max_games: int | None = None, target_error: float | None = None) -> str | None:
+    """Why to play no more, or None: games played, or every standard error at most `target_error`."""
+    num_games = int(ratings.games.sum()) // 2
+    if max_games is not None and num_games >= max_games:
+        return f"{num_games} games played, {max_games} asked for"
+    errors = ratings.standard_error
+    is_linked = len(errors) > 0 and bool(np.all(ratings.component == 0))
+    if target_error is not None and is_linked and errors.max() <= target_error:
+        return f"every standard error is at most {errors.max():.1f} Elo, {target_error:g} asked for"
+    return None

@@ -1,0 +1,260 @@
+"""Turns a results table into ratings with standard errors, and says what they rest on."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.special
+
+from alphagateau.ratings.bradley_terry import estimate_dispersion, fit_bradley_terry
+from alphagateau.ratings.model import ELO_PER_NAT, Games, connected, expected_score, game_arrays, score_variance, tie
+from alphagateau.ratings.results import Results, ResultsError
+from alphagateau.ratings.wls import fit_wls
+
+METHODS = ("bradley-terry", "wls")
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings of K players, one scale within each component of players linked by games.
+
+    rating, standard_error [K]: Elo, NaN without games. covariance [K, K]: Elo squared, relative to
+    the component's mean or to the anchor. games [K]. score [K]: points a game. component [K]: 0 is
+    the largest. dispersion: factor the variances include. draw_parameter: Davidson's nu (0: no
+    draws, or wls). white_advantage and its error: Elo, 0 if not estimated. notes: what a reader of
+    the numbers must know, one sentence each.
+    """
+
+    method: str
+    players: tuple[str, ...]
+    rating: np.ndarray
+    standard_error: np.ndarray
+    covariance: np.ndarray
+    games: np.ndarray
+    score: np.ndarray
+    component: np.ndarray
+    anchor: str | None = None
+    dispersion: float = 1.0
+    draw_parameter: float = 0.0
+    white_advantage: float = 0.0
+    white_advantage_error: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+class Residual(NamedTuple):
+    """A pair's points against the model's, from `player`'s side; |z| > 3 marks a misfit."""
+
+    player: str
+    opponent: str
+    games: int
+    score: float
+    expected: float
+    z: float
+
+
+def rate(
+    results: Results,
+    method: str = "bradley-terry",
+    anchor: str | None = None,
+    *,
+    anchor_rating: float = 0.0,
+    mean: float = 1000.0,
+    prior_draws: float | None = None,
+    dispersion: float | None = None,
+    white_advantage: bool = True,
+) -> Ratings:
+    """Ratings from a table, by one of METHODS.
+
+    Each component has mean rating `mean`; with an `anchor`, its component is shifted to give it
+    `anchor_rating` instead, and standard errors there are relative to it. The rest is for
+    `bradley-terry`. prior_draws: virtual draws of each player with a common opponent of its
+    component; None: 1 in components whose ratings would be infinite, 0 elsewhere. dispersion:
+    factor on the variances; None estimates it and never goes below 1 (quasi-likelihood, Wedderburn
+    1974; McCullagh and Nelder 1989, 4.5). white_advantage: estimate it if rows carry colors.
+    Raises ResultsError for an unknown method or anchor, or a prior too weak for finite ratings.
+    """
+    if method not in METHODS:
+        raise ResultsError(f"rating method {method!r} is not one of {', '.join(METHODS)}")
+    if anchor is not None and anchor not in results.players:
+        raise ResultsError(f"anchor {anchor!r} is not one of the {len(results.players)} players")
+    games = game_arrays(results, method == "bradley-terry" and white_advantage)
+    component = connected(games)
+    if method == "wls":
+        rating, covariance, more = _rate_wls(games)
+    else:
+        rating, covariance, more = _rate_bradley_terry(results.players, games, component, prior_draws, dispersion)
+    place = results.players.index(anchor) if anchor is not None else None
+    rating, covariance = tie(rating, covariance, component, place)
+    total, score = _scores(games)
+    is_anchored = component == (component[place] if place is not None else -1)
+    notes = _pool_notes(results.players, component, total > 0, is_anchored, anchor)
+    error = np.sqrt(np.maximum(covariance.diagonal(), 0))
+    return Ratings(
+        method=method,
+        players=results.players,
+        rating=np.where(total > 0, rating + np.where(is_anchored, anchor_rating, mean), math.nan),
+        standard_error=np.where(total > 0, error, math.nan),
+        covariance=covariance,
+        games=total.astype(int),
+        score=score,
+        component=component,
+        anchor=anchor,
+        **{**more, "notes": notes + more["notes"]},
+    )
+
+
+def _rate_wls(games: Games) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """As `_rate_bradley_terry`, by `elo.fit_wls`."""
+    shutouts = int(np.sum((games.points == 0) | (games.points == games.total)))
+    note = f"{shutouts} pair(s) in which one side scored nothing are rated by the added draw"
+    return *fit_wls(games), {"notes": (note,) if shutouts else ()}
+
+
+def _rate_bradley_terry(
+    players: Sequence[str],
+    games: Games,
+    component: np.ndarray,
+    prior_draws: float | None,
+    dispersion: float | None,
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Ratings [K], covariance [K, K] up to a shift of each component; what goes with them."""
+    prior, notes = _prior(players, games, component, prior_draws)
+    fit = fit_bradley_terry(games, prior)
+    if dispersion is None and len(games.first):
+        estimate = estimate_dispersion(games, fit)
+        dispersion = max(1.0, estimate or 0.0)
+        notes += _dispersion_notes(estimate)
+    dispersion = 1.0 if dispersion is None else dispersion
+    covariance = fit.covariance * ELO_PER_NAT**2 * dispersion
+    more = {
+        "dispersion": dispersion,
+        "draw_parameter": fit.draw_parameter,
+        "white_advantage": fit.white * ELO_PER_NAT,
+        "white_advantage_error": math.sqrt(covariance[-1, -1]),
+        "notes": notes,
+    }
+    return fit.theta * ELO_PER_NAT, covariance[:-1, :-1], more
+
+
+def _prior(
+    players: Sequence[str], games: Games, component: np.ndarray, prior_draws: float | None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Virtual draws [K] and what to say of them.
+
+    Ratings are infinite unless every two players of a component scored against each other, directly
+    or through others (Zermelo 1929; Ford 1957, Amer. Math. Monthly 64(8) II, 28-33).
+    """
+    strong = connected(games, "strong")
+    parts = [len(np.unique(strong[component == c])) for c in np.unique(component)]
+    is_infinite = np.array(parts, dtype=int)[component] > 1
+    if prior_draws is None:
+        prior = is_infinite.astype(np.float64)
+    elif prior_draws > 0 or (prior_draws == 0 and not is_infinite.any()):
+        prior = np.full(len(players), float(prior_draws))
+    else:
+        raise ResultsError(f"prior_draws is {prior_draws}, expected more than 0 for finite ratings")
+    if not prior.any():
+        return prior, ()
+    score = _scores(games)[1]
+    notes = [
+        f"{_some(players, is_infinite & (score == extreme))} {did} every game: the results bound "
+        "the rating on one side only"
+        for extreme, did in ((0, "lost"), (1, "won"))
+        if (is_infinite & (score == extreme)).any()
+    ]
+    if is_infinite.any() and not notes:
+        notes = ["a group of players never scored against another: no bound to their distance"]
+    means = f"{prior.max():g} virtual draw(s) of each player with a common opponent"
+    return prior, (*notes, f"{means} keep ratings finite: {_some(players, prior > 0)}")
+
+
+def _dispersion_notes(estimate: float | None) -> tuple[str, ...]:
+    if estimate is None:
+        return ("too few pairs to tell whether results scatter more than the model says",)
+    if estimate <= 1:
+        return ()
+    widened = f"standard errors are widened {math.sqrt(estimate):.2f} times"
+    return (f"results scatter {estimate:.2f} times as much as the model says: {widened}",)
+
+
+def _pool_notes(
+    players: Sequence[str],
+    component: np.ndarray,
+    has_games: np.ndarray,
+    is_anchored: np.ndarray,
+    anchor: str | None,
+) -> tuple[str, ...]:
+    notes = []
+    if not has_games.any():
+        notes.append("the table has no games")
+    elif not has_games.all():
+        notes.append(f"not rated, without games: {_some(players, ~has_games)}")
+    groups = np.unique(component[has_games])
+    if len(groups) > 1:
+        members = "; ".join(_some(players, component == c, 3) for c in groups[:3])
+        more = "; ..." if len(groups) > 3 else ""
+        said = "groups that never met, each on a scale of its own"
+        notes.append(f"the pool is in {len(groups)} {said}: {members}{more}")
+    if anchor is not None and (has_games & ~is_anchored).any():
+        notes.append(f"anchor {anchor} ties only the players linked to it by games")
+    return tuple(notes)
+
+
+def _scores(games: Games) -> tuple[np.ndarray, np.ndarray]:
+    """Games [K] and points a game [K], NaN without games."""
+    both = np.concatenate([games.first, games.second])
+    points = np.concatenate([games.points, games.total - games.points])
+    total = np.bincount(both, np.tile(games.total, 2), games.num_players)
+    points = np.bincount(both, points, games.num_players)
+    return total, np.where(total > 0, points / np.maximum(total, 1), math.nan)
+
+
+def _some(players: Sequence[str], chosen: np.ndarray, most: int = 5) -> str:
+    names = [players[int(i)] for i in np.flatnonzero(chosen)]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def difference(ratings: Ratings, player: str, opponent: str) -> tuple[float, float]:
+    """How much stronger `player` is and its standard error, Elo; NaN across components."""
+    i, j = ratings.players.index(player), ratings.players.index(opponent)
+    if ratings.component[i] != ratings.component[j]:
+        return math.nan, math.nan
+    c = ratings.covariance
+    variance = c[i, i] + c[j, j] - 2 * c[i, j]
+    return float(ratings.rating[i] - ratings.rating[j]), math.sqrt(max(variance, 0.0))
+
+
+def superiority(ratings: Ratings, player: str, opponent: str) -> float:
+    """Likelihood that `player` is the stronger, by normal approximation; NaN across components."""
+    gap, error = difference(ratings, player, opponent)
+    return float(scipy.special.ndtr(gap / error)) if error else 0.5
+
+
+def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
+    """Points against expected points of every pair, the largest misfit first.
+
+    z: Pearson residual standardised by leverage (McCullagh and Nelder 1989, 12.5), not eased by the
+    dispersion; 0 for a pair that alone joins two parts of the pool, which any result fits.
+    """
+    games = game_arrays(results, True)
+    gap = ratings.rating[games.first] - ratings.rating[games.second]
+    mean = expected_score(gap + ratings.white_advantage * games.color)
+    variance = score_variance(mean, ratings.draw_parameter)
+    binary = (mean * (1 - mean)) ** 2 / variance  # for leverages of a fit by points as if binary
+    columns = [games.points, *(games.total * x for x in (1, mean, variance, binary))]
+    pairs = np.stack([games.first, games.second], axis=1)
+    pairs, row = np.unique(pairs, axis=0, return_inverse=True)
+    sums = [np.bincount(row.reshape(-1), column, len(pairs)) for column in columns]
+    points, total, expected, spread, weight = sums
+    (i, j), c = pairs.T, ratings.covariance / ratings.dispersion
+    leverage = weight * (c[i, i] + c[j, j] - 2 * c[i, j]) / ELO_PER_NAT**2
+    spare = np.where(leverage < 1 - 1e-6, spread * (1 - leverage), math.inf)
+    z = (points - expected) / np.sqrt(spare)
+    found = [
+        Residual(ratings.players[a], ratings.players[b], int(n), float(s), float(e), float(x))
+        for a, b, n, s, e, x in zip(i, j, total, points, expected, z, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda r: -abs(r.z)))

@@ -1,0 +1,104 @@
+"""A sequential test of one player against another, on pairs of games."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.optimize
+import scipy.special
+
+from alphagateau.ratings.model import ELO_PER_NAT, expected_score
+
+PAIR_SCORES = np.linspace(0, 1, 5)  # points a game of a pair of games, the same opening both ways
+
+
+MIN_COUNT = 1e-3  # stands for a kind of pair that was not seen, as in fishtest
+
+
+class Sprt(NamedTuple):
+    """Where a sequential test stands; elo, elo_lower, elo_upper: estimate and 2 sigma, Elo.
+
+    decision is `H0` (no stronger than elo0), `H1` (at least elo1) or `continue`.
+    """
+
+    decision: str
+    llr: float
+    lower: float
+    upper: float
+    elo: float
+    elo_lower: float
+    elo_upper: float
+    num_pairs: int
+
+
+def sprt(
+    pairs: Sequence[int],
+    elo0: float = 0.0,
+    elo1: float = 10.0,
+    alpha: float = 0.05,
+    beta: float = 0.05,
+) -> Sprt:
+    """Generalised sequential probability ratio test of elo1 against elo0 on pairs of games.
+
+    pairs [5]: how many pairs of games (one opening, colors swapped) brought the player 0, 1/2, 1,
+    3/2 and 2 points. alpha, beta: chances to accept H1 at elo0 and H0 at elo1. The log-likelihood
+    ratio is of the multinomials nearest to the counts with either expected score (Van den Bergh,
+    cantate.be/Fishtest/support_MLE_multinomial.pdf, as fishtest does), the bounds are Wald's (1945).
+    The estimate ignores that a test was stopped by its own results, which favours the side it took.
+    Raises ValueError for other counts or hypotheses.
+    """
+    counts = np.array(pairs, dtype=np.float64)
+    if counts.shape != (5,) or np.any(counts < 0) or not np.all(np.isfinite(counts)):
+        raise ValueError(f"pairs is {list(pairs)}, expected 5 counts of at least 0")
+    if not elo0 < elo1:
+        raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected elo0 < elo1")
+    if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
+        raise ValueError(f"alpha {alpha} and beta {beta}, expected chances of sum below 1")
+    lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
+    if not counts.any():
+        return Sprt("continue", 0.0, lower, upper, 0.0, -math.inf, math.inf, 0)
+    interval = _elo_interval(counts)
+    counts[counts == 0] = MIN_COUNT
+    score0, score1 = expected_score(np.array([elo0, elo1]))
+    llr = _log_likelihood(counts, score1) - _log_likelihood(counts, score0)
+    decision = "H1" if llr >= upper else "H0" if llr <= lower else "continue"
+    return Sprt(decision, llr, lower, upper, *interval, int(sum(pairs)))
+
+
+def _log_likelihood(counts: np.ndarray, score: float) -> float:
+    """Largest log-likelihood of the counts with expected points `score`, but for a constant.
+
+    Its chances are p_k = q_k / (1 + x (a_k - score)) of the observed shares q_k of points a_k, with x
+    such that sum_k q_k (a_k - score) / (1 + x (a_k - score)) = 0.
+    """
+    away = PAIR_SCORES - score
+    ends = (-1 / away[-1], -1 / away[0])
+    margin = 1e-9 * (ends[1] - ends[0])
+    ends = (ends[0] + margin, ends[1] - margin)
+    root: Any = scipy.optimize.brentq(lambda x: counts @ (away / (1 + x * away)), *ends, xtol=1e-14)
+    return float(-counts @ np.log1p(root * away))
+
+
+def _elo_interval(counts: np.ndarray) -> tuple[float, float, float]:
+    """Elo of the mean score (infinite if all was won or lost), 2 standard errors below and above.
+
+    If all pairs went alike, the interval counts another half pair won and half pair lost.
+    """
+    score = counts @ PAIR_SCORES / counts.sum()
+    if np.count_nonzero(counts) == 1:
+        counts = np.add(counts, [0.5, 0, 0, 0, 0.5])
+    mean = counts @ PAIR_SCORES / counts.sum()
+    error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2) / counts.sum()
+    scores = np.clip([score, mean - 2 * error, mean + 2 * error], 0, 1)
+    value, low, high = ELO_PER_NAT * scipy.special.logit(scores)
+    return float(value), float(low), float(high)
+
+
+def pair_counts(points: Sequence[float]) -> tuple[int, int, int, int, int]:
+    """Counts for `sprt` from the points (0, 1/2, 1, 3/2, 2) of each pair of games."""
+    doubled = [2 * x for x in points]
+    if any(x not in (0, 1, 2, 3, 4) for x in doubled):
+        raise ValueError(f"pair points {list(points)}, expected 0, 0.5, 1, 1.5 or 2 each")
+    zero, one, two, three, four = (doubled.count(k) for k in range(5))
+    return zero, one, two, three, four

@@ -1,0 +1,1 @@
+"""Self-contained pages of a run and of a ladder."""

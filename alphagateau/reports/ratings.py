@@ -1,0 +1,113 @@
+"""Results in, what a reader gets: ratings.csv, results.csv, games.pgn, a plot and one HTML page in a folder."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from alphagateau.games.notation import BOARDS
+from alphagateau.games.pgn import GameRecord, to_pgn
+from alphagateau.ratings.rate import Ratings, residuals
+from alphagateau.ratings.results import Results, without_colors
+from alphagateau.ratings.results_files import write_ratings, write_results
+from alphagateau.reports.board import GameView, view_game
+from alphagateau.reports.ratings_page import Misfit, Pair, Player, ladder_page, rating_plot
+from alphagateau.runs.files import write_text
+
+MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
+
+# name -> (run, iteration), for the plot; players without are drawn as levels
+Places = Mapping[str, tuple[str, int]]
+
+
+def write_standings(
+    folder: Path,
+    title: str,
+    results: Results,
+    ratings: Ratings,
+    *,
+    places: Places | None = None,
+    records: Sequence[GameRecord] = (),
+    notes: Sequence[str] = (),
+    protocol: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes the outputs into `folder`, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_results(results, folder / "results.csv")
+    write_ratings(ratings, folder / "ratings.csv")
+    if records:
+        write_text(folder / "games.pgn", "\n\n".join(to_pgn(r).strip() for r in records) + "\n")
+    players = page_players(ratings, places or {})
+    rating_plot(players, folder / "ratings.png", title)
+    shown = records[-MAX_PAGE_GAMES:]
+    if len(shown) < len(records):
+        notes = [*notes, f"the page shows the last {len(shown)} of {len(records)} games; games.pgn has all"]
+    page = ladder_page(
+        title,
+        describe_method(ratings),
+        players,
+        [Pair(*row[:5]) for row in without_colors(results).rows],
+        misfits=[Misfit(*r) for r in residuals(results, ratings)],
+        notes=[*ratings.notes, *notes],
+        protocol=protocol,
+        games=[view(record, number) for number, record in enumerate(shown, len(records) - len(shown) + 1)],
+    )
+    write_text(folder / "index.html", page)
+
+
+def page_players(ratings: Ratings, places: Places) -> list[Player]:
+    players = []
+    for k, name in enumerate(ratings.players):
+        run, iteration = places.get(name, ("", None))
+        numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
+        games, score = int(ratings.games[k]), float(ratings.score[k])
+        players.append(Player(name, *numbers, games, score, run, iteration))
+    return players
+
+
+def view(record: GameRecord, number: int) -> GameView:
+    """A game for the page's board."""
+    white, black = (record.headers.get(side, "?") for side in ("White", "Black"))
+    board = BOARDS[record.game](record.start_fen)
+    title = f"{number}. {white} - {black}  {record.result}"
+    return view_game(board, record.moves, record.result, title, dict(record.headers))
+
+
+def describe_method(ratings: Ratings) -> str:
+    """The method in a reader's words, with its source."""
+    if ratings.method == "wls":
+        return "weighted least squares on pair scores with one added draw (AlphaGateau, equations 11 and 15)"
+    text = "Bradley-Terry maximum likelihood, a draw as half a win (spread of draws: Davidson 1970)"
+    if ratings.dispersion > 1:
+        text += f"; variances times {ratings.dispersion:.2f} for over-dispersion"
+    if ratings.white_advantage:
+        text += f"; white advantage {ratings.white_advantage:.0f} +- {2 * ratings.white_advantage_error:.0f} Elo"
+    return text
+
+
+def print_ratings(ratings: Ratings, title: str) -> None:
+    """A table on standard output, the notes below it."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("player")
+    for name in ("rating", "2 sigma", "games", "score"):
+        table.add_column(name, justify="right")
+    order = sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k]))
+    for k in order:
+        numbers = ratings.rating[k], 2 * ratings.standard_error[k]
+        table.add_row(
+            ratings.players[k],
+            *(f"{x:.0f}" for x in numbers),
+            str(ratings.games[k]),
+            f"{ratings.score[k]:.3f}",
+        )
+    console = Console()
+    (console if console.is_terminal else Console(width=120)).print(table)
+    print(f"method: {describe_method(ratings)}")
+    for note in ratings.notes:
+        print(f"note: {note}")
+
+
+def _or_low(rating: float) -> float:
+    return rating if rating == rating else float("-inf")

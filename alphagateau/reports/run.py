@@ -1,0 +1,119 @@
+"""A run's files in, one self-contained HTML page out. Nothing is read but the run's folder."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from alphagateau import config
+from alphagateau.games.pgn import GameRecord, read_pgn
+from alphagateau.reports.charts import CalibrationBin
+from alphagateau.reports.ratings import view
+from alphagateau.reports.ratings_page import Player
+from alphagateau.reports.run_page import Event, report_page
+from alphagateau.runs.checkpoint import find
+from alphagateau.runs.files import write_text
+from alphagateau.runs.health import symptoms
+from alphagateau.runs.log import MEANING, read_metrics
+from alphagateau.runs.run_folder import RunError, read_final, read_record
+
+MAX_GAMES = 40  # sample games on the page, the newest
+
+
+def write_report(run: Path, out: Path | None = None) -> Path:
+    """Writes `report.html` of the run (or `out`) and returns its path. Raises RunError, ConfigError."""
+    if not (run / "config.toml").exists():
+        raise RunError(f"{run} is not a run: it has no config.toml")
+    experiment = config.load(run / "config.toml")
+    metrics = read_metrics(run / "metrics.jsonl")
+    health = [
+        Event(row["iteration"], experiment.health.action, symptom.sentence)
+        for row in metrics
+        for symptom in symptoms(row, experiment.health)
+    ]
+    games, notes = _sample_games(run)
+    scores = _final_scores(run)
+    page = report_page(
+        f"Run {run.name}",
+        facts={**_facts(run, metrics), **scores},
+        metrics=[{k: v for k, v in row.items() if not isinstance(v, list)} for row in metrics],
+        config=config.to_dict(experiment),
+        meaning=MEANING,
+        health=health,
+        calibration=_calibration(metrics),
+        players=_ladder(run),
+        games=[view(record, number) for number, record in enumerate(games, 1)],
+        notes=notes,
+        subtitle=f"{experiment.game}, {len(metrics)} of {experiment.num_iterations} iterations",
+    )
+    out = out or run / "report.html"
+    write_text(out, page)
+    return out
+
+
+def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the run is, where it ran and what it cost."""
+    starts = read_record(run)["starts"]
+    seconds = sum(v for row in metrics for k, v in row.items() if k.startswith("time/"))
+    devices = starts[-1]["devices"] if starts else []
+    newest = next(iter(find(run / "checkpoints")[0]), None)
+    facts: dict[str, Any] = {
+        "iterations": len(metrics),
+        "optimizer steps": newest.manifest["optimizer_steps"] if newest else 0,
+        "parameters": newest.manifest["parameters"] if newest else None,
+        "weights hash": newest.manifest["weights_hash"] if newest else None,
+        "devices": ", ".join(sorted(set(devices))) + f" ({len(devices)})" if devices else None,
+        "device-hours": round(seconds * max(len(devices), 1) / 3600, 3),
+        "starts": len(starts),
+    }
+    if starts:
+        last = starts[-1]
+        facts |= {"command": last["command"], "commit": last.get("commit"), "python": last["python"]}
+        facts |= {f"version of {name}": version for name, version in last["versions"].items()}
+    return facts
+
+
+def _final_scores(run: Path) -> dict[str, Any]:
+    return {
+        f"{player} against {opponent}": f"{wins} won, {draws} drawn, {losses} lost"
+        for player, opponent, wins, draws, losses, _ in read_final(run).get("scores", ())
+    }
+
+
+def _calibration(metrics: Sequence[dict[str, Any]]) -> list[CalibrationBin]:
+    """Of the last iteration: predicted and observed results, by predicted value."""
+    rows = metrics[-1].get("train/calibration", []) if metrics else []
+    return [CalibrationBin(predicted, observed, int(count)) for count, predicted, observed in rows]
+
+
+def _sample_games(run: Path) -> tuple[list[GameRecord], list[str]]:
+    """The newest sample games, and one sentence on each file that cannot be read."""
+    games: list[GameRecord] = []
+    notes = []
+    for path in sorted((run / "games").glob("*.pgn"), reverse=True):
+        if len(games) >= MAX_GAMES:
+            break
+        try:
+            games += read_pgn(path.read_text(encoding="utf-8", errors="replace"))
+        except ValueError as error:
+            notes.append(f"{path.name} is left out: {error}")
+    return games[:MAX_GAMES], notes
+
+
+def _ladder(run: Path) -> list[Player]:
+    """The ratings of this run's checkpoints, if a ladder was written into its folder `ladder/`."""
+    path = run / "ladder" / "ratings.csv"
+    if not path.exists():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [_player(run, row) for row in csv.DictReader(file)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        raise RunError(f"{path} is damaged: {type(error).__name__} {error}") from None
+
+
+def _player(run: Path, row: dict[str, str]) -> Player:
+    name, iteration = row["player"], row["player"].rpartition("/")[2]
+    place = (run.name, int(iteration)) if iteration.isdecimal() else ("", None)
+    numbers = float(row["rating"]), float(row["standard_error"])
+    return Player(name, *numbers, int(row["games"]), float(row["score"]), *place)

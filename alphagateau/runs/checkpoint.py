@@ -1,0 +1,257 @@
+"""Checkpoints: a RunState to a folder that is either whole or not there, and back.
+
+A checkpoint is `<run>/checkpoints/<name>/`: orbax's files, and `manifest.json` with the schema number, what the
+checkpoint is, and a checksum of every file. It is written under another name and renamed when complete, so a
+process killed at any moment leaves whole checkpoints only; what damages one afterwards is found by the checksums.
+"""
+
+import contextlib
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import SingleDeviceSharding
+
+from alphagateau.distributed.processes import everywhere, on_first
+from alphagateau.runs.files import free_space, megabytes, reason, sync, write_text
+
+SCHEMA = 2  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest and is read too
+FIELDS = {
+    **dict.fromkeys(("iteration", "segments", "parameters", "optimizer_steps"), int),
+    **dict.fromkeys(("game", "weights_hash"), str),
+    **dict.fromkeys(("progress", "network", "search", "files"), dict),
+    "parts": list,
+}  # of a manifest
+WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be written or read; one sentence for the user, naming the folder."""
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint on disk whose manifest has been read."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Where in its run it stands: (iteration, segments into it)."""
+        return self.manifest["iteration"], self.manifest["segments"]
+
+
+def weights_hash(variables: Any) -> str:
+    """A SHA-256, in 16 hex digits, of the weights and statistics, their names, shapes and types."""
+    digest = hashlib.sha256()
+    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+        leaf = np.asarray(leaf)
+        digest.update(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}\n".encode())
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any]) -> Checkpoint:
+    """Writes the trees `parts` (by name) and the manifest as `folder/name`; all processes call it, in one folder.
+
+    Raises CheckpointError if the disk is full or read-only; what was there before is untouched.
+    """
+    target, temporary = folder / name, folder / f".{name}.tmp"
+    manifest = {"schema": SCHEMA, **manifest, "parts": list(parts)}
+
+    def begin() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+
+    def finish() -> dict[str, Any]:
+        files = dict(_checksums(temporary))
+        for path in temporary.rglob("*"):  # a name may outlive a power loss only if what it names does
+            sync(path)
+        _write_manifest(temporary, {**manifest, "files": files})
+        _rename_over(temporary, target)
+        sync(folder)
+        return files
+
+    try:
+        on_first(begin, OSError)
+        for part, tree in parts.items():
+            _write_tree(temporary / part, tree)
+        manifest["files"] = on_first(finish, OSError)
+    except (OSError, ValueError, RuntimeError) as error:
+        needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
+        with contextlib.suppress(OSError):
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise CheckpointError(
+            f"could not write checkpoint {target} (about {megabytes(needed)} needed, "
+            f"{megabytes(free_space(folder))} free): {reason(error)}; "
+            "the checkpoints written before are untouched"
+        ) from error
+    return Checkpoint(target, manifest)
+
+
+def _rename_over(temporary: Path, target: Path) -> None:
+    """Gives a folder the name of another; killed in between, `clean` gives the other its name back."""
+    aside = target.with_name(f".{target.name}.aside")
+    if target.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        target.rename(aside)
+    temporary.rename(target)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
+    """The checkpoints of a run, newest first, and one sentence for each folder that is none. Reads manifests only."""
+    checkpoints, complaints = [], []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name.startswith(".") or not path.is_dir():
+            continue
+        try:
+            checkpoints.append(open_checkpoint(path))
+        except CheckpointError as error:
+            complaints.append(str(error))
+    return sorted(checkpoints, key=lambda c: c.order, reverse=True), complaints
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Reads the manifest of the checkpoint folder `path`. Raises CheckpointError."""
+    file = path / "manifest.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        schema, digest = manifest["schema"], manifest.pop("checksum", None)
+        wrong = [name for name, kind in FIELDS.items() if not isinstance(manifest.get(name), kind)]
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"{file} is damaged: {reason(error)}") from None
+    if schema not in (1, SCHEMA):
+        raise CheckpointError(
+            f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads 1 to {SCHEMA}"
+        )
+    if digest != _manifest_checksum(manifest) and (schema, digest) != (1, None):
+        raise CheckpointError(f"{file} is damaged: its checksum is wrong")
+    if wrong:
+        raise CheckpointError(f"{file} is damaged: {wrong[0]} is missing or no {FIELDS[wrong[0]].__name__}")
+    return Checkpoint(path, manifest)
+
+
+def _manifest_checksum(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    text = json.dumps({**manifest, "checksum": _manifest_checksum(manifest)}, indent=1)
+    write_text(folder / "manifest.json", text)
+
+
+def verify(checkpoint: Checkpoint, part: str) -> None:
+    """Raises CheckpointError unless every file of `part` is there, whole, and nothing was added."""
+    path, expected = checkpoint.path, checkpoint.manifest["files"]
+    if part not in checkpoint.manifest["parts"]:
+        raise CheckpointError(f"{path} holds no {part}: only the newest checkpoints keep it")
+    wanted = {k: v for k, v in expected.items() if k.startswith(f"{part}/")}
+    try:
+        found = dict(_checksums(path / part, prefix=f"{part}/"))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            raise CheckpointError(f"{path / name} is missing")
+        if name not in wanted:
+            raise CheckpointError(f"{path / name} does not belong to the checkpoint")
+        if wanted[name] != found[name]:
+            raise CheckpointError(f"{path / name} is damaged: its checksum is wrong")
+
+
+def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
+    """The tree `part`, with the shapes, types and shardings of `abstract`; numpy for numpy. Raises CheckpointError.
+
+    If `abstract` is cut over the devices of several processes, they all call it and each reads what is its own.
+    """
+    abstract = jax.tree.map(_placed, abstract)
+    places = [x.sharding for x in jax.tree.leaves(abstract) if not isinstance(x, np.ndarray)]
+    is_shared = not all(place.is_fully_addressable for place in places)
+    if is_shared:
+        on_first(partial(verify, checkpoint, part), CheckpointError)
+    else:
+        verify(checkpoint, part)
+    try:
+        tree = _read_tree(checkpoint.path / part, abstract, is_shared)
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {reason(error)}") from None
+    for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
+        if (want.shape, want.dtype) != (got.shape, got.dtype):
+            raise everywhere(
+                CheckpointError(
+                    f"{checkpoint.path} does not fit: {jax.tree_util.keystr(path)} is "
+                    f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+                )
+            )
+    return tree
+
+
+def _placed(x: Any) -> Any:
+    """A shape that says on which devices: on one here, if on none. The writer's may not be here."""
+    if isinstance(x, np.ndarray):
+        return x
+    return x.update(sharding=x.sharding or SingleDeviceSharding(jax.local_devices()[0]))
+
+
+def drop_part(checkpoint: Checkpoint, part: str) -> None:
+    """Frees the room of one part of a checkpoint that stays whole without it."""
+    manifest = {**checkpoint.manifest, "schema": SCHEMA}
+    manifest["parts"] = [p for p in manifest["parts"] if p != part]
+    manifest["files"] = {k: v for k, v in manifest["files"].items() if not k.startswith(f"{part}/")}
+    _write_manifest(checkpoint.path, manifest)
+    shutil.rmtree(checkpoint.path / part, ignore_errors=True)
+
+
+def remove(checkpoint: Checkpoint) -> None:
+    """Deletes a checkpoint: renamed first, so that a kill leaves no half of one."""
+    hidden = checkpoint.path.with_name(f".{checkpoint.path.name}.old")
+    shutil.rmtree(hidden, ignore_errors=True)
+    checkpoint.path.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def clean(folder: Path) -> None:
+    """Undoes what a killed process left half done, and deletes what it left half written or half deleted."""
+    for path in sorted(folder.glob(".*")) if folder.is_dir() else ():
+        target = folder / path.stem[1:]
+        if path.suffix == ".aside" and not target.exists():
+            path.rename(target)
+        elif path.suffix in (".tmp", ".old", ".aside"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_tree(path: Path, tree: Any) -> None:
+    import orbax.checkpoint as ocp
+
+    with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(path.resolve(), tree)
+        checkpointer.wait_until_finished()
+
+
+def _read_tree(path: Path, abstract: Any, is_shared: bool) -> Any:
+    import orbax.checkpoint as ocp
+
+    options, here = ocp.options.MultiprocessingOptions(), jax.process_index()
+    if not is_shared:
+        options = ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
+    with ocp.StandardCheckpointer(multiprocessing_options=options) as checkpointer:
+        return checkpointer.restore(path.resolve(), abstract)
+
+
+def _checksums(folder: Path, prefix: str = "") -> Iterator[tuple[str, list]]:
+    """(file below `folder`, [bytes, SHA-256]) of every file but the manifest."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            yield prefix + path.relative_to(folder).as_posix(), [path.stat().st_size, digest]

@@ -1,0 +1,42 @@
+"""Files that are whole or not there."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces a file at once: a reader or a kill sees the old text or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Has a file or a folder's list of names on disk before it returns."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def free_space(folder: Path) -> int:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,65 @@
+"""The health of a run: an iteration's figures and thresholds in, sentences on what is wrong out."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from alphagateau.config import HealthConfig
+
+
+class Symptom(NamedTuple):
+    """One thing that is wrong."""
+
+    name: str  # figure
+    value: float
+    limit: float
+    sentence: str
+
+
+# figure, key of [health], whether it must not fall below the limit, what it means
+_CHECKS = (
+    ("train/policy_entropy", "min_policy_entropy", True, "the policy has collapsed onto single moves"),
+    ("selfplay/value_saturation", "max_value_saturation", False, "the value head is saturated at +-1"),
+    ("train/calibration_error", "max_value_calibration_error", False, "the value head is not calibrated"),
+    ("selfplay/draw_rate", "max_draw_rate", False, "too many games are drawn"),
+    ("selfplay/truncation_rate", "max_truncation_rate", False, "too many games reach the ply limit"),
+    ("selfplay/duplicate_rate", "max_duplicate_rate", False, "too many games repeat another move by move"),
+    ("selfplay/game_length", "max_game_length", False, "the games are absurdly long"),
+    ("selfplay/game_length", "min_game_length", True, "the games are absurdly short"),
+    ("train/gradient_norm", "max_gradient_norm", False, "the gradient is too large"),
+    ("train/weight_norm", "max_weight_norm", False, "the weights are too large"),
+)
+_NOT_FINITE = (
+    "train/loss",
+    "train/policy_loss",
+    "train/value_loss",
+    "train/gradient_norm",
+    "train/weight_norm",
+)
+
+
+def is_finite(values: Mapping[str, Any]) -> bool:
+    """Whether loss, gradient and weights are numbers; if not, the run must stop whatever `[health]` says."""
+    return all(math.isfinite(values[name]) for name in _NOT_FINITE)
+
+
+def not_finite(values: Mapping[str, Any], iteration: int) -> str:
+    """Why the run must stop, in one sentence."""
+    return (
+        f"stopped: training went wrong in iteration {iteration}: loss {values['train/loss']}, "
+        f"gradient norm {values['train/gradient_norm']}, weight norm {values['train/weight_norm']}"
+    )
+
+
+def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
+    """What is wrong with an iteration, by its figures in metrics.jsonl."""
+    found = []
+    for name, key, is_minimum, meaning in _CHECKS:
+        if name not in values or (name.startswith("selfplay/") and not values.get("selfplay/games")):
+            continue
+        value, limit = values[name], getattr(health, key)
+        if value < limit if is_minimum else value > limit:
+            side = "below" if is_minimum else "above"
+            sentence = f"{meaning}: {name} is {value:.4g}, {side} health.{key} = {limit:g}"
+            found.append(Symptom(name, value, limit, sentence))
+    return found

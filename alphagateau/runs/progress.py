@@ -1,0 +1,85 @@
+"""What a person sees of a run: a bar or lines, and where the seconds go."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+class Reporter:
+    """Progress for a person: a live bar with the time left on a terminal, plain lines elsewhere."""
+
+    def __init__(self, is_quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=is_quiet)
+        self._progress: Progress | None = None
+        self._task: Any = None
+
+    @contextmanager
+    def running(self, done: int, total: int) -> Iterator[None]:
+        """Shows `done` of `total` iterations until the block ends."""
+        if self.console.quiet or not self.console.is_terminal:
+            yield
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self.console) as progress:
+            self._progress = progress
+            self._task = progress.add_task("starting", total=total, completed=done)
+            yield
+        self._progress = None
+
+    def phase(self, text: str, done: float) -> None:
+        """What the run is doing; `done` iterations, in fractions."""
+        if self._progress is not None:
+            self._progress.update(self._task, description=text, completed=done)
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
+        """One line on a finished iteration; `left`: seconds still to go, by the pace so far."""
+        self.say(
+            f"iteration {iteration}/{total}  policy {values['train/policy_loss']:.3f}  "
+            f"value {values['train/value_loss']:.3f}  entropy {values['train/policy_entropy']:.2f}  "
+            f"games {values['selfplay/games']:.0f} ({values['selfplay/draw_rate']:.0%} drawn)  "
+            f"{values['selfplay/moves_per_second']:.0f} moves/s  {_clock(left)} left"
+        )
+
+
+class Timer:
+    """Seconds spent under each name since the last `take`."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def take(self) -> dict[str, float]:
+        taken, self._seconds = self._seconds, {}
+        return taken
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def warn(text: str) -> None:
+    """One line on standard error, before any run has a Reporter."""
+    print(text, file=sys.stderr)

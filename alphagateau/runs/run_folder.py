@@ -1,0 +1,228 @@
+"""The folder of a run: who holds it, which experiment it belongs to, what ran in it.
+
+checkpoints/<run>/   config.toml      the experiment as resolved
+                     run.json         starts: command, versions, commit, devices; the Aim run; the weights begun from;
+                                      why health stopped the run, and its last healthy checkpoint
+                     metrics.jsonl    one line an iteration
+                     checkpoints/     one folder an iteration
+                     games/           sample games, one PGN an iteration
+                     results.json     the match at the end
+"""
+
+import fcntl
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alphagateau import config
+from alphagateau.config import ConfigError, Experiment
+from alphagateau.runs import checkpoint, files
+from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError
+
+# Keys that may change from one start of a run to the next: they decide nothing that a checkpoint holds.
+CHANGEABLE = {
+    "num_iterations",
+    "checkpoint_every",
+    "sample_games",
+    "aim",
+    "platform",
+    "selfplay.segment_plies",
+    "training.segment_steps",
+}
+CHANGEABLE_SECTIONS = ("evaluation.", "retention.", "health.")
+PACKAGES = (
+    "alphagateau",
+    "jax",
+    "jaxlib",
+    "flax",
+    "optax",
+    "orbax-checkpoint",
+    "mctx",
+    "pgx",
+    "jraph",
+    "numpy",
+)
+
+
+START = {"command": str, "python": str, "versions": dict, "devices": list}  # what a start in run.json always says
+
+
+class RunError(RuntimeError):
+    """A run that cannot start or go on; one sentence for the user."""
+
+
+class Unhealthy(RunError):
+    """A run that its health stops; one sentence."""
+
+
+@contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Holds the run for this process; the lock goes with the process, however it ends. RunError if it is held."""
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        file = (run / ".lock").open("a+")
+    except OSError as error:
+        raise RunError(f"cannot write to {run}: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise RunError(f"{run} is in use by another process ({file.read().strip() or 'unknown'})") from None
+        file.truncate(0)
+        file.write(f"pid {os.getpid()} on {platform.node()}")
+        file.flush()
+        try:
+            yield
+        finally:
+            if [path.name for path in run.iterdir()] == [".lock"]:  # nothing came of it
+                (run / ".lock").unlink()
+                run.rmdir()
+
+
+def check(run: Path, experiment: Experiment) -> None:
+    """Raises ConfigError or RunError if the folder holds a run of another experiment, or files that are no run."""
+    path = run / "config.toml"
+    if path.exists():
+        differences = [
+            line
+            for line in config.describe_difference(config.load(path), experiment)
+            if (key := line.split(":")[0]) not in CHANGEABLE and not key.startswith(CHANGEABLE_SECTIONS)
+        ]
+        if differences:
+            raise ConfigError(
+                f"{run} holds a run of another experiment ({'; '.join(differences)}): "
+                "use another --run name, or the experiment it was started with"
+            )
+    elif (run / "checkpoints").exists() or (run / "metrics.jsonl").exists():
+        raise RunError(f"{run} holds files of a run but no config.toml: move it away or restore the file")
+
+
+def claim(run: Path, experiment: Experiment) -> None:
+    """Writes config.toml. Raises RunError."""
+    path = run / "config.toml"
+    try:
+        files.write_text(path, config.dumps(experiment))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from None
+
+
+def read_record(run: Path) -> dict[str, Any]:
+    """run.json, or an empty record. Raises RunError if it is damaged."""
+    path = run / "run.json"
+    try:
+        record = {"starts": []} | (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        if not _is_record(record):
+            raise ValueError("not a record of starts")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise RunError(f"{path} is damaged ({error}): move it away to go on without it") from None
+    return record
+
+
+def _is_record(record: dict[str, Any]) -> bool:
+    starts, unhealthy = record["starts"], record.get("unhealthy", {"why": ""})
+    if not isinstance(starts, list) or not isinstance(unhealthy, dict) or "why" not in unhealthy:
+        return False
+    return all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
+
+
+def read_final(run: Path) -> dict[str, Any]:
+    """results.json, the match at the end; empty if there is none or it is damaged, for it can be played again."""
+    try:
+        record = json.loads((run / "results.json").read_text(encoding="utf-8"))
+        is_whole = all(len(row) == 6 for row in record["scores"]) and {"weights_hash", "evaluation"} <= record.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return record if is_whole else {}
+
+
+def write_record(run: Path, record: dict[str, Any]) -> None:
+    files.write_text(run / "run.json", json.dumps(record, indent=1))
+
+
+def mark_unhealthy(run: Path, why: str) -> str:
+    """Writes into run.json why the run was stopped and its last healthy checkpoint; returns a sentence on that."""
+    found, _ = checkpoint.find(run / "checkpoints")
+    healthy = next((c.path.name for c in found if not c.manifest["progress"].get("symptoms")), None)
+    record = read_record(run)
+    write_record(run, {**record, "unhealthy": {"why": why, "last_healthy_checkpoint": healthy}})
+    if healthy is None:
+        return "no checkpoint of a healthy iteration is left"
+    return f"the last healthy checkpoint is {healthy}; the same command goes on from the newest, {found[0].path.name}"
+
+
+def identity(experiment: Experiment, init_from: Path | None) -> dict[str, str]:
+    """All in which the processes of one run must be alike, by what a reader calls it."""
+    return {
+        **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
+        "--init-from": str(init_from),
+        "version of python": platform.python_version(),
+        **{f"version of {name}": str(_version(name)) for name in PACKAGES},
+        "code of alphagateau": _code_hash(),
+    }
+
+
+def _code_hash() -> str:
+    """A SHA-256, in 16 hex digits, of the package's source files and their names."""
+    digest, package = hashlib.sha256(), Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def describe_start(devices: list[str]) -> dict[str, Any]:
+    """What a reader of the run wants to know of one start of it."""
+    return {
+        "command": " ".join(sys.argv),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "devices": devices,
+        "host": platform.node(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the source this process runs, if it runs from a git checkout."""
+    where = Path(__file__).resolve().parent
+    try:
+        out = subprocess.run(
+            ["git", "-C", str(where), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return out.stdout.strip() or None
+
+
+def newest(source: Path) -> Checkpoint:
+    """The checkpoint `source`, or the newest of the run `source` whose weights are whole. Raises CheckpointError."""
+    if (source / "manifest.json").exists():
+        return checkpoint.open_checkpoint(source)
+    found, complaints = checkpoint.find(source / "checkpoints")
+    for candidate in found:
+        try:
+            checkpoint.verify(candidate, WEIGHTS)
+            return candidate
+        except CheckpointError as error:
+            complaints.append(str(error))
+    reason = "; ".join(complaints) or "no such run or checkpoint"
+    raise CheckpointError(f"{source} holds no whole checkpoint: {reason}")

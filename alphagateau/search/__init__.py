@@ -1,0 +1,1 @@
+"""Search behind one record: Gumbel MuZero and the baselines."""

@@ -1,0 +1,39 @@
+"""What every search is: States in, moves, improved policies and values out."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.actions import over_slots
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.networks.network import Network, Variables
+
+# The logit of an empty slot; finite, so that sums of logits stay finite.
+ILLEGAL = float(jnp.finfo(jnp.float32).min)
+
+
+class SearchOutput(NamedTuple):
+    """What a search says of B States; slots are those of `State.legal_edges`."""
+
+    edge: Array  # int16 [B], the move to play; -1 where there is no legal move
+    action_weights: Array  # float32 [B, S], the improved policy, 0 on empty slots
+    prior_logits: Array  # float32 [B, S], the network's, ILLEGAL on empty slots
+    value: Array  # float32 [B], the network's value of the root, for the player to move
+
+
+# (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and such a function.
+Search = Callable[[Variables, Array, State], SearchOutput]
+
+
+def evaluate_states(game: Game, network: Network, variables: Variables, states: State) -> tuple[Array, Array]:
+    """The network's (logits over slots [B, S], value [B]); a finished game is worth 0 to come."""
+    evaluation, _ = network.apply(variables, jax.vmap(game.position)(states), False)
+    logits = over_slots(states, evaluation.prior_logits, ILLEGAL)
+    return logits, jnp.where(states.terminated, 0.0, evaluation.value)
+
+
+def softmax_over_legal(logits: Array) -> Array:
+    return jnp.where(logits == ILLEGAL, 0.0, jax.nn.softmax(logits))

@@ -1,0 +1,1 @@
+"""Learning: frames from self-play, the window, losses, the learner, the loop, resuming."""

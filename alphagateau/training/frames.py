@@ -1,0 +1,26 @@
+"""The records of training: a Frame is one example, a Trajectory what self-play writes down."""
+
+from typing import NamedTuple
+
+from alphagateau.games.state import Array, Position
+
+
+class Frame(NamedTuple):
+    """One training example. Its producer may be self-play or labelled data."""
+
+    position: Position
+    policy_target: Array  # float16 [S], probabilities of the legal edges in rising order
+    value_target: Array  # float32, for the player to move
+    value_mask: Array  # bool, False: the result is unknown and the frame trains the policy only
+
+
+class Trajectory(NamedTuple):
+    """What self-play writes down of one ply of one game."""
+
+    position: Position
+    policy_target: Array  # float16 [S], the search's improved policy over the legal edges
+    edge: Array  # int16, the move played
+    reward: Array  # float32, for the player who moved
+    discount: Array  # float32, 0 if the game ended, else -1 if the opponent moves next, else 1
+    prior_entropy: Array  # float32, nats, of the network's policy over the legal moves
+    root_value: Array  # float32, the network's value before search, for the player to move

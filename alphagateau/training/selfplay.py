@@ -1,0 +1,79 @@
+"""Self-play: States and a search in, Trajectories out; Trajectories in, Frames with their value targets out."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.rules import Game, reward_and_discount
+from alphagateau.games.state import Array, State
+from alphagateau.networks.network import Variables
+from alphagateau.search.search import ILLEGAL, Search
+from alphagateau.training.frames import Trajectory
+
+# (variables, key, rows [B], first_ply, states [B]) -> (states [B], Trajectory [T, B])
+SelfPlay = Callable[[Variables, Array, Array, Array, State], tuple[State, Trajectory]]
+
+
+def start_games(game: Game, num_games: int) -> State:
+    """B games at the first position."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (num_games, *x.shape)), game.init())
+
+
+def restart_finished(game: Game, states: State) -> State:
+    """Each finished game replaced by a new one, flags and all, so that the next search starts from a live root."""
+    over = states.terminated
+
+    def select(fresh, x):
+        return jnp.where(over.reshape(-1, *[1] * (x.ndim - 1)), fresh, x)
+
+    return jax.tree.map(select, game.init(), states)
+
+
+def make_selfplay(game: Game, search: Search, num_plies: int) -> SelfPlay:
+    """B games for `num_plies` (T) plies; a game that ends starts anew at once.
+
+    `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
+    the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
+    """
+
+    def play(variables: Variables, key: Array, rows: Array, first_ply: Array, states: State):
+        def one_ply(states: State, ply: Array) -> tuple[State, Trajectory]:
+            keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, ply), rows)
+            found = search(variables, keys, states)
+            after = jax.vmap(game.step)(states, found.edge)
+            reward, discount = reward_and_discount(states, after)
+            prior = jax.nn.log_softmax(found.prior_logits)
+            entropy = -jnp.sum(jnp.where(found.prior_logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
+            record = Trajectory(
+                position=jax.vmap(game.position)(states),
+                policy_target=found.action_weights.astype(jnp.float16),
+                edge=found.edge,
+                reward=reward,
+                discount=discount,
+                prior_entropy=entropy,
+                root_value=found.value,
+            )
+            return restart_finished(game, after), record
+
+        return jax.lax.scan(one_ply, states, first_ply + jnp.arange(num_plies))
+
+    return play
+
+
+def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
+    """Sums over a Trajectory [T, B] of what the log reports of the games; plies and games, not means."""
+    over = trajectory.discount == 0
+    decisive = over & (trajectory.reward != 0)
+    # A mover at an odd ply is black: the color of the position, not of the row's time.
+    white_moved = trajectory.position.color == 0
+    return {
+        "plies": jnp.float32(over.size),
+        "games": over.sum(),
+        "draws": (over & ~decisive).sum(),
+        "white_wins": (decisive & white_moved).sum(),
+        "at_ply_limit": (over & ~decisive & (trajectory.position.ply + 1 >= max_plies)).sum(),
+        "finished_plies": jnp.where(over, trajectory.position.ply + 1, 0).sum(),
+        "prior_entropy": trajectory.prior_entropy.sum(),
+        "saturated_values": (jnp.abs(trajectory.root_value) > 0.99).sum(),
+    }

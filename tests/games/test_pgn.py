@@ -1,0 +1,222 @@
+"""PGN of both boards, and python-chess's 5x5 board against Fairy-Stockfish."""
+
+import io
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import chess
+import chess.engine
+import chess.pgn
+import pyffish
+import pytest
+from fuzzing import fuzzed
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import Line
+
+from alphagateau.games.notation import BOARDS, uci_to_edge
+from alphagateau.games.pgn import GameRecord, read_pgn, record_game, to_pgn
+from alphagateau.games.rules import get_game
+from alphagateau.games.small_boards import GardnerBoard
+
+GAMES = ["chess", "gardner_chess"]
+SMALL = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
+FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
+
+
+def play_out(name: str, seed: int, fen: str | None = None) -> Line:
+    """A random game to its end, by the oracle's rules."""
+    line, rng = Line(name, fen or get_game(name).start_fen), random.Random(seed)
+    while not line.board.is_game_over(claim_draw=True) and len(line.moves) < 200:
+        line.push(rng.choice(sorted(move.uci() for move in line.board.legal_moves)))
+    return line
+
+
+def edges_of(line: Line) -> list[int]:
+    """The edges of a line's moves, each found without a State."""
+    game, edges = get_game(line.name), []
+    tables = {}
+    for edge in range(game.num_edges):
+        key = (int(game.senders[edge]), int(game.receivers[edge]), int(game.promotions[edge]))
+        tables[key] = edge
+    for ply, uci in enumerate(line.moves):
+        is_white = line.fens[ply].split()[1] == "w"
+        files, ranks = ["abcdefgh".index(c) for c in uci[0:4:2]], [int(c) - 1 for c in uci[1:4:2]]
+        seen = [rank if is_white else game.size - 1 - rank for rank in ranks]
+        promotion = " pnbr".find(uci[4]) if len(uci) == 5 else 0
+        squares = [file * game.size + rank for file, rank in zip(files, seen, strict=True)]
+        edges.append(tables[*squares, max(promotion, 0)])
+    return edges
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_game_becomes_pgn_that_python_chess_reads(name, seed):
+    game, line = get_game(name), play_out(name, seed)
+    record = record_game(game, edges_of(line), headers={"White": "a", "Round": "3"})
+    assert record.moves == tuple(line.moves)
+    assert record.start_fen == game.start_fen
+    said = line.say()
+    assert record.termination == said.reason
+    winner = {"w": "0-1", "b": "1-0"}[said.fen.split()[1]]
+    draw = "*" if said.reason == "unterminated" else "1/2-1/2"
+    assert record.result == (winner if said.reason == "checkmate" else draw)
+    text = to_pgn(record)
+    read = chess.pgn.read_game(io.StringIO(text))
+    assert read.errors == []
+    assert read.end().board().fen() == line.fens[-1]
+    assert (read.headers["White"], read.headers["Result"]) == ("a", record.result)
+    if name == "gardner_chess":
+        tags = {tag: read.headers[tag] for tag in ("Variant", "FEN", "SetUp")}
+        assert tags == {"Variant": "Gardner", "FEN": SMALL, "SetUp": "1"}
+
+
+def test_records_come_back_from_a_file_of_both_boards():
+    records = []
+    for name, fen in [
+        ("chess", None),
+        ("gardner_chess", None),
+        ("chess", "4k3/8/8/8/8/8/4P3/4K3 b - - 3 40"),
+        ("gardner_chess", "4k/4p/5/P4/K4 b - - 3 40"),
+    ]:
+        line = play_out(name, 5, fen)
+        records.append(record_game(get_game(name), edges_of(line), fen, {"Black": "b"}))
+    records.append(GameRecord("chess", get_game("chess").start_fen, (), "0-1", "forfeit"))
+    read = read_pgn("".join(map(to_pgn, records)))
+    for before, after in zip(records, read, strict=True):
+        assert (after.game, after.start_fen, after.moves) == (
+            before.game,
+            before.start_fen,
+            before.moves,
+        )
+        assert (after.result, after.termination) == (before.result, before.termination)
+        assert before.headers.items() <= after.headers.items()
+    assert read_pgn("".join(map(to_pgn, read))) == read
+
+
+def test_python_chess_alone_reads_tags_and_result_of_a_5x5_game():
+    record = record_game(get_game("gardner_chess"), edges_of(play_out("gardner_chess", 1)))
+    program = (
+        "import chess.pgn, sys; game = chess.pgn.read_game(sys.stdin)\n"
+        "print(game.headers['Variant'], game.headers['Result'], game.errors[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=to_pgn(record) * 2, text=True, capture_output=True)
+    assert done.stdout == f"Gardner {record.result} unsupported variant: Gardner\n"
+
+
+def test_san_of_the_5x5_board_is_fairy_stockfishs():
+    for seed in range(8):
+        line = play_out("gardner_chess", seed, ["2k2/P3P/5/p3p/2K2 w - - 0 1", None][seed % 2])
+        board, sans = GardnerBoard(line.start), []
+        for uci in line.moves:
+            sans.append(board.san_and_push(chess.Move.from_uci(uci)))
+        assert sans == pyffish.get_san_moves("gardner", line.start, line.moves)
+
+
+def perft(board: chess.Board, depth: int) -> int:
+    if depth == 1:
+        return board.legal_moves.count()
+    total = 0
+    for move in board.legal_moves:
+        board.push(move)
+        total += perft(board, depth - 1)
+        board.pop()
+    return total
+
+
+def test_the_5x5_board():
+    board = GardnerBoard()
+    assert board.fen() == SMALL and board.is_valid()
+    assert [perft(board, depth) for depth in (1, 2, 3, 4)] == [7, 53, 506, 4775]
+    assert perft(GardnerBoard("2k2/P3P/5/p3p/2K2 w - - 0 1"), 4) == 8106
+    assert not any(board.is_legal(chess.Move.from_uci(uci)) for uci in ("a2a4", "e1f1", "a2a3q"))
+    assert board.parse_san("Nc3").uci() == "b1c3"
+    board.push_san("Nc3")
+    assert board.copy().root().fen() == SMALL
+    assert not GardnerBoard("4k/P3P/5/5/K3P w - - 0 1").is_valid()  # a pawn on the first rank
+    assert not GardnerBoard("4P/P3k/5/5/K4 w - - 0 1").is_valid()  # a pawn on the last rank
+
+
+@pytest.mark.skipif(FAIRY is None, reason="fairy-stockfish is not installed")
+def test_fairy_stockfish_plays_the_5x5_board():
+    with chess.engine.SimpleEngine.popen_uci(FAIRY, timeout=20) as engine:
+        board = GardnerBoard("4k/5/4K/5/R4 w - - 0 1")
+        played = engine.play(board, chess.engine.Limit(nodes=200))
+    assert played.move == chess.Move.from_uci("a1a5")  # mate in one
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("hello", "PGN game 1: it has neither tags nor moves"),
+        ("1. e4 e5 2. Ke3 *", "PGN game 1: illegal san: 'Ke3' in .*: expected a legal move"),
+        ("1. e4 *\n\n1. e5 *\n", "PGN game 2: illegal san: 'e5'"),
+        ("1. e4 -- 2. d4 *", "PGN game 1: move 2 is a null move: expected a legal move"),
+        ('[Result "2-0"]\n\n1. e4 *', "PGN game 1: result '2-0': expected one of 1-0, 0-1"),
+        ('[FEN "x"]\n\n1. e4 *', "PGN game 1: FEN 'x' has 1 fields: expected 6"),
+        ('[Variant "Atomic"]\n\n1. e4 *', "PGN game 1: variant 'atomic': expected 'Standard' or"),
+        ('[Variant "Chess960"]\n\n1. e4 *', "PGN game 1: variant 'chess960': expected"),
+        ('[Variant "Gardner"]\n\n1. e4 *', "PGN game 1: illegal san: 'e4' in rnbqk/ppppp"),
+        ("1. e4 $" + "9" * 5000, "PGN game 1: "),
+    ],
+)
+def test_what_is_no_pgn(text, sentence):
+    with pytest.raises(ValueError, match=sentence) as error:
+        read_pgn(text)
+    assert "\n" not in str(error.value)
+
+
+@fuzzed(150)
+@given(st.data())
+def test_a_damaged_pgn_is_read_or_refused_in_one_sentence(data):
+    text = to_pgn(GameRecord("gardner_chess", SMALL, ("b1c3", "d4c3", "b2c3"), "*")) * 2
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(start + 9, len(text))))
+    text = text[:start] + data.draw(st.text(max_size=9)) + text[end:]
+    try:
+        records = read_pgn(text)
+    except ValueError as error:
+        assert re.match(r"PGN game \d+: ", str(error)) and "\n" not in str(error)
+        return
+    again = read_pgn("".join(map(to_pgn, records)))
+    assert [(x.moves, x.result) for x in again] == [(x.moves, x.result) for x in records]
+    assert read_pgn("".join(map(to_pgn, again))) == again  # quotes in a tag changed only once
+
+
+def test_variants_and_comments_are_left_out():
+    (record,) = read_pgn('[White "x"]\n\n1. e4 {good} (1. d4 d5) e5! $1 ; so\n2. Nf3 1-0\n')
+    assert record.moves == ("e2e4", "e7e5", "g1f3")
+    assert (record.result, record.headers["White"]) == ("1-0", "x")
+
+
+def test_no_games_in_no_text():
+    assert read_pgn("") == read_pgn("\n\n") == []
+
+
+def test_tags_stay_on_their_line():
+    start = get_game("chess").start_fen
+    record = GameRecord("chess", start, (), "*", headers={"White": 'a "b"\n[Black "c"]'})
+    (read,) = read_pgn(to_pgn(record))
+    assert (read.headers["White"], read.headers["Black"]) == ("a 'b' [Black 'c']", "?")
+
+
+def test_what_cannot_be_written():
+    game = get_game("chess")
+    illegal = uci_to_edge(game, game.init(), "e2e4")
+    with pytest.raises(ValueError, match="move 3, 'e2e4': expected a legal move of rnbqkbnr/"):
+        record_game(game, [illegal, illegal, illegal])
+    with pytest.raises(ValueError, match="move 1, 'e2e5': expected a legal move of"):
+        to_pgn(GameRecord("chess", game.start_fen, ("e2e5",), "*"))
+    with pytest.raises(ValueError, match="result 'won': expected one of 1-0, 0-1"):
+        to_pgn(GameRecord("chess", game.start_fen, (), "won"))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_boards_are_those_of_the_games(name):
+    assert BOARDS[name].starting_fen == get_game(name).start_fen

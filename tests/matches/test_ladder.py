@@ -1,0 +1,238 @@
+"""The ladder and the commands around it, with players that need no network."""
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fuzzing import fuzzed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alphagateau.commands.ladder import run_ladder
+from alphagateau.commands.main import main
+from alphagateau.matches.ladder import Ladder, LadderError, _load_entrants, load_ladder, make_ladder, read_games
+from alphagateau.ratings.results_files import read_results
+
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
+
+
+@pytest.fixture(scope="module")
+def smoke_run(tmp_path_factory) -> Path:
+    """Two iterations of the smallest run: three checkpoints."""
+    folder = tmp_path_factory.mktemp("runs")
+    options = ["--num-iterations", "2", "--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+    assert main(["train", str(SMOKE), "--runs", str(folder), *options]) == 0
+    return folder / "smoke"
+
+
+@pytest.fixture(scope="module")
+def played(smoke_run, tmp_path_factory) -> Path:
+    """A ladder of the run's raw policies and the random mover, every pair twice."""
+    out = tmp_path_factory.mktemp("ladder") / "out"
+    words = ["ladder", f"{smoke_run}?search=policy", "random", "--matching", "all", "--games-per-pair", "2"]
+    assert main([*words, "--anchor", "random", "--out", str(out)]) == 0
+    return out
+
+
+def test_the_outputs_agree_with_one_another(played):
+    assert {p.name for p in played.iterdir()} >= {
+        "games.jsonl",
+        "games.pgn",
+        "index.html",
+        "ratings.csv",
+        "ratings.png",
+        "results.csv",
+    }
+    results = read_results(played / "results.csv")
+    assert sum(sum(row[2:5]) for row in results.rows) == 12 == len(read_games(played / "games.jsonl"))
+    with (played / "ratings.csv").open() as file:
+        ratings = {row["player"]: row for row in csv.DictReader(file)}
+    assert set(ratings) == {"random", "smoke/0", "smoke/1", "smoke/2"}
+    assert float(ratings["random"]["rating"]) == 0.0 == float(ratings["random"]["standard_error"])
+    assert all(int(row["games"]) == 6 for row in ratings.values())
+
+
+def test_rate_reads_what_the_ladder_wrote(played, tmp_path, capsys):
+    assert main(["rate", str(played / "results.csv"), "--out", str(tmp_path / "csv")]) == 0
+    assert main(["rate", str(played / "games.pgn"), "--out", str(tmp_path / "pgn"), "--method", "wls"]) == 0
+    assert "smoke/2" in capsys.readouterr().out
+    assert (tmp_path / "csv" / "results.csv").read_text().count("\n") == 7
+    assert (tmp_path / "pgn" / "index.html").exists()
+
+
+def test_a_finished_ladder_plays_nothing_more(played, smoke_run):
+    before = (played / "games.jsonl").read_text()
+    words = ["ladder", f"{smoke_run}?search=policy", "random", "--matching", "all", "--games-per-pair", "2"]
+    assert main([*words, "--anchor", "random", "--out", str(played)]) == 0
+    assert (played / "games.jsonl").read_text() == before
+
+
+def test_a_killed_ladder_goes_on_with_the_same_games(played, smoke_run, tmp_path):
+    out = Path(shutil.copytree(played, tmp_path / "out"))
+    lines = (out / "games.jsonl").read_text().splitlines(keepends=True)
+    (out / "games.jsonl").write_text("".join(lines[:5]) + lines[5][: len(lines[5]) // 2])
+    words = ["ladder", f"{smoke_run}?search=policy", "random", "--matching", "all", "--games-per-pair", "2"]
+    assert main([*words, "--anchor", "random", "--out", str(out)]) == 0
+
+    def games_of(folder):
+        return {(g.white, g.black, g.opening) for g in read_games(folder / "games.jsonl")}
+
+    assert games_of(out) == games_of(played) and len(read_games(out / "games.jsonl")) == 12
+
+
+def test_a_checkpoint_that_vanished_is_left_out_and_said(smoke_run, tmp_path, capsys):
+    ladder = Ladder(
+        players=(f"{smoke_run}/checkpoints/0?search=policy", str(tmp_path / "gone"), "random"),
+        games_per_pair=2,
+        matching="all",
+        boards=("gardner_chess",),
+    )
+    said: list[str] = []
+    (ratings,) = run_ladder(ladder, tmp_path / "out", said.append)
+    assert any("gone" in line for line in said)
+    assert set(ratings.players) == {"0", "random"} or set(ratings.players) == {"smoke/0", "random"}
+    assert "gone" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_players_under_different_searches_are_different_players(smoke_run, tmp_path):
+    spec = f"{smoke_run}/checkpoints/2"
+    ladder = Ladder(players=(f"{spec}?search=policy", f"{spec}?simulations=2"), boards=("gardner_chess",))
+    entrants, notes = _load_entrants(ladder, "gardner_chess")
+    assert len({e.identity for e in entrants}) == len({e.name for e in entrants}) == 2 and not notes
+    twice = Ladder(players=(spec, spec), boards=("gardner_chess",))
+    entrants, notes = _load_entrants(twice, "gardner_chess")
+    assert len(entrants) == 1 and "one player" in notes[0]
+
+
+def test_the_informative_ladder_stops_at_its_number_of_games(smoke_run, tmp_path):
+    ladder = Ladder(
+        players=(f"{smoke_run}?search=policy", "random"), games_per_pair=2, max_games=12, boards=("gardner_chess",)
+    )
+    (ratings,) = run_ladder(ladder, tmp_path, lambda text: None)
+    assert 12 <= ratings.games.sum() // 2 <= 16
+
+
+def test_info_names_the_checkpoint(smoke_run, capsys):
+    assert main(["info", str(smoke_run), "--json"]) == 0
+    description = json.loads(capsys.readouterr().out)
+    assert description["iteration"] == 2 and description["game"] == "gardner_chess"
+    assert description["checkpoints"] == [0, 1, 2] and len(description["weights_hash"]) == 16
+    assert main(["info", str(smoke_run / "checkpoints" / "0")]) == 0
+    assert "weights hash" in capsys.readouterr().out
+
+
+def test_report_is_one_page_of_the_run(smoke_run, tmp_path, capsys):
+    assert main(["report", str(smoke_run), "--out", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "train/policy_loss" in page or "policy_loss" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_match_prints_scores_and_writes_pgn(smoke_run, tmp_path, capsys):
+    pgn = tmp_path / "games.pgn"
+    words = ["match", f"{smoke_run}?search=policy", "random", "--games", "4", "--pgn", str(pgn)]
+    assert main(words) == 0
+    assert "smoke/2" in capsys.readouterr().out
+    assert pgn.read_text().count("[Result ") == 4
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({}, "players"),
+        ({"players": []}, "players"),
+        ({"players": "random"}, "list of strings"),
+        ({"players": ["random"], "game_per_pair": 2}, "games_per_pair"),
+        ({"players": ["random"], "games_per_pair": 3}, "even"),
+        ({"players": ["random"], "matching": "best"}, "informative"),
+        ({"players": ["random"], "boards": ["go"]}, "go"),
+        ({"players": ["random"], "seed": -1}, "seed"),
+    ],
+)
+def test_a_wrong_ladder_is_one_sentence(table, said):
+    with pytest.raises(LadderError, match=said) as caught:
+        make_ladder(table, "ladder.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_ladder_file_that_is_not_toml_is_named(tmp_path):
+    (tmp_path / "ladder.toml").write_text("players = [")
+    with pytest.raises(LadderError, match=r"ladder\.toml"):
+        load_ladder(tmp_path / "ladder.toml")
+    with pytest.raises(LadderError, match="nowhere"):
+        load_ladder(tmp_path / "nowhere.toml")
+
+
+def test_a_damaged_game_line_is_named(tmp_path):
+    (tmp_path / "games.jsonl").write_text("{}\n")
+    with pytest.raises(LadderError, match="line 1"):
+        read_games(tmp_path / "games.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["match", "random"], "two players"),
+        (["match", "random", "random"], "--game"),
+        (["match", "random", "random", "--game", "gardner_chess", "--games", "3"], "even"),
+        (["rate", "nowhere.csv"], "nowhere.csv"),
+        (["ladder"], "ladder file"),
+        (["info"], "info needs"),
+        (["report", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_command_lines_are_one_line(words, said, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) in (1, 2)
+    error = capfd.readouterr().err
+    assert said in error and "Traceback" not in error and error.strip().count("\n") == 0
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_the_page_opens_in_a_browser(played, tmp_path):
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    command = ["chromium", *flags.split(), "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={tmp_path}", "--virtual-time-budget=3000", "--dump-dom"]
+    page = (played / "index.html").resolve().as_uri()
+    dom = subprocess.run([*command, page], capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "smoke/2" in dom and not re.search("<html[^>]*data-error", dom)
+
+
+KEYS = st.sampled_from(
+    ["players", "boards", "every", "rows", "seed", "matching", "target_error", "anchor", "x", '"\\n"']
+)
+VALUES = st.sampled_from(
+    ["[]", '["random"]', '["../x"]', "[1]", "2", "-1", "1e999", "nan", "true", '"all"', "'\n'", "{}"]
+)
+
+
+@fuzzed(300)
+@given(st.lists(st.tuples(KEYS, VALUES).map(" = ".join), max_size=4), st.binary(max_size=12))
+def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, lines, rest):
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes("\n".join(lines).encode() + rest)
+    try:
+        assert load_ladder(path).players
+    except LadderError as error:
+        assert str(path) in str(error) and "\n" not in str(error)
+
+
+@pytest.mark.parametrize("board", ["../evil", "/evil", "chess/../../evil"])
+def test_a_board_does_not_lead_out_of_the_folder(board):
+    with pytest.raises(LadderError, match="unknown game"):
+        make_ladder({"players": ["random"], "boards": ["chess", board]}, "ladder")
+
+
+def test_players_and_events_named_like_paths_are_written_into_the_folder_only(tmp_path):
+    names = "../../evil", "/evil/../b"
+    tags = f'[Event "../evil"]\n[White "{names[0]}"]\n[Black "{names[1]}"]\n[Result "1-0"]\n\n1. e4 1-0\n\n'
+    (tmp_path / "games.pgn").write_text(tags + tags)
+    assert main(["rate", str(tmp_path / "games.pgn"), "--out", str(tmp_path / "a" / "b")]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "games.pgn"]
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["b"]
+    assert all(p.is_file() for p in (tmp_path / "a" / "b").iterdir())
+    assert set(read_results(tmp_path / "a" / "b" / "results.csv").players) == set(names)

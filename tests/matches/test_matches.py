@@ -1,0 +1,357 @@
+"""Matches: openings, who moves where, the books of results, many matches at once, players that fail."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import chess
+import jax
+import jax.numpy as jnp
+import pytest
+
+from alphagateau.games.notation import BOARDS, board_from_fen, to_fen
+from alphagateau.games.pgn import read_pgn, to_pgn
+from alphagateau.games.rules import Game, get_game
+from alphagateau.games.state import Array, State
+from alphagateau.matches.match import choose_rows_per_search, opening_points, play_games, play_match
+from alphagateau.matches.openings import Openings, make_openings, read_openings
+from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
+from alphagateau.matches.scheduler import Match, PlayedGame
+from alphagateau.search.baselines import make_random_search
+from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.search import SearchOutput
+
+ROWS = 4  # of every search here, so that each search is compiled once
+
+
+@pytest.fixture(scope="module")
+def openings(gardner: Game) -> Openings:
+    return make_openings(gardner, 64, 4, seed=1)
+
+
+def take_last(variables, keys: Array, states: State) -> SearchOutput:
+    """A player that moves along its last legal edge."""
+    slot = (states.legal_edges >= 0).sum(axis=-1) - 1
+    edge = jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
+    return SearchOutput(edge, *[jnp.zeros_like(states.legal_edges, jnp.float32)] * 2, jnp.zeros(len(edge)))
+
+
+def first_by_name(start_fen: str, moves: Sequence[str]) -> str:
+    """A host player: the first legal move in the alphabet."""
+    board = board_from_fen(get_game("gardner_chess"), start_fen)
+    for move in moves:
+        board.push_uci(move)
+    return min(move.uci() for move in board.legal_moves)
+
+
+def replay(played: PlayedGame) -> Iterator[tuple[chess.Board, str]]:
+    """(board, move made on it) of each ply."""
+    board = BOARDS[played.record.game](played.record.start_fen)
+    for uci in played.record.moves:
+        yield board, uci
+        board.push_uci(uci)
+
+
+def moves_by_game(records: list[PlayedGame]) -> dict[tuple[int, bool], tuple[str, ...]]:
+    return {(played.opening, played.a_is_white): played.record.moves for played in records}
+
+
+@pytest.mark.parametrize("name", ["gardner_chess", "chess"])
+def test_openings_are_distinct_unfinished_legal_lines(name: str) -> None:
+    game = get_game(name)
+    openings = make_openings(game, 20, 4, seed=7)
+    fens = []
+    for number in range(20):
+        board = BOARDS[name](openings.start_fens[number])
+        for uci in openings.lines[number]:
+            board.push(board.parse_uci(uci))
+        assert not board.is_game_over()
+        fens.append(board.fen(en_passant="legal").rsplit(" ", 2)[0])
+        state = State(*(x[number] for x in openings.states))
+        assert to_fen(game, state).rsplit(" ", 2)[0] == fens[-1]
+        assert state.ply == 4
+    assert len(openings) == len(set(fens)) == 20
+
+
+def test_openings_depend_on_the_seed_alone(gardner: Game) -> None:
+    assert make_openings(gardner, 5, 4, 7).lines == make_openings(gardner, 9, 4, 7).lines[:5]
+    assert make_openings(gardner, 5, 4, 7).lines != make_openings(gardner, 5, 4, 8).lines
+
+
+def test_there_are_seven_openings_of_one_ply(gardner: Game) -> None:
+    assert len(make_openings(gardner, 7, 1, 0)) == 7
+    with pytest.raises(ValueError, match=r"^8 different openings of 1 plies .* 7 found: ask for fewer"):
+        make_openings(gardner, 8, 1, 0)
+
+
+def test_openings_file(gardner: Game, tmp_path: Path) -> None:
+    path = tmp_path / "openings.txt"
+    path.write_text("# mine\n\na2a3 b4a3  # a capture\nrnbqk/1pppp/p4/PPPPP/RNBQK w - - 0 1\n1r2k/5/5/5/1R2K b - -\n")
+    openings = read_openings(gardner, path)
+    assert openings.lines == (("a2a3", "b4a3"), (), ())
+    assert openings.start_fens[0] == gardner.start_fen
+    assert openings.start_fens[2] == "1r2k/5/5/5/1R2K b - - 0 1"
+    assert openings.states.color.tolist() == [0, 0, 1]
+    assert openings.select([2]).start_fens == openings.start_fens[2:]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a2a3\nhello\n", r"line 2: 'hello' is not a move"),
+        ("a2a5\n", r"line 1: 'a2a5' is not a move: expected a legal one of rnbqk/"),
+        ("\nrnbqk/ppppp/5/PPPPP w - - 0 1\n", r"line 2: FEN .* wrong board"),
+        ("4k/5/5/5/4K w - - 0 1\n", r"line 1: the game is over in this position"),
+        ("a2a3\nb2b3\na2a3\n", r"line 3: it gives the position of line 1"),
+        ("# nothing\n", r"openings.txt: it has no openings"),
+    ],
+)
+def test_openings_file_that_is_wrong(gardner: Game, tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "openings.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as error:
+        read_openings(gardner, path)
+    assert str(error.value).startswith(str(path))
+
+
+def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, openings: Openings) -> None:
+    search = make_gumbel_search(gardner, tiny.network, num_simulations=4, gumbel_scale=0.0)
+    player = Player("p", search, tiny.variables)
+    again = Player("the same, stored elsewhere", search, dict(tiny.variables))
+    result = play_match(gardner, player, again, openings.select(range(12)), seed=0, rows_per_search=ROWS)
+    assert result.wins == result.losses
+    assert result.pentanomial == (0, 0, 12, 0, 0)
+    games = moves_by_game(result.records)
+    assert all(games[opening, True] == games[opening, False] for opening in range(12))
+
+
+@pytest.fixture(scope="module")
+def random_result(gardner: Game, openings: Openings):
+    return play_match(gardner, random_player(), random_player(), openings, seed=3, rows_per_search=ROWS)
+
+
+def test_books_of_a_match(random_result, openings: Openings) -> None:
+    result = random_result
+    assert result.wins + result.draws + result.losses == 128
+    assert result.unfinished == 0 and not result.failures
+    assert {(p.opening, p.a_is_white) for p in result.records} == {(q, c) for q in range(64) for c in (True, False)}
+    scores = Counter(played.score for played in result.records)
+    assert (scores[1.0], scores[0.5], scores[0.0]) == (result.wins, result.draws, result.losses)
+    points = Counter(opening_points(result.records).values())
+    assert result.pentanomial == tuple(points[k / 2] for k in range(5))
+    assert sum(result.pentanomial) == 64
+    assert result.moves == sum(len(p.record.moves) - 4 for p in result.records)
+    assert result.moves_per_second > 0
+
+
+def test_records_say_what_python_chess_says(random_result, openings: Openings) -> None:
+    for played in random_result.records[:40]:
+        line = openings.lines[played.opening]
+        assert played.record.moves[: len(line)] == line
+        *_, (board, _) = replay(played)  # all moves made
+        winner = {"1-0": played.a_is_white, "0-1": not played.a_is_white}.get(played.record.result)
+        assert played.score == {True: 1.0, False: 0.0, None: 0.5}[winner]
+        assert (played.record.termination == "checkmate") == board.is_checkmate() == (winner is not None)
+        (read,) = read_pgn(to_pgn(played.record))
+        assert (read.moves, read.result) == (played.record.moves, played.record.result)
+
+
+def test_rows_searched_belong_to_live_games_in_one_match(random_result) -> None:
+    assert random_result.live_fraction >= 0.85
+
+
+def test_game_depends_on_no_other_game(gardner: Game, random_result, openings: Openings) -> None:
+    records: list[PlayedGame] = []
+    match = Match(random_player(), random_player(), openings.select(range(10)), seed=3)
+    play_games(gardner, [match], num_rows=5, rows_per_search=ROWS, on_game=records.append)
+    all_games = moves_by_game(random_result.records)
+    assert moves_by_game(records) == {key: all_games[key] for key in moves_by_game(records)}
+    assert len(records) == 20
+
+
+def test_round_robin_fills_its_rows(gardner: Game, openings: Openings) -> None:
+    search = make_random_search()
+    players = [Player(f"random {i}", search, {"i": jnp.int32(i)}) for i in range(6)]
+    pairs = [(a, b) for i, a in enumerate(players) for b in players[:i]]
+    matches = [Match(a, b, openings.select(range(10)), seed) for seed, (a, b) in enumerate(pairs)]
+    records: list[PlayedGame] = []
+    statistics = play_games(gardner, matches, rows_per_search=ROWS, on_game=records.append)
+    assert Counter(played.match for played in records) == dict.fromkeys(range(15), 20)
+    assert all(played.score is not None for played in records)
+    assert statistics.live_fraction >= 0.85
+    for played in records:
+        a, b = pairs[played.match]
+        white, black = (a, b) if played.a_is_white else (b, a)
+        assert (played.record.headers["White"], played.record.headers["Black"]) == (white.name, black.name)
+
+
+def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, openings: Openings) -> None:
+    network = stub_network(gardner)
+    first = policy_player(gardner, network, network.init(None), "first")
+    last = Player("last", take_last, {})
+    result = play_match(gardner, first, last, openings.select(range(8)), seed=0, rows_per_search=ROWS)
+    order = {}
+    for edge in range(gardner.num_edges):
+        key = (int(gardner.receivers[edge]), int(gardner.senders[edge]), int(gardner.promotions[edge]))
+        order[key] = edge
+
+    def edge_of(board: chess.Board, move: chess.Move) -> int:
+        def flip(square):
+            file, rank = chess.square_file(square), chess.square_rank(square)
+            return file * 5 + (rank if board.turn else 4 - rank)
+
+        promotion = 0 if move.promotion in (None, chess.QUEEN) else move.promotion
+        return order[flip(move.to_square), flip(move.from_square), promotion]
+
+    for played in result.records:
+        for ply, (board, uci) in enumerate(replay(played)):
+            edges = sorted(edge_of(board, move) for move in board.legal_moves)
+            chosen = edge_of(board, board.parse_uci(uci))
+            if ply >= 4:
+                assert chosen == edges[0 if board.turn == played.a_is_white else -1]
+
+
+def test_stopped_match_calls_nothing_a_draw(gardner: Game, openings: Openings) -> None:
+    seen: list[PlayedGame] = []
+    result = play_match(
+        gardner,
+        random_player(),
+        random_player(),
+        openings,
+        seed=3,
+        rows_per_search=ROWS,
+        on_game=seen.append,
+        should_stop=lambda: len(seen) >= 20,
+    )
+    finished = [played for played in result.records if played.score is not None]
+    assert 20 <= len(finished) < 128 and result.unfinished == 128 - len(finished)
+    for played in result.records[len(finished) :]:
+        assert (played.record.result, played.record.termination) == ("*", "stopped")
+    assert result.draws == sum(p.record.result == "1/2-1/2" for p in finished)
+
+
+def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, openings: Openings) -> None:
+    seen = []
+
+    def is_decided(pentanomial: tuple[int, ...]) -> bool:
+        seen.append(pentanomial)
+        return sum(pentanomial) >= 10
+
+    result = play_match(
+        gardner, random_player(), random_player(), openings, seed=3, rows_per_search=ROWS, is_decided=is_decided
+    )
+    points = opening_points(random_result.records)
+    for pentanomial in seen:
+        expected = Counter(points[n] for n in range(sum(pentanomial)))
+        assert pentanomial == tuple(expected[k / 2] for k in range(5))
+    assert sum(result.pentanomial) >= 10 and result.unfinished > 0
+
+
+def test_next_match_is_asked_for_when_a_place_is_free(gardner: Game, openings: Openings) -> None:
+    ended: list[PlayedGame] = []
+    known = []
+
+    def matches() -> Iterator[Match]:
+        for seed in range(3):
+            known.append(len(ended))
+            yield Match(random_player(), random_player(), openings.select(range(8)), seed)
+
+    play_games(gardner, matches(), num_rows=16, rows_per_search=ROWS, on_game=ended.append)
+    assert len(ended) == 48
+    assert known[0] == 0 < known[1] and known[2] >= 17
+
+
+def test_games_done_before_are_not_played_again(gardner: Game, random_result, openings: Openings) -> None:
+    records: list[PlayedGame] = []
+    match = Match(random_player(), random_player(), openings.select([0, 1]), seed=3, done={0, 3})
+    play_games(gardner, [match], rows_per_search=ROWS, on_game=records.append)
+    games, before = moves_by_game(records), moves_by_game(random_result.records)
+    assert games == {key: before[key] for key in [(0, False), (1, True)]}
+
+
+def test_host_player(gardner: Game, openings: Openings) -> None:
+    host = HostPlayer("alphabet", first_by_name, num_workers=2)
+    some = openings.select(range(4))
+    result = play_match(gardner, host, Player("last", take_last, {}), some, seed=0, rows_per_search=ROWS)
+    assert result.unfinished == 0
+    for played in result.records:
+        for ply, (board, uci) in enumerate(replay(played)):
+            if ply >= 4 and board.turn == played.a_is_white:
+                assert uci == min(move.uci() for move in board.legal_moves)
+    itself = play_match(gardner, host, host, some, seed=0, rows_per_search=ROWS)
+    assert itself.pentanomial == (0, 0, 4, 0, 0)
+
+
+def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openings) -> None:
+    def give_up(start_fen: str, moves: Sequence[str]) -> str:
+        if len(moves) > 8:
+            raise PlayerError("engine 'x' ended by itself (exit code 3)")
+        return first_by_name(start_fen, moves)
+
+    records: list[PlayedGame] = []
+    told = {}
+    bad, good = HostPlayer("bad", give_up), random_player()
+    some = openings.select(range(3))
+    statistics = play_games(
+        gardner,
+        [
+            Match(good, good, some),
+            Match(bad, good, some),
+            Match(good, bad, some),
+            Match(good, good, some, seed=1),
+        ],
+        num_rows=10,
+        rows_per_search=ROWS,
+        on_game=records.append,
+        on_failure=told.setdefault,
+    )
+    assert statistics.failures == told == {"bad": "engine 'x' ended by itself (exit code 3)"}
+    finished = [played for played in records if played.score is not None]
+    assert {0, 3} <= {played.match for played in finished}
+    assert sum(played.match in (0, 3) for played in finished) == 12
+    assert statistics.unfinished == 24 - len(finished) > 0
+    for played in records:
+        assert (played.score is None) == (played.record.termination == told["bad"])
+
+
+def test_illegal_move_is_said_of_its_player(gardner: Game, openings: Openings) -> None:
+    cheat = HostPlayer("cheat", lambda start_fen, moves: "e2e4")
+    result = play_match(gardner, random_player(), cheat, openings.select(range(3)), seed=0, rows_per_search=ROWS)
+    assert (result.wins, result.draws, result.losses, result.unfinished) == (0, 0, 0, 6)
+    assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.failures["cheat"]
+
+
+@pytest.mark.parametrize(("num_rows", "num_games", "rows"), [(64, None, 8), (64, 128, 8), (64, 40, 5), (2, 2, 1)])
+def test_rows_of_a_search(num_rows: int, num_games: int | None, rows: int) -> None:
+    assert choose_rows_per_search(num_rows, num_games) == rows
+
+
+TWO_DEVICES = """
+import jax
+from alphagateau.games.rules import get_game
+from alphagateau.matches.match import *
+from alphagateau.matches.openings import make_openings
+from alphagateau.matches.players import HostPlayer, random_player
+game = get_game("gardner_chess")
+openings = make_openings(game, 64, 4, 1).select(range(8))
+result = play_match(game, random_player(), random_player(), openings, seed=3, rows_per_search=4)
+print(jax.device_count(), sorted((p.opening, p.a_is_white, " ".join(p.record.moves)) for p in result.records))
+"""
+
+
+@pytest.mark.slow
+def test_two_devices_play_the_same_games(random_result) -> None:
+    environment = os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_DEVICES], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    games = sorted((q, c, " ".join(m)) for (q, c), m in moves_by_game(random_result.records).items() if q < 8)
+    assert done.stdout.strip() == f"2 {games}"

@@ -1,0 +1,189 @@
+"""UCI engines: specs, options, and what is said when one crashes, hangs or cheats."""
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from alphagateau.games.rules import Game, get_game
+from alphagateau.matches.match import play_match
+from alphagateau.matches.openings import Openings, make_openings
+from alphagateau.matches.players import HostPlayer, random_player
+from alphagateau.matches.uci_player import EngineError, load_engine, parse_spec
+
+STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
+FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
+
+FAKE = """
+import sys, time
+import chess
+sys.path.insert(0, {root!r})
+from alphagateau.games.small_boards import GardnerBoard
+manner, searches, board = sys.argv[1], 0, None
+for line in sys.stdin:
+    words = line.split()
+    if words[0] == "uci":
+        if manner == "deaf":
+            time.sleep(60)
+        print("id name Fake", manner)
+        print("option name UCI_Variant type combo default chess var chess var gardner")
+        print("option name Move Overhead type spin default 10 min 0 max 100")
+        print("uciok", flush=True)
+    elif words[0] == "isready":
+        print("readyok", flush=True)
+    elif words[0] == "position":
+        fen, _, moves = line.partition("fen ")[2].partition(" moves ")
+        board = GardnerBoard(fen.strip())
+        for move in moves.split():
+            board.push_uci(move)
+    elif words[0] == "go":
+        searches += 1
+        if searches > 3 and manner == "crash":
+            sys.exit(3)
+        if searches > 3 and manner == "hang":
+            time.sleep(60)
+        while searches > 3 and manner == "babble":
+            print("info string hmm", flush=True)
+            time.sleep(0.01)
+        if searches > 3 and manner == "cheat":
+            print("bestmove a1a5")
+        elif searches > 3 and manner == "resign":
+            print("bestmove (none)")
+        else:
+            print("bestmove", min(move.uci() for move in board.legal_moves))
+        sys.stdout.flush()
+    elif words[0] == "quit":
+        break
+"""
+
+
+@pytest.fixture
+def fake(gardner: Game, tmp_path: Path) -> Iterator:
+    """Starts a fake engine of the given manner."""
+    script, players = tmp_path / "fake.py", []
+    script.write_text(FAKE.format(root=str(Path(__file__).parents[2])))
+
+    def start(manner: str, settings: str = "nodes=1") -> HostPlayer:
+        players.append(load_engine(f"uci:{sys.executable} {script} {manner}?{settings}", gardner))
+        return players[-1]
+
+    yield start
+    for player in players:
+        player.close()
+
+
+@pytest.fixture(scope="module")
+def openings(gardner: Game) -> Openings:
+    return make_openings(gardner, 2, 4, seed=1)
+
+
+def test_spec() -> None:
+    spec = parse_spec("uci:/usr/games/stockfish -x?depth=3&Skill Level=2&timeout=1.5&processes=2")
+    assert spec == ("/usr/games/stockfish -x", ("depth", 3), {"Skill Level": "2"}, 1.5, 2)
+    assert parse_spec("uci:stockfish") == ("stockfish", ("nodes", 1000), {}, 60.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("uci:", "names no program"),
+        ("uci:x?nodes=0", "nodes is '0', expected a whole number above 0"),
+        ("uci:x?nodes=many", "nodes is 'many'"),
+        ("uci:x?nodes=5&depth=2", "expected one of nodes, movetime and depth"),
+        ("uci:x?nodes", "'nodes' was given, expected options such as nodes=50"),
+        ("uci:x?Hash=1&Hash=2", "'Hash=2' was given, expected options such as nodes=50, each once"),
+        ("uci:x?timeout=nan", "timeout is 'nan', expected seconds above 0"),
+        ("uci:x?processes=-1", "processes is '-1'"),
+    ],
+)
+def test_spec_that_is_wrong(spec: str, message: str) -> None:
+    with pytest.raises(EngineError) as error:
+        parse_spec(spec)
+    assert message in str(error.value) and repr(spec) in str(error.value)
+
+
+def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -> None:
+    player = fake("well", "nodes=1&Move Overhead=5&processes=2")
+    assert player.name == "Fake well nodes=1 Move Overhead=5"
+    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    assert (result.unfinished, result.failures) == (0, {})
+    itself = play_match(gardner, player, player, openings, seed=0, rows_per_search=1)
+    assert itself.pentanomial == (0, 0, 2, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("manner", "message"),
+    [
+        ("crash", "fake.py crash' ended by itself (exit code 3)"),
+        ("hang", "fake.py hang' did not answer 'go nodes 1' within 4 s"),
+        ("babble", "fake.py babble' did not answer 'go nodes 1' within 4 s"),
+        ("cheat", "Fake cheat nodes=1 broke the rules: 'a1a5' is not a move"),
+        ("resign", "Fake resign nodes=1 broke the rules: '(none)' is not a move"),
+    ],
+)
+def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, manner: str, message: str) -> None:
+    player = fake(manner, "nodes=1&timeout=4")
+    started = time.monotonic()
+    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    assert time.monotonic() - started < 60
+    assert message in result.failures[player.name]
+    assert result.unfinished == 4 and len(result.records) == 4
+    assert all(message in played.record.termination for played in result.records)
+    assert any(len(played.record.moves) > 5 for played in result.records)
+
+
+def test_engine_that_does_not_greet(fake) -> None:
+    with pytest.raises(EngineError, match=r"deaf' did not answer 'uci' within 0.3 s"):
+        fake("deaf", "timeout=0.3")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("/no/such/engine", "engine '/no/such/engine' cannot be started: No such file or directory"),
+        ("'abc", "cannot be started: No closing quotation"),
+        (f"{sys.executable} -c pass", "-c pass' ended by itself (exit code 0)"),
+    ],
+)
+def test_program_that_is_no_engine(gardner: Game, command: str, message: str) -> None:
+    with pytest.raises(EngineError) as error:
+        load_engine(f"uci:{command}", gardner)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("Move Overhaed=5", "has no option 'Move Overhaed'; did you mean 'Move Overhead'?"),
+        ("Move Overhead=101", "option 'Move Overhead' is '101', expected a whole number from 0 to 100"),
+        ("Move Overhead=some", "option 'Move Overhead' is 'some', expected a whole number from 0 to 100"),
+    ],
+)
+def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) -> None:
+    with pytest.raises(EngineError) as error:
+        fake("well", settings)
+    assert message in str(error.value)
+
+
+@pytest.mark.skipif(FAIRY is None, reason="Fairy-Stockfish is not installed (Debian: fairy-stockfish)")
+def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Openings) -> None:
+    player = load_engine(f"uci:{FAIRY}?nodes=300&Skill Level=20", gardner)
+    assert "Fairy" in player.name and player.name.endswith(" nodes=300 Skill Level=20")
+    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    player.close()
+    assert result.failures == {} and result.unfinished == 0
+    assert result.wins >= 3
+
+
+@pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed (Debian: stockfish)")
+def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game) -> None:
+    game = get_game("chess")
+    player = load_engine(f"uci:{STOCKFISH}?nodes=30", game)
+    result = play_match(game, player, player, make_openings(game, 2, 4, 0), seed=0, rows_per_search=1)
+    player.close()
+    assert result.pentanomial == (0, 0, 2, 0, 0)
+    with pytest.raises(EngineError, match="plays only chess"):
+        load_engine(f"uci:{STOCKFISH}", gardner)

@@ -1,0 +1,196 @@
+"""The networks: the fast GATEAU against the plain one, equation by equation, and what a network must respect."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from alphagateau.commands.bench import random_positions
+from alphagateau.config import NetworkConfig
+from alphagateau.games.rules import get_game
+from alphagateau.networks import gateau
+from alphagateau.networks.gateau import make_gateau
+from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference
+from alphagateau.networks.make_network import make_network
+
+GAMES = ("gardner_chess", "chess")
+TINY = NetworkConfig(hidden_size=8, num_blocks=2)
+
+
+def stirred(variables):
+    """The same tree with statistics and biases that are not 0 and 1."""
+    leaves, tree = jax.tree.flatten(variables)
+    keys = jax.random.split(jax.random.key(7), len(leaves))
+    moved = [x + 0.1 * jax.random.uniform(k, x.shape, x.dtype) for x, k in zip(leaves, keys, strict=True)]
+    return jax.tree.unflatten(tree, moved)
+
+
+def loss_and_gradient(network, train):
+    def loss(params, rest, positions):
+        evaluation, statistics = network.apply({"params": params, **rest}, positions, train)
+        logits, value = evaluation
+        weights = jnp.cos(jnp.arange(logits.size).reshape(logits.shape))
+        total = (weights * logits).mean() + (value * jnp.arange(1, len(value) + 1)).mean()
+        return total, (evaluation, statistics)
+
+    return jax.jit(jax.value_and_grad(loss, has_aux=True))
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("name", "num_blocks", "message", "train"),
+    [
+        pytest.param("gardner_chess", 2, "edge", True, marks=pytest.mark.whole),
+        slow("gardner_chess", 1, "updated_edge", False),
+        ("chess", 1, "edge", False),
+        slow("gardner_chess", 2, "edge", False),
+        slow("gardner_chess", 2, "updated_edge", True),
+        slow("chess", 2, "edge", True),
+        slow("chess", 2, "updated_edge", False),
+        slow("chess", 2, "updated_edge", True),
+    ],
+)
+def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_blocks, message, train, monkeypatch):
+    monkeypatch.setattr(gateau, "chunk_size", lambda *_: 2)  # 6 positions are three chunks
+    game, config = get_game(name), dataclasses.replace(TINY, num_blocks=num_blocks, message=message)
+    fast, plain = make_gateau(game, config), make_reference(game, config)
+    variables = stirred(fast.init(jax.random.key(1)))
+    params, rest = variables["params"], {k: v for k, v in variables.items() if k != "params"}
+    positions = random_positions(game, 6)
+    (_, got), got_gradient = loss_and_gradient(fast, train)(params, rest, positions)
+    (_, want), want_gradient = loss_and_gradient(plain, train)(params, rest, positions)
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for a, b in zip(jax.tree.leaves((got, got_gradient)), jax.tree.leaves((want, want_gradient)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("normalization", ["layer", "rms"])
+def test_the_other_normalisations_equal_the_plain_ones(normalization):
+    game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=1, normalization=normalization)
+    fast, plain = make_gateau(game, config), make_reference(game, config)
+    variables = stirred(fast.init(jax.random.key(1)))
+    positions = random_positions(game, 4)
+    for a, b in zip(
+        fast.apply(variables, positions, False)[0], plain.apply(variables, positions, False)[0], strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_a_batch_in_chunks_equals_each_position_alone():
+    game = get_game("gardner_chess")
+    network = make_gateau(game, dataclasses.replace(TINY, num_blocks=1))
+    variables = stirred(network.init(jax.random.key(1)))
+    positions = random_positions(game, 70)
+    evaluate = jax.jit(lambda positions: network.apply(variables, positions, False)[0])
+    together = evaluate(positions)
+    apart = [evaluate(jax.tree.map(lambda x, i=i: x[i : i + 1], positions)) for i in (0, 33, 69)]
+    for i, one in zip((0, 33, 69), apart, strict=True):
+        np.testing.assert_allclose(together.prior_logits[i], one.prior_logits[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(together.value[i], one.value[0], rtol=1e-5, atol=1e-5)
+
+
+def shapes_of(network):
+    return jax.tree.map(lambda x: x.shape, jax.eval_shape(network.init, jax.random.key(0)))
+
+
+def test_no_parameter_of_gateau_depends_on_the_board():
+    small, large = (shapes_of(make_network(get_game(name), TINY)) for name in GAMES)
+    assert small == large
+
+
+def test_sizes_are_the_papers():
+    game, paper = get_game("chess"), NetworkConfig()
+    gateau = jax.eval_shape(make_network(game, paper).init, jax.random.key(0))["params"]
+    assert 1.0e6 < sum(x.size for x in jax.tree.leaves(gateau)) < 1.1e6
+    layer = gateau["block0_gateau1"]
+    assert sum(x.size for x in jax.tree.leaves(layer)) == 6 * 128**2 + 128
+    cnn = dataclasses.replace(paper, architecture="alphazero")
+    baseline = jax.eval_shape(make_network(game, cnn).init, jax.random.key(0))["params"]
+    assert 2.0e6 < sum(x.size for x in jax.tree.leaves(baseline)) < 2.4e6
+
+
+def test_a_layer_on_two_nodes_by_hand():
+    """K = 1. Two edges run to node 0, from 0 and from 1; equations (4) to (6) with numbers one can check."""
+    import jraph
+
+    w = {"W_u": 1.0, "W_v": 2.0, "W_e": 3.0, "W_0": 4.0, "W_h": 5.0, "W_g": 6.0, "a": 1.0}
+    params = {"params": {name: jnp.full((1, 1), value) for name, value in w.items()}}
+    graph = jraph.GraphsTuple(
+        nodes=jnp.array([[1.0], [-1.0]]),
+        edges=jnp.array([[0.5], [1.0]]),
+        senders=jnp.array([0, 1]),
+        receivers=jnp.array([0, 0]),
+        n_node=jnp.array([2]),
+        n_edge=jnp.array([2]),
+        globals=None,
+    )
+    out = ReferenceLayer(1, "edge").apply(params, graph)
+    # (4): 1 * 1 + 3 * 0.5 + 2 * 1 = 4.5 and 1 * 1 + 3 * 1 + 2 * -1 = 2
+    np.testing.assert_allclose(out.edges, [[4.5], [2.0]], rtol=1e-6)
+    # (5): softmax(4.5, 2); (6): 4 * 1 + alpha_0 (5 * 1 + 6 * 0.5) + alpha_1 (5 * -1 + 6 * 1)
+    alpha = np.exp([4.5, 2.0]) / np.exp([4.5, 2.0]).sum()
+    np.testing.assert_allclose(out.nodes, [[4 + alpha @ [8.0, 1.0]], [-4.0]], rtol=1e-5)
+
+
+def test_the_policy_is_equivariant_to_the_numbering_of_the_graph():
+    """Nodes and edges of the graph renumbered: the edge logits move along, the value stays."""
+    import jraph
+
+    rng = np.random.default_rng(0)
+    nodes, edges, k = 6, 20, 4
+    senders, receivers = rng.integers(0, nodes, (2, edges))
+    node_of, edge_of = rng.permutation(nodes), rng.permutation(edges)  # new place -> old
+    place = np.argsort(node_of)
+    h, g = rng.normal(size=(nodes, k)), rng.normal(size=(edges, k))
+
+    def graph(h, g, senders, receivers):
+        return jraph.GraphsTuple(
+            nodes=jnp.float32(h),
+            edges=jnp.float32(g),
+            senders=jnp.asarray(senders),
+            receivers=jnp.asarray(receivers),
+            n_node=jnp.array([nodes]),
+            n_edge=jnp.array([edges]),
+            globals=None,
+        )
+
+    layer = ReferenceLayer(k, "edge")
+    first = graph(h, g, senders, receivers)
+    variables = layer.init(jax.random.key(0), first)
+    second = graph(h[node_of], g[edge_of], place[senders[edge_of]], place[receivers[edge_of]])
+    a, b = layer.apply(variables, first), layer.apply(variables, second)
+    np.testing.assert_allclose(a.nodes[node_of], b.nodes, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(a.edges[edge_of], b.edges, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("architecture", [pytest.param("gateau", marks=pytest.mark.whole), "alphazero"])
+def test_training_moves_the_statistics_and_inference_does_not(architecture):
+    game = get_game("gardner_chess")
+    network = make_network(game, dataclasses.replace(TINY, architecture=architecture))
+    variables = network.init(jax.random.key(0))
+    positions = random_positions(game, 8)
+    evaluation, same = network.apply(variables, positions, False)
+    assert evaluation.prior_logits.shape == (8, game.num_edges) and evaluation.value.shape == (8,)
+    assert bool((jnp.abs(evaluation.value) <= 1).all())
+    jax.tree.map(np.testing.assert_array_equal, same, {"batch_stats": variables["batch_stats"]})
+    _, moved = network.apply(variables, positions, True)
+    pairs = zip(jax.tree.leaves(same), jax.tree.leaves(moved), strict=True)
+    assert any(bool((a != b).any()) for a, b in pairs)
+
+
+@pytest.mark.whole
+def test_bfloat16_changes_little():
+    game = get_game("gardner_chess")
+    exact, rough = (make_gateau(game, dataclasses.replace(TINY, dtype=d)) for d in ("float32", "bfloat16"))
+    variables = exact.init(jax.random.key(0))
+    positions = random_positions(game, 16)
+    a, b = (network.apply(variables, positions, False)[0] for network in (exact, rough))
+    assert b.prior_logits.dtype == jnp.float32
+    assert 0 < float(jnp.abs(a.prior_logits - b.prior_logits).max()) < 0.1
+    assert float(jnp.abs(a.value - b.value).max()) < 0.05

@@ -1,0 +1,213 @@
+"""Who plays whom: Algorithm 2 step by step, the better choice against it, and the SPRT."""
+
+import math
+
+import numpy as np
+import pytest
+
+from alphagateau.ratings.bradley_terry import fit_bradley_terry
+from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outcome_chances, score_variance
+from alphagateau.ratings.pairing import Pairing, informative_pairings, paper_pairing, stop_reason
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Results, Row, make_results
+from alphagateau.ratings.sprt import pair_counts, sprt
+
+
+def play(rng, gap: float, num_games: int) -> list[int]:
+    chances = outcome_chances(expected_score(gap), 1.0)
+    return rng.multinomial(num_games, chances).tolist()
+
+
+def add(results: Results, rng, true: dict[str, float], pairings) -> Results:
+    rows = [Row(a, b, *play(rng, true[a] - true[b], games)) for a, b, games in pairings]
+    return make_results([*results.rows, *rows], results.players)
+
+
+def test_paper_pairing_starts_with_all_pairs_of_the_first_players():
+    players = ["a", "b", "c", "d"]
+    assert paper_pairing(players, Results(), 60, 3) == Pairing("a", "b", 60)
+    results = make_results([Row("a", "b", 30, 0, 30), Row("c", "a", 10, 0, 7)])
+    assert paper_pairing(players, results, 60, 3) == Pairing("a", "c", 43)
+
+
+def test_paper_pairing_meets_the_nearest_rated_player_not_yet_met_by_hand():
+    # b 100 above a, c 100 below: a newcomer counts as 1000 and is nearest to a
+    start = [Row("b", "a", 38, 0, 22), Row("a", "c", 38, 0, 22), Row("b", "c", 45, 0, 15)]
+    players = ["a", "b", "c", "d", "e"]
+    assert paper_pairing(players, make_results(start), 60, 3, 2) == Pairing("d", "a", 60)
+    lost = make_results([*start, Row("d", "a", 10, 0, 50)])
+    assert paper_pairing(players, lost, 60, 3, 2) == Pairing("d", "c", 60)
+    won = make_results([*start, Row("d", "a", 50, 0, 10)])
+    assert paper_pairing(players, won, 60, 3, 2) == Pairing("d", "b", 60)
+    cut = make_results([*start, Row("d", "a", 10, 0, 50), Row("d", "c", 9, 0, 9)])
+    assert paper_pairing(players, cut, 60, 3, 2) == Pairing("d", "c", 42)
+    done = make_results([*start, Row("d", "a", 10, 0, 50), Row("d", "c", 30, 0, 30)])
+    assert paper_pairing(players, done, 60, 3, 2).player == "e"
+
+
+def test_paper_pairing_ends_after_its_number_of_games():
+    rng = np.random.default_rng(0)
+    true = {f"p{k}": 100.0 * k for k in range(14)}
+    results, opponents = make_results([], true), {}
+    while pairing := paper_pairing(list(true), results):
+        opponents.setdefault(pairing.player, set()).add(pairing.opponent)
+        results = add(results, rng, true, [pairing])
+    assert sum(sum(row[2:5]) for row in results.rows) == 45 * 60 + 4 * 5 * 60
+    assert all(len(opponents[f"p{k}"]) == 5 for k in range(10, 14))
+    assert paper_pairing(["a"], Results()) is None and paper_pairing([], Results()) is None
+
+
+def test_informative_pairings_spread_out_before_any_game():
+    found = informative_pairings(list("abcdef"), Results(), num_pairings=3)
+    assert sorted(name for pairing in found for name in pairing[:2]) == list("abcdef")
+    assert informative_pairings(["a"], Results()) == ()
+
+
+@pytest.mark.parametrize("anchor", [None, "e"])
+def test_informative_pairing_is_the_one_that_lowers_the_summed_variance_most(anchor):
+    players = list("abcde")
+    rows = [Row("a", "b", 40, 20, 30), Row("b", "c", 9, 2, 9), Row("c", "d", 5, 2, 9)]
+    results = make_results([*rows, Row("a", "c", 30, 20, 20), Row("d", "e", 4, 1, 1)])
+
+    def summed_variance(pair) -> float:
+        """From the information matrix itself, with the match's expected information added."""
+        games = game_arrays(results, True)
+        fit = fit_bradley_terry(games, np.ones(5))
+        information = np.linalg.inv(fit.covariance[:-1, :-1])
+        if pair:
+            i, j = pair
+            a = np.eye(5)[i] - np.eye(5)[j]
+            spread = a @ fit.covariance[:-1, :-1] @ a
+            k = 1 / math.sqrt(1 + math.pi * spread / 8)
+            score = 1 / (1 + math.exp(-k * (fit.theta[i] - fit.theta[j])))
+            game = k * (score * (1 - score)) ** 2 / score_variance(score, fit.draw_parameter)
+            information += 20 * game * np.outer(a, a)
+        origin = np.full(5, 1 / 5) if anchor is None else np.eye(5)[4]
+        relative = np.eye(5) - origin
+        return float(np.trace(relative @ np.linalg.inv(information) @ relative.T))
+
+    pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
+    best = min(pairs, key=summed_variance)
+    assert summed_variance(best) < summed_variance(None)
+    found = informative_pairings(players, results, num_games=20, anchor=anchor)
+    assert found == (Pairing(players[best[0]], players[best[1]], 20),)
+
+
+def test_informative_pairings_prefer_the_uncertain_and_the_close():
+    # d was met least; it scored like b and c, far from a
+    rows = [Row("a", "b", 97, 0, 3), Row("b", "c", 50, 0, 50), Row("c", "d", 3, 0, 3)]
+    (found,) = informative_pairings(list("abcd"), make_results(rows))
+    assert "d" in found and "a" not in found
+
+
+@pytest.mark.parametrize("pool", ["normal", "training curve"])
+def test_informative_pairings_need_fewer_games_than_algorithm_2(pool):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        curve = 2000 * (1 - np.exp(-4 * np.linspace(0, 1, 20)))
+        ratings = rng.normal(0, 150, 20) if pool == "normal" else rng.permutation(curve)
+        true = {f"p{k}": float(r) for k, r in enumerate(ratings)}
+        players, paper, new = list(true), make_results([], true), make_results([], true)
+        while pairing := paper_pairing(players, paper):
+            paper = add(paper, rng, true, [pairing])
+        target = rate(paper, dispersion=1.0)
+        num_games = int(target.games.sum()) // 2
+        while sum(sum(row[2:5]) for row in new.rows) < 0.9 * num_games:
+            new = add(new, rng, true, informative_pairings(players, new, num_pairings=10))
+        found = rate(new, dispersion=1.0)
+        assert found.standard_error.max() < target.standard_error.max()
+        assert np.mean(found.standard_error**2) < np.mean(target.standard_error**2)
+        off = found.rating - 1000 - ratings + ratings.mean()
+        assert np.mean(np.abs(off) < 2 * found.standard_error) > 0.8
+
+
+def test_stop_reasons():
+    found = rate(make_results([Row("a", "b", 30, 0, 30), Row("b", "c", 30, 0, 30)]))
+    assert stop_reason(found) is None
+    assert stop_reason(found, max_games=121) is None
+    assert stop_reason(found, max_games=120) == "120 games played, 120 asked for"
+    error = found.standard_error.max()
+    assert stop_reason(found, target_error=error - 0.1) is None
+    assert "every standard error" in (stop_reason(found, target_error=error + 0.1) or "")
+    split = rate(make_results([Row("a", "b", 30, 0, 30), Row("c", "d", 30, 0, 30)]))
+    assert stop_reason(split, target_error=1e6) is None
+    idle = rate(make_results([Row("a", "b", 30, 0, 30)], ["c"]))
+    assert stop_reason(idle, target_error=1e6) is None
+    assert stop_reason(rate(Results()), target_error=1e6) is None
+
+
+def test_sprt_of_won_and_lost_pairs_by_hand():
+    # Only two kinds of pair: sum of counts times log of the ratio of their chances
+    found = sprt([40, 0, 0, 0, 60], elo0=0, elo1=50)
+    share = 1 / (1 + 10 ** (-50 / 400))
+    assert found.llr == pytest.approx(60 * math.log(2 * share) + 40 * math.log(2 - 2 * share), abs=0.01)
+    assert found.elo == pytest.approx(400 * math.log10(1.5))
+    assert (found.lower, found.upper) == pytest.approx((-math.log(19), math.log(19)))
+    assert found.num_pairs == 100
+
+
+@pytest.mark.parametrize(
+    ("counts", "elo0", "elo1", "llr"),
+    [
+        ([39, 2226, 31451, 2412, 40], 0.2, 0.9, 2.1625425800),
+        ([10789, 19328, 33806, 19402, 10543], -3, 1, 2.1310678118),
+        ([0, 0, 0, 0, 10], 0, 10, 0.2837374828),
+    ],
+)
+def test_sprt_agrees_with_fishtest(counts, elo0, elo1, llr):
+    # Values of LLRcalc.LLR_logistic of github.com/official-stockfish/fishtest on its own examples
+    assert sprt(counts, elo0, elo1).llr == pytest.approx(llr, abs=1e-6)
+
+
+def test_sprt_is_symmetric_and_decides():
+    assert sprt([5, 20, 50, 20, 5], -10, 10).llr == pytest.approx(0, abs=1e-9)
+    one, two = sprt([10, 30, 50, 60, 25], -5, 10), sprt([25, 60, 50, 30, 10], -10, 5)
+    assert one.llr == pytest.approx(-two.llr)
+    assert sprt([10, 30, 50, 60, 50], 0, 10).decision == "H1"
+    assert sprt([50, 60, 50, 30, 10], 0, 10).decision == "H0"
+    assert sprt([1, 2, 3, 2, 1], 0, 10).decision == "continue"
+
+
+def test_sprt_says_what_few_pairs_cannot_tell():
+    empty = sprt([0, 0, 0, 0, 0])
+    assert (empty.decision, empty.elo_lower, empty.elo_upper) == ("continue", -math.inf, math.inf)
+    won = sprt([0, 0, 0, 0, 10])
+    assert won.elo == math.inf and 0 < won.elo_lower < 400 and won.elo_upper == math.inf
+    even = sprt([0, 0, 10, 0, 0])
+    assert even.elo == 0 and even.elo_lower == pytest.approx(-even.elo_upper) != 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "said"),
+    [
+        ([1, 2, 3], {}, r"pairs is \[1, 2, 3\], expected 5 counts"),
+        ([1, 2, 3, 4, -1], {}, "expected 5 counts of at least 0"),
+        ([1, 1, 1, 1, 1], {"elo0": 5, "elo1": 5}, "elo0 is 5 and elo1 5"),
+        ([1, 1, 1, 1, 1], {"alpha": 0.6, "beta": 0.6}, "sum below 1"),
+    ],
+)
+def test_sprt_refuses_bad_input(counts, options, said):
+    with pytest.raises(ValueError, match=said):
+        sprt(counts, **options)
+
+
+def test_pair_counts():
+    assert pair_counts([0, 0.5, 1, 1, 2, 1.5, 2]) == (1, 1, 2, 1, 2)
+    with pytest.raises(ValueError, match=r"expected 0, 0\.5, 1, 1\.5 or 2"):
+        pair_counts([0.25])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("true", "right"), [(0.0, "H0"), (20.0, "H1")])
+def test_sprt_errs_as_rarely_as_asked(true, right):
+    wrong = 0
+    chances = outcome_chances(expected_score(true), 1.0)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        counts, decision = np.zeros(5, dtype=int), "continue"
+        while decision == "continue":
+            points = rng.choice(POINTS, (8, 2), p=chances).sum(axis=1)
+            counts += np.array(pair_counts(points.tolist()))
+            decision = sprt(counts.tolist(), 0, 20).decision
+        wrong += decision != right
+    assert wrong <= 20  # 5 % of 200 expected at most; 3 standard errors above

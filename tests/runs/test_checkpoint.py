@@ -1,0 +1,278 @@
+"""Checkpoints: whole or absent, damage found, nothing executed, nothing outside touched, and what is kept."""
+
+import ast
+import dataclasses
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzzing import fuzzed
+from hypothesis import given
+from hypothesis import strategies as st
+
+import alphagateau
+from alphagateau import config
+from alphagateau.runs import checkpoint
+from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, CheckpointError
+from alphagateau.training import resume
+
+TREE = {"params": {"w": np.arange(12, dtype=np.float32).reshape(3, 4)}}
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
+
+
+def save(folder: Path, name: str = "1", symptoms: tuple = (), segments: int = 0) -> checkpoint.Checkpoint:
+    iteration = int(name.partition("-")[0])
+    manifest = {
+        "iteration": iteration,
+        "segments": segments,
+        "progress": dataclasses.asdict(resume.Progress(iteration, plies=segments, symptoms=symptoms)),
+        "game": "gardner_chess",
+        "network": {},
+        "search": {},
+        "weights_hash": checkpoint.weights_hash(TREE),
+        "parameters": 12,
+        "optimizer_steps": 0,
+    }
+    return checkpoint.save(folder, name, {WEIGHTS: TREE, TRAINING: {"window": np.zeros(100)}}, manifest)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    """The folder of one checkpoint; tests take copies."""
+    return save(tmp_path_factory.mktemp("written")).path
+
+
+@pytest.fixture
+def copy(written, tmp_path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "checkpoints" / "1"))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_what_is_written_is_read(written):
+    tree = checkpoint.load(checkpoint.open_checkpoint(written), WEIGHTS, TREE)
+    assert tree["params"]["w"].tolist() == TREE["params"]["w"].tolist()
+
+
+def test_a_kill_while_a_checkpoint_is_written_anew_gives_the_old_its_name_back(copy):
+    """The first form of `save` deleted the old one first: a run that keeps one checkpoint then had none."""
+    folder = copy.parent
+    copy.rename(folder / ".1.aside")  # killed between the two renames
+    shutil.copytree(folder / ".1.aside", folder / ".1.tmp")
+    checkpoint.clean(folder)
+    assert names(folder) == ["1"]
+    checkpoint.verify(checkpoint.open_checkpoint(copy), TRAINING)
+    save(folder)
+    shutil.copytree(copy, folder / ".1.aside")  # killed after them
+    checkpoint.clean(folder)
+    assert names(folder) == ["1"]
+
+
+def test_every_file_and_folder_is_on_disk_before_the_checkpoint_has_its_name(tmp_path, monkeypatch):
+    """A kill loses nothing that was written; a power loss loses what was not synced, orbax's own files too."""
+    synced, unsynced, fsync, rename = set(), [], os.fsync, Path.rename
+
+    def noted_fsync(handle):
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def noted_rename(path, target):
+        if path.suffix == ".tmp":
+            unsynced.extend(p for p in (path, *path.rglob("*")) if p.stat().st_ino not in synced)
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "rename", noted_rename)
+    save(tmp_path)
+    assert unsynced == []
+    assert tmp_path.stat().st_ino in synced
+
+
+@fuzzed(300)
+@given(st.data())
+def test_any_damage_of_a_manifest_is_found(written, data):
+    """One byte of it changed, or its end cut off: without its own checksum a run went on from wrong counters."""
+    file = written / "manifest.json"
+    whole = file.read_bytes()
+    place = data.draw(st.integers(0, len(whole) - 1))
+    other = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[place]))
+    damaged = data.draw(st.sampled_from([whole[:place], whole[:place] + bytes([other]) + whole[place + 1 :]]))
+    try:
+        file.write_bytes(damaged)
+        manifest = checkpoint.open_checkpoint(written).manifest
+    except CheckpointError as error:
+        assert "manifest.json is damaged" in str(error) or "schema" in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert manifest == {k: v for k, v in json.loads(whole).items() if k != "checksum"}
+    finally:
+        file.write_bytes(whole)
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x, max_size=3),
+    max_leaves=6,
+)
+
+
+@fuzzed(300)
+@given(st.binary(max_size=40) | ANY_JSON, st.booleans(), st.sampled_from([1, 2, 3, None, "1"]))
+def test_any_manifest_is_one_or_is_refused_in_one_sentence(written, content, is_near, schema):
+    file = written / "manifest.json"
+    whole = file.read_bytes()
+    try:
+        if is_near and isinstance(content, dict):
+            content = {**json.loads(whole), **content, "schema": schema}
+        file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        for found in checkpoint.find(written.parent)[0]:
+            checkpoint.verify(found, WEIGHTS)
+    except CheckpointError as error:
+        assert str(written) in str(error) and "\n" not in str(error)
+    finally:
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("schema", [0, 3, "new", None])
+def test_another_schema_is_refused_by_name(copy, schema):
+    file = copy / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": schema}))
+    with pytest.raises(CheckpointError, match=f"has checkpoint schema {schema!r}; this version .* reads 1 to 2"):
+        checkpoint.open_checkpoint(copy)
+
+
+def test_schema_1_is_read(copy):
+    file = copy / "manifest.json"
+    manifest = {**json.loads(file.read_text()), "schema": 1}
+    manifest.pop("checksum")
+    file.write_text(json.dumps(manifest))
+    assert checkpoint.load(checkpoint.open_checkpoint(copy), WEIGHTS, TREE).keys() == {"params"}
+
+
+class Bomb:
+    """Pickle calls what this returns when it is read."""
+
+    def __reduce__(self):
+        return os.mkdir, ("taken",)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pkl", "_METADATA", "manifest.ocdbt"])
+def test_a_pickled_file_in_a_checkpoint_is_refused_and_not_run(copy, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (copy / WEIGHTS / name).write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(CheckpointError, match=r"does not belong|checksum"):
+        checkpoint.load(checkpoint.open_checkpoint(copy), WEIGHTS, TREE)
+    assert not (tmp_path / "taken").exists()
+
+
+def test_a_pickled_file_that_its_manifest_names_is_not_run_either(copy, tmp_path, monkeypatch):
+    """A checkpoint made to deceive: its checksums are right."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("_METADATA", "manifest.ocdbt"):
+        (copy / WEIGHTS / name).write_bytes(pickle.dumps(Bomb()))
+    manifest = checkpoint.open_checkpoint(copy).manifest
+    manifest["files"] = dict(checkpoint._checksums(copy))
+    checkpoint._write_manifest(copy, manifest)
+    with pytest.raises(CheckpointError, match="does not fit"):
+        checkpoint.load(checkpoint.open_checkpoint(copy), WEIGHTS, TREE)
+    assert not (tmp_path / "taken").exists()
+
+
+def test_the_package_has_no_pickle_and_runs_no_data():
+    """No such module imported, no such function called, no numpy.load, which could be told to."""
+    modules = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
+    for path in Path(alphagateau.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                found = {alias.name for alias in node.names} | {getattr(node, "module", None) or ""}
+                assert not modules & {name.partition(".")[0] for name in found}, path
+            if isinstance(node, ast.Call):
+                called = node.func
+                assert not isinstance(called, ast.Name) or called.id not in ("eval", "exec", "compile"), path
+                is_numpy_load = isinstance(called, ast.Attribute) and ast.unparse(called) in ("np.load", "numpy.load")
+                assert not is_numpy_load, path
+
+
+def test_names_in_a_manifest_lead_nowhere_outside(copy, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("mine")
+    manifest = checkpoint.open_checkpoint(copy).manifest
+    manifest["files"] |= {f"{WEIGHTS}/../../../secret": [4, "0" * 64], "../../secret": [4, "0" * 64]}
+    manifest["parts"] += ["../../secret"]
+    checkpoint._write_manifest(copy, manifest)
+    found = checkpoint.open_checkpoint(copy)
+    with pytest.raises(CheckpointError, match=r"secret is missing"):
+        checkpoint.load(found, WEIGHTS, TREE)
+    checkpoint.drop_part(found, TRAINING)
+    checkpoint.remove(found)
+    assert secret.read_text() == "mine" and names(tmp_path) == ["checkpoints", "secret"]
+
+
+def test_a_part_that_is_a_link_to_elsewhere_is_not_followed(copy, tmp_path):
+    outside = shutil.copytree(copy / TRAINING, tmp_path / "outside")
+    shutil.rmtree(copy / TRAINING)
+    (copy / TRAINING).symlink_to(outside)
+    checkpoint.remove(checkpoint.open_checkpoint(copy))
+    assert names(Path(outside)) != []
+
+
+# What is kept.
+
+
+def kept(folder: Path) -> dict[str, bool]:
+    """The checkpoints that are left, and whether each still holds all of its parts."""
+    return {c.path.name: (c.path / TRAINING).exists() for c in checkpoint.find(folder)[0]}
+
+
+def retire(folder: Path, **rule) -> None:
+    experiment = config.load(SMOKE)
+    resume.retire(dataclasses.replace(experiment, retention=config.RetentionConfig(**rule)), folder)
+
+
+@pytest.fixture
+def eight(tmp_path) -> Path:
+    for iteration in range(8):
+        save(tmp_path, str(iteration))
+    return tmp_path
+
+
+def test_retention_keeps_the_newest_whole_and_the_weights_of_all(eight):
+    retire(eight, keep_newest=3)
+    assert kept(eight) == {str(k): k >= 5 for k in reversed(range(8))}
+    for found in checkpoint.find(eight)[0]:
+        checkpoint.verify(found, WEIGHTS)
+
+
+def test_retention_keeps_every_kth_and_the_first_where_weights_are_not_kept(eight):
+    retire(eight, keep_newest=1, keep_every=3, weights=False)
+    assert kept(eight) == {"7": True, "6": False, "3": False, "0": False}
+
+
+def test_retention_keeps_what_its_user_renamed(eight):
+    (eight / "2").rename(eight / "best")
+    save(eight, "4-stopped", segments=4)
+    retire(eight, keep_newest=1, weights=False)
+    assert kept(eight) == {"7": True, "best": True, "0": False}
+
+
+def test_retention_keeps_the_newest_healthy_one(tmp_path):
+    for iteration in range(6):
+        save(tmp_path, str(iteration), symptoms=("the weights are too large",) if iteration > 2 else ())
+    retire(tmp_path, keep_newest=1)
+    assert kept(tmp_path) == {"5": True, "4": False, "3": False, "2": True, "1": False, "0": False}
+
+
+def test_a_part_that_a_kill_left_without_a_line_in_its_manifest_is_freed(copy):
+    """A window of a gigabyte stayed for good: `drop_part` had written the manifest and not yet deleted."""
+    shutil.copytree(copy / TRAINING, copy.parents[2] / "backup")
+    checkpoint.drop_part(checkpoint.open_checkpoint(copy), TRAINING)
+    shutil.copytree(copy.parents[2] / "backup", copy / TRAINING)
+    save(copy.parent, "2")
+    retire(copy.parent, keep_newest=1)
+    assert kept(copy.parent) == {"2": True, "1": False}

@@ -1,0 +1,73 @@
+"""Health by its figures; tests/test_run.py reproduces the failures in real runs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from alphagateau import config
+from alphagateau.runs.health import is_finite, symptoms
+from alphagateau.training.sample_games import FinishedGames, duplicate_rate
+
+HEALTHY = {
+    "train/loss": 3.0,
+    "train/policy_loss": 2.0,
+    "train/value_loss": 1.0,
+    "train/policy_entropy": 1.5,
+    "train/calibration_error": 0.1,
+    "train/gradient_norm": 1.0,
+    "train/weight_norm": 10.0,
+    "selfplay/games": 8.0,
+    "selfplay/draw_rate": 0.4,
+    "selfplay/truncation_rate": 0.1,
+    "selfplay/duplicate_rate": 0.0,
+    "selfplay/value_saturation": 0.1,
+    "selfplay/game_length": 60.0,
+}
+LIMITS = config.HealthConfig(
+    max_draw_rate=0.9, max_truncation_rate=0.5, max_duplicate_rate=0.2, max_game_length=200.0, max_weight_norm=100.0
+)
+
+
+def test_healthy_figures_have_no_symptom():
+    assert symptoms(HEALTHY, LIMITS) == [] and is_finite(HEALTHY)
+
+
+@pytest.mark.parametrize(
+    ("name", "sick", "limit", "said"),
+    [
+        ("train/policy_entropy", 0.005, 0.01, "below health.min_policy_entropy"),
+        ("train/calibration_error", 0.51, 0.5, "above health.max_value_calibration_error"),
+        ("train/gradient_norm", 10_001.0, 1e4, "above health.max_gradient_norm"),
+        ("train/weight_norm", 101.0, 100.0, "above health.max_weight_norm"),
+        ("selfplay/draw_rate", 0.91, 0.9, "above health.max_draw_rate"),
+        ("selfplay/truncation_rate", 0.51, 0.5, "above health.max_truncation_rate"),
+        ("selfplay/duplicate_rate", 0.21, 0.2, "above health.max_duplicate_rate"),
+        ("selfplay/value_saturation", 0.96, 0.95, "above health.max_value_saturation"),
+        ("selfplay/game_length", 201.0, 200.0, "above health.max_game_length"),
+        ("selfplay/game_length", 3.9, 4.0, "below health.min_game_length"),
+    ],
+)
+def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said):
+    assert symptoms({**HEALTHY, name: limit}, LIMITS) == []
+    (found,) = symptoms({**HEALTHY, name: sick}, LIMITS)
+    assert (found.name, found.value, found.limit) == (name, sick, limit)
+    assert f"{name} is {sick:.4g}, {said} = {limit:g}" in found.sentence
+
+
+def test_rates_of_no_games_say_nothing():
+    none = {**HEALTHY, "selfplay/games": 0.0, "selfplay/game_length": 0.0, "selfplay/draw_rate": 1.0}
+    assert symptoms(none, LIMITS) == []
+
+
+@pytest.mark.parametrize("name", ["loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite(name, value):
+    assert not is_finite({**HEALTHY, f"train/{name}": value})
+
+
+def test_games_that_repeat_one_another_are_counted():
+    """Rows 0, 1 and 3 play edges 5, 6; row 2 plays 5, 7."""
+    edges = np.array([[5, 5, 5, 5], [6, 6, 7, 6]], np.int16)
+    games = FinishedGames(edges, np.arange(4), np.zeros(4, int), np.ones(4, int))
+    assert duplicate_rate(games) == 0.5

@@ -1,0 +1,433 @@
+"""The loop from the command line: training, continuing, and what bad input gets."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from alphagateau import config
+from alphagateau.commands import info
+from alphagateau.commands.main import main
+from alphagateau.distributed.mesh import make_mesh
+from alphagateau.matches import final_match
+from alphagateau.matches import final_match as match
+from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs.run_folder import newest
+from alphagateau.runs.stop import StopRequest
+from alphagateau.training import loop, resume
+from alphagateau.training import loop as run
+from alphagateau.training.phases import make_engine
+
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
+BENCHMARKS = SMOKE.parents[2] / "benchmarks"
+SMALL = ["--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engines_made_once():
+    """An engine is pure functions of these keys: runs of this module that agree in them share its compiled programs."""
+    engines = {}
+
+    def make_once(experiment, mesh):
+        values = config.flatten(experiment)
+        deciding = ("game", "seed", "num_shares", "network.", "selfplay.", "window.", "training.")
+        key = tuple(values[name] for name in values if name.startswith(deciding))
+        if key not in engines:
+            engines[key] = make_engine(experiment, mesh)
+        return engines[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "make_engine", make_once)
+        yield
+
+
+def train(folder: Path, *options: str) -> int:
+    return main(["train", str(SMOKE), "--runs", str(folder), *SMALL, *options])
+
+
+def weights(run_folder: Path, name: str) -> str:
+    return checkpoint.open_checkpoint(run_folder / "checkpoints" / name).manifest["weights_hash"]
+
+
+def lasting_metrics(run_folder: Path) -> list[dict]:
+    """metrics.jsonl without what depends on the clock."""
+    rows = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if "per_second" not in k and "time/" not in k} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory) -> Path:
+    """A smoke run of 4 iterations that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert train(folder) == 0
+    return folder / "smoke"
+
+
+@pytest.fixture
+def run_copy(whole_run, tmp_path) -> Path:
+    return Path(shutil.copytree(whole_run, tmp_path / "runs" / "smoke"))
+
+
+def test_a_run_leaves_what_a_reader_needs(whole_run):
+    assert [row["iteration"] for row in lasting_metrics(whole_run)] == [1, 2, 3, 4]
+    assert config.load(whole_run / "config.toml").selfplay.num_simulations == 2
+    record = json.loads((whole_run / "run.json").read_text())
+    assert record["starts"][0]["versions"]["jax"] == jax.__version__
+    found, complaints = checkpoint.find(whole_run / "checkpoints")
+    assert [c.order for c in found] == [(4, 0), (3, 0), (2, 0), (1, 0), (0, 0)] and not complaints
+    assert [len(c.manifest["parts"]) for c in found] == [2, 2, 1, 1, 1]  # keep_newest = 2
+
+
+def test_training_changes_the_weights_and_the_same_seed_repeats_them(whole_run, tmp_path):
+    assert weights(whole_run, "0") != weights(whole_run, "4")
+    assert train(tmp_path, "--num-iterations", "2") == 0
+    assert weights(tmp_path / "smoke", "2") == weights(whole_run, "2")
+
+
+@pytest.mark.slow
+def test_another_seed_gives_other_weights(whole_run, tmp_path):
+    assert train(tmp_path, "--num-iterations", "1", "--run", "other", "--seed", "1") == 0
+    assert weights(tmp_path / "other", "1") != weights(whole_run, "1")
+
+
+def test_a_run_continued_equals_one_never_stopped(whole_run, tmp_path):
+    assert train(tmp_path, "--num-iterations", "1") == 0
+    assert train(tmp_path) == 0
+    assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
+    assert lasting_metrics(tmp_path / "smoke") == lasting_metrics(whole_run)
+
+
+class StopAfter(StopRequest):
+    """Asks to stop after the run has looked `looks` times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self.looks = looks
+
+    @property
+    def reason(self) -> str | None:
+        self.looks -= 1
+        return "the test" if self.looks < 0 else None
+
+
+LOOKS = [5, pytest.param(1, marks=pytest.mark.whole), *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3, 8))]
+
+
+@pytest.mark.parametrize("looks", LOOKS)
+def test_a_run_stopped_inside_an_iteration_equals_one_never_stopped(whole_run, tmp_path, looks):
+    experiment = config.parse_command_line(SMOKE, [*SMALL, *SEGMENTS])
+    folder = tmp_path / "smoke"
+    assert not loop.train(experiment, folder, StopAfter(looks))
+    assert loop.train(experiment, folder, StopRequest())
+    assert weights(folder, "4") == weights(whole_run, "4")
+    assert lasting_metrics(folder) == lasting_metrics(whole_run)
+    assert not list((folder / "checkpoints").glob("*-stopped"))
+
+
+IN_A_PROCESS = """
+import os, pathlib, signal, sys
+sys.path.insert(0, {benchmarks!r})
+{before}
+from alphagateau.commands.main import main
+sys.exit(main({words!r}))
+"""
+SIGNAL_IN_SELFPLAY = """
+from alphagateau import metrics
+def phase(self, text, done):
+    if text == "self-play" and 1 < done < 1.8:  # the second segment of iteration 2
+        os.kill(os.getpid(), signal.SIGTERM)
+metrics.Reporter.phase = phase
+"""
+SIGNAL_IN_THE_START = """
+from alphagateau import run
+make_engine = run.make_engine
+def interrupted(*words):
+    os.kill(os.getpid(), signal.SIGINT)
+    return make_engine(*words)
+run.make_engine = interrupted
+"""
+KILL_IN_A_CHECKPOINT = """
+import kills
+from alphagateau import checkpoint
+save = checkpoint.save
+def killed(folder, name, *words):
+    if name == "2":
+        kills.die_at(22, folder)  # its second part half written
+    return save(folder, name, *words)
+checkpoint.save = killed
+"""
+
+
+def train_in_a_process(folder: Path, before: str) -> subprocess.CompletedProcess:
+    """`alphagateau train` with the options of `train`, in a process that first runs `before`."""
+    words = ["train", str(SMOKE), "--runs", str(folder), *SMALL, *SEGMENTS]
+    code = IN_A_PROCESS.format(benchmarks=str(BENCHMARKS), before=before, words=words)
+    cache = str(jax.config.jax_compilation_cache_dir)
+    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache}
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=900)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("before", "code", "left", "said"),
+    [
+        (SIGNAL_IN_SELFPLAY, 0, "1-stopped", "stopped (SIGTERM) in iteration 2"),
+        (SIGNAL_IN_THE_START, 0, "0", "stopped (SIGINT) in iteration 1"),
+        (KILL_IN_A_CHECKPOINT, -signal.SIGKILL, "1", ""),
+    ],
+)
+def test_a_process_that_is_told_to_stop_or_killed_goes_on_as_if_it_had_not(
+    whole_run, tmp_path, before, code, left, said
+):
+    done = train_in_a_process(tmp_path, before)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    newest = checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0]
+    assert newest.path.name == left
+    assert (newest.manifest["progress"]["plies"] == 8) == (left == "1-stopped")
+    assert train(tmp_path, *SEGMENTS) == 0
+    assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
+    assert lasting_metrics(tmp_path / "smoke") == lasting_metrics(whole_run)
+
+
+def test_a_deadline_stops_a_run_with_a_checkpoint(whole_run, tmp_path):
+    assert train(tmp_path, *SEGMENTS, "--stop-after", "0.2s") == 0
+    assert checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0].order < (4, 0)
+    assert train(tmp_path, *SEGMENTS) == 0
+    assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
+
+
+def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, monkeypatch, capfd):
+    def interrupted(*players, should_stop, **options):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        end = time.monotonic() + 30
+        while not should_stop() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(match, "play_match", interrupted)
+    assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
+    assert "stopped (SIGUSR1) in the match at the end; the same command plays it" in capfd.readouterr().err
+    assert not (run_copy / "results.json").exists()
+    result = final_match.MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0)
+    monkeypatch.setattr(match, "play_match", lambda *players, **options: result)
+    assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
+    assert json.loads((run_copy / "results.json").read_text())["scores"][0][2:] == [1, 1, 0, 0]
+
+
+def test_metrics_written_after_the_checkpoint_are_not_doubled(run_copy, whole_run):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    with (run_copy / "metrics.jsonl").open("a") as file:
+        file.write('{"iteration": 5, "train/lo')  # cut short by a kill
+    assert train(run_copy.parent) == 0
+    assert lasting_metrics(run_copy) == lasting_metrics(whole_run)
+    assert weights(run_copy, "4") == weights(whole_run, "4")
+
+
+def flip_a_bit(part: Path) -> None:
+    file = max((p for p in part.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(bytes(data))
+
+
+def test_a_damaged_checkpoint_is_passed_over(run_copy, whole_run, capfd):
+    flip_a_bit(run_copy / "checkpoints" / "4" / "training")
+    assert train(run_copy.parent) == 0
+    assert "checksum" in capfd.readouterr().err
+    assert weights(run_copy, "4") == weights(whole_run, "4")
+
+
+def test_no_whole_checkpoint_is_said_and_nothing_is_touched(run_copy, capfd):
+    for folder in (run_copy / "checkpoints").iterdir():
+        (folder / "manifest.json").write_text("{")
+    before = sorted(p for p in run_copy.rglob("*") if p.is_file())
+    assert train(run_copy.parent) == 1
+    assert "no checkpoint" in capfd.readouterr().err
+    assert sorted(p for p in run_copy.rglob("*") if p.is_file()) == before
+
+
+def test_a_run_folder_of_another_experiment_is_refused(run_copy, capfd):
+    assert train(run_copy.parent, "--training.batch-size", "16") == 2
+    error = capfd.readouterr().err
+    assert "training.batch_size: 32 -> 16" in error and error.count("\n") == 1
+    assert config.load(run_copy / "config.toml").training.batch_size == 32
+
+
+def test_weights_move_to_the_other_board(whole_run):
+    experiment = config.load(SMOKE)
+    chess = config.from_dict({**config.to_dict(experiment), "game": "chess"})
+    engine = make_engine(chess, make_mesh(chess.num_shares))
+    moved = resume.load_weights(engine, whole_run)
+    there = newest(whole_run)
+    assert checkpoint.weights_hash(moved) == there.manifest["weights_hash"]
+    assert there.manifest["game"] == "gardner_chess"
+
+
+def test_init_from_starts_from_those_weights(whole_run, tmp_path):
+    assert train(tmp_path, "--num-iterations", "1", "--init-from", str(whole_run)) == 0
+    assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
+
+
+def test_init_from_a_network_of_another_shape_is_one_sentence(whole_run, tmp_path, capfd):
+    options = ["--init-from", str(whole_run), "--network.hidden-size", "16"]
+    assert train(tmp_path, *options) == 1
+    error = capfd.readouterr().err
+    assert "does not fit" in error and "Traceback" not in error
+    assert not (tmp_path / "smoke" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["train"], 2, "experiment file"),
+        (["train", "nowhere.toml"], 2, "nowhere.toml"),
+        (["train", str(SMOKE), "--selfplay.num-game", "8"], 2, "selfplay.num-games"),
+        (["train", str(SMOKE), "--init-from", "nowhere"], 1, "nowhere"),
+        (["train", str(SMOKE), "--stop-after", "soon"], 2, "soon"),
+        (["train", str(SMOKE), "--num-shares", "3"], 2, "divisible"),
+        (["trian"], 2, "trian"),
+    ],
+)
+def test_bad_input_is_one_line(words, code, said, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == code
+    error = capfd.readouterr().err
+    assert said in error and "Traceback" not in error and error.strip().count("\n") == 0
+
+
+def test_no_gpu_is_said_and_no_run_is_made(tmp_path, capfd):
+    if any(d.platform == "gpu" for d in jax.devices()):
+        pytest.skip("this machine has a GPU")
+    assert train(tmp_path, "--platform", "gpu") == 1
+    assert "gpu" in capfd.readouterr().err
+    assert not (tmp_path / "smoke").exists()
+
+
+def test_a_second_process_on_the_run_is_refused(run_copy, capfd):
+    pass
+
+    with run_folder.locked(run_copy):
+        assert train(run_copy.parent) == 1
+    assert "in use" in capfd.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path, capfd):
+    (tmp_path / "file").write_text("")
+    assert train(tmp_path / "file") == 1
+    assert "file" in capfd.readouterr().err
+
+
+def test_a_disk_that_is_full_leaves_the_last_checkpoint(run_copy, whole_run, monkeypatch, capfd):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+
+    def full(path, tree):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "_write_tree", full)
+    assert train(run_copy.parent) == 1
+    error = capfd.readouterr().err
+    assert "No space left" in error and "needed" in error
+    assert [c.order[0] for c in checkpoint.find(run_copy / "checkpoints")[0]] == [3, 2, 1, 0]
+    assert not [p for p in (run_copy / "checkpoints").iterdir() if p.name.startswith(".")]
+    monkeypatch.undo()
+    assert train(run_copy.parent) == 0
+    assert weights(run_copy, "4") == weights(whole_run, "4")
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    experiment = config.load(run_copy / "config.toml")
+    engine = loop.make_engine(experiment, make_mesh(experiment.num_shares))
+    newest = checkpoint.find(run_copy / "checkpoints")[0][0]
+    progress, state = resume.restore(engine, newest)
+    poisoned = jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, state.train.opt_state)
+    state = state._replace(train=state.train._replace(opt_state=poisoned))
+    resume.save(engine, experiment, run_copy, state, progress)
+    assert train(run_copy.parent) == 1
+    assert "went wrong in iteration 4" in capfd.readouterr().err
+
+
+def sick_copy(run_copy: Path) -> None:
+    """The run as if iteration 3 had left weights 30 times too large, and games 6 plies before their limit."""
+    experiment = config.load(run_copy / "config.toml")
+    engine = loop.make_engine(experiment, make_mesh(experiment.num_shares))
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    progress, state = resume.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
+    variables = {**state.train.variables, "params": jax.tree.map(lambda x: 30 * x, state.train.variables["params"])}
+    games = state.games._replace(ply=state.games.ply + 250)
+    state = state._replace(train=state.train._replace(variables=variables), games=games)
+    resume.save(engine, experiment, run_copy, state, progress)
+
+
+STRICT = ["--health.max-weight-norm", "100", "--health.max-gradient-norm", "50", "--health.max-draw-rate", "0.9"]
+STRICT += ["--health.max-truncation-rate", "0.5", "--health.max-game-length", "200"]
+STRICT += ["--health.max-value-saturation", "0.3", "--health.max-value-calibration-error", "0.2"]
+STRICT += ["--health.min-policy-entropy", "1.0"]
+
+
+def test_sick_weights_and_endless_games_are_named(run_copy, capfd):
+    sick_copy(run_copy)
+    assert train(run_copy.parent, *STRICT) == 0
+    said = capfd.readouterr().err
+    for meaning in (
+        "policy has collapsed onto single moves",
+        "value head is saturated",
+        "value head is not calibrated",
+        "too many games are drawn",
+        "too many games reach the ply limit",
+        "games are absurdly long",
+        "gradient is too large",
+        "weights are too large",
+    ):
+        assert f"unhealthy in iteration 4: the {meaning}" in said or f"unhealthy in iteration 4: {meaning}" in said
+    left = checkpoint.find(run_copy / "checkpoints")[0]
+    assert len(info.describe(run_copy)["symptoms"]) == 8
+    assert [c.order[0] for c in left if "training" in c.manifest["parts"]] == [4, 3]
+
+
+def test_a_run_that_health_stops_names_its_last_healthy_checkpoint(run_copy, whole_run, capfd):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    strict = ["--health.max-weight-norm", "1", "--health.action", "stop"]
+    for said_before in ("", "the start before this one stopped as unhealthy in iteration 4: the weights"):
+        assert train(run_copy.parent, *strict) == 1
+        error = capfd.readouterr().err
+        assert said_before in error and "above health.max_weight_norm = 1; the last healthy checkpoint is 3;" in error
+        assert info.describe(run_copy)["stopped_by_health"]["last_healthy_checkpoint"] == "3"
+        assert not (run_copy / "checkpoints" / "4").exists()
+    assert train(run_copy.parent) == 0
+    assert weights(run_copy, "4") == weights(whole_run, "4")
+    assert info.describe(run_copy)["stopped_by_health"] is None
+
+
+def test_an_unhealthy_checkpoint_is_not_gone_on_from_silently(run_copy, capfd):
+    shutil.rmtree(run_copy / "checkpoints" / "4")
+    assert train(run_copy.parent, "--health.max-weight-norm", "1") == 0
+    assert train(run_copy.parent) == 0
+    assert "after iteration 4 (4)\nthat iteration was unhealthy: the weights are too large" in capfd.readouterr().err
+    retention = ["--retention.keep-newest", "1", "--health.max-weight-norm", "1", "--num-iterations", "6"]
+    assert train(run_copy.parent, *retention) == 0
+    whole = [c.path.name for c in checkpoint.find(run_copy / "checkpoints")[0] if "training" in c.manifest["parts"]]
+    assert whole == ["6", "3"]  # the newest, and the last healthy one
+
+
+def test_weights_that_are_not_finite_are_never_written(run_copy):
+    experiment = config.load(run_copy / "config.toml")
+    engine = loop.make_engine(experiment, make_mesh(experiment.num_shares))
+    progress, state = resume.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
+    broken = jax.tree.map(lambda x: x.at[(0,) * x.ndim].set(np.inf), state.train.variables)
+    state = state._replace(train=state.train._replace(variables=broken))
+    with pytest.raises(run_folder.Unhealthy, match="after iteration 4: the weights are not finite"):
+        resume.save(engine, experiment, run_copy, state, progress)
+    assert checkpoint.find(run_copy / "checkpoints")[0][0].path.name == "4"
+
+
+def test_nothing_outside_the_run_folder_is_written(whole_run):
+    assert sorted(os.listdir(whole_run.parent)) == ["smoke"]
