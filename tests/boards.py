@@ -5,8 +5,9 @@ from functools import cache
 import jax
 
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
 
 GAMES = ["chess", "gardner_chess"]
 BATCH = 256  # every batched call has this many rows, so that each game compiles one step

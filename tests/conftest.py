@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import pytest
 
 from alphagateau import config
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network, Variables
 

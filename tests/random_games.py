@@ -11,8 +11,9 @@ from boards import BATCH, CASTLING_AND_PROMOTION, KIWIPETE, PROMOTIONS, batched
 from oracles import Line, Said, codes_of
 
 from alphagateau.games.notation import from_fen, legal_moves, outcome, to_fen
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Position, State
+from alphagateau.games.variants import get_game
 
 SAMPLED = {  # where the random games start; the rarer events need a position that leads to them
     "chess": [

@@ -19,8 +19,9 @@ from rich.table import Table
 
 from alphagateau.config import NetworkConfig
 from alphagateau.games.actions import choose
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import make_reference
 from alphagateau.networks.network import Network, Variables

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from alphagateau.games.pgn import to_pgn
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.matches.final_match import print_scores, score_of
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import make_openings, read_openings

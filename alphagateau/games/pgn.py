@@ -9,7 +9,8 @@ import chess
 import chess.pgn
 
 from alphagateau.games.notation import BOARDS, board_from_fen, edge_to_uci, ending
-from alphagateau.games.rules import REPETITION_LIMIT, Game, get_game
+from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.variants import get_game
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord

@@ -15,7 +15,6 @@ pawn step which allowed no en passant capture.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -62,7 +61,7 @@ class _Moved(NamedTuple):
     halfmove_count: Array  # int32
 
 
-def _chess_move(state: State, label: Array) -> _Moved:
+def chess_move(state: State, label: Array) -> _Moved:
     x = pgx_chess.GameState(
         board=state.boards[0].astype(jnp.int32),
         color=state.color.astype(jnp.int32),
@@ -74,7 +73,7 @@ def _chess_move(state: State, label: Array) -> _Moved:
     return _Moved(x.board, x.castling_rights.reshape(4), x.en_passant, x.halfmove_count)
 
 
-def _gardner_move(state: State, label: Array) -> _Moved:
+def gardner_move(state: State, label: Array) -> _Moved:
     x = pgx_gardner.State(
         _board=state.boards[0].astype(jnp.int32),
         _turn=state.color.astype(jnp.int32),
@@ -84,7 +83,7 @@ def _gardner_move(state: State, label: Array) -> _Moved:
     return _Moved(x._board, state.castling, jnp.int32(-1), x._halfmove_count)
 
 
-def _build_edges(action_from_label: Callable, num_actions: int) -> tuple[np.ndarray, ...]:
+def build_edges(action_from_label: Callable, num_actions: int) -> tuple[np.ndarray, ...]:
     """All moves that stay on the board, ordered by receiver, sender, promotion."""
     action = jax.vmap(action_from_label)(jnp.arange(num_actions))
     sender, receiver, under = (np.asarray(x) for x in (action.from_, action.to, action.underpromotion))
@@ -105,7 +104,7 @@ def _zobrist_tables(num_squares: int) -> tuple[np.ndarray, ...]:
     return words(num_squares, 13), words(), words(4), words(num_squares + 1)
 
 
-def _make_game(
+def make_game(
     name: str,
     size: int,
     max_legal_moves: int,
@@ -236,40 +235,6 @@ def _start_board(size: int) -> np.ndarray:
     board = np.zeros((size, size), np.int8)  # [file, rank]
     board[:, 0], board[:, 1], board[:, -2], board[:, -1] = back, PAWN, -PAWN, np.negative(back)
     return board.reshape(-1)
-
-
-@lru_cache
-def get_game(name: str) -> Game:
-    """The Game called `name`: "chess" (8x8) or "gardner_chess" (5x5).
-
-    The most legal moves a chess position can have is 218 (a known result). The 5x5 bound counts the most a side
-    can own, 6 queens (16 moves from the centre, at most 14 elsewhere), rook, bishop, knight, king 8 each.
-    """
-    if name == "chess":
-        return _make_game(
-            name,
-            size=8,
-            max_legal_moves=218,
-            max_plies=512,
-            start_fen="rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
-            start_castling=True,
-            num_labels=64 * 73,
-            edges=_build_edges(pgx_chess.Action._from_label, 64 * 73),
-            move=_chess_move,
-        )
-    if name == "gardner_chess":
-        return _make_game(
-            name,
-            size=5,
-            max_legal_moves=118,
-            max_plies=256,
-            start_fen="rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1",
-            start_castling=False,
-            num_labels=25 * 49,
-            edges=_build_edges(pgx_gardner.Action._from_label, 25 * 49),
-            move=_gardner_move,
-        )
-    raise ValueError(f"unknown game {name!r}: expected 'chess' or 'gardner_chess'")
 
 
 def reward_and_discount(before: State, after: State) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import Experiment
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.matches.match import MatchResult, play_match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import load_weights, match_search

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from alphagateau.games.pgn import GameRecord
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.matches.match import Statistics, play_games
 from alphagateau.matches.openings import Openings, make_openings, read_openings, select_states
 from alphagateau.matches.player_specs import Entrant, board_of, load_player, split_spec

@@ -10,8 +10,9 @@ import jax
 import numpy as np
 
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
 NUM_BARREN = 8  # times without a new position, after which there are taken to be no more

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphagateau.config import ConfigError, NetworkConfig
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, random_player
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs import checkpoint

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.search import Search

@@ -20,8 +20,9 @@ from jax.sharding import Mesh, NamedSharding
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, per_device
 from alphagateau.games.notation import edge_to_uci, outcome, uci_to_edge
 from alphagateau.games.pgn import GameRecord
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import Openings, one_state, select_states, step_states
 from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
 from alphagateau.networks.network import Variables

@@ -15,8 +15,9 @@ from jax.sharding import Mesh
 
 from alphagateau.config import Experiment
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.gumbel import make_gumbel_search

@@ -12,7 +12,8 @@ from random_games import SAMPLED, Sample, sample_games
 
 from alphagateau.games.legality import KNIGHT
 from alphagateau.games.notation import from_fen, outcome, to_fen, uci_to_edge
-from alphagateau.games.rules import get_game, reward_and_discount
+from alphagateau.games.rules import reward_and_discount
+from alphagateau.games.variants import get_game
 from alphagateau.training.frames import Frame
 
 

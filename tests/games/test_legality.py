@@ -18,8 +18,9 @@ from boards import (
 from oracles import Line
 
 from alphagateau.games.notation import from_fen, legal_moves, outcome, to_fen
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
 
 
 def count_lines(game: Game, fen: str, depth: int) -> int:

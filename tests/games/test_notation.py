@@ -22,7 +22,7 @@ from alphagateau.games.notation import (
     to_fen,
     uci_to_edge,
 )
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 
 GAMES = ["chess", "gardner_chess"]
 CHESS, GARDNER = get_game("chess"), get_game("gardner_chess")

@@ -19,8 +19,8 @@ from oracles import Line
 
 from alphagateau.games.notation import BOARDS, uci_to_edge
 from alphagateau.games.pgn import GameRecord, read_pgn, record_game, to_pgn
-from alphagateau.games.rules import get_game
 from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.games.variants import get_game
 
 GAMES = ["chess", "gardner_chess"]
 SMALL = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"

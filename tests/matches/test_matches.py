@@ -14,8 +14,9 @@ import pytest
 
 from alphagateau.games.notation import BOARDS, board_from_fen, to_fen
 from alphagateau.games.pgn import read_pgn, to_pgn
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
 from alphagateau.matches.match import choose_rows_per_search, opening_points, play_games, play_match
 from alphagateau.matches.openings import Openings, make_openings, read_openings
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
@@ -331,7 +332,7 @@ def test_rows_of_a_search(num_rows: int, num_games: int | None, rows: int) -> No
 
 TWO_DEVICES = """
 import jax
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.matches.match import *
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import HostPlayer, random_player

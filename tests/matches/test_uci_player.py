@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import Openings, make_openings
 from alphagateau.matches.players import HostPlayer, random_player

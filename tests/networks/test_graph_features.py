@@ -9,7 +9,7 @@ import pytest
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.legality import BISHOP, KNIGHT, ROOK
 from alphagateau.games.notation import from_fen
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.networks.graph_features import edge_features, graphs_tuple, node_features, static_features
 
 NAMES = (

@@ -9,7 +9,7 @@ import pytest
 
 from alphagateau.commands.bench import random_positions
 from alphagateau.config import NetworkConfig
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphagateau.games.notation import board_from_fen, edge_to_uci, from_fen, legal_moves, to_board
-from alphagateau.games.rules import Game, get_game, reward_and_discount
+from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.search.search import ILLEGAL, evaluate_states

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_game
 from alphagateau.training.frames import Frame
 from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.games.rules import get_game
+from alphagateau.games.variants import get_game
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = ["--network.hidden-size", "8", "--network.num-blocks", "1", "--window.size", "65536"]

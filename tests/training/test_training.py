@@ -10,8 +10,9 @@ import pytest
 
 from alphagateau.games.actions import legal_edge_mask, over_edges
 from alphagateau.games.notation import from_fen
-from alphagateau.games.rules import Game, get_game
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
+from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import TrainState, init_train_state, make_optimizer, make_train_step
