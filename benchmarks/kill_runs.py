@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import orbax.checkpoint  # noqa: F401  imported once, before the forks
 from kills import copy_of, die_at, forked, newest_order, outcome
-from toy_engine import toy_engine, toy_experiment
+from toy_trainer import toy_experiment, toy_trainer
 
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
@@ -64,7 +64,7 @@ SCENARIOS = (
 
 
 def toy_train(folder: Path, iterations: int, looks: int = 10**6) -> None:
-    loop.make_engine = lambda experiment, mesh: toy_engine()
+    loop.make_trainer = lambda experiment, mesh: toy_trainer()
     loop.train(toy_experiment(iterations), folder, StopAfter(looks))
 
 

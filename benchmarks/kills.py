@@ -77,7 +77,7 @@ def whole(run: Path) -> list[Checkpoint]:
     return checkpoints
 
 
-def newest_order(run: Path) -> tuple[int, int]:
+def newest_order(run: Path) -> tuple[int, int, int]:
     """Of the newest whole checkpoint, as a start of the run would find it; (-1, 0) if there is none.
 
     In a copy: to undo what a kill left half done is the part of the start.
@@ -86,7 +86,7 @@ def newest_order(run: Path) -> tuple[int, int]:
         if (run / "checkpoints").exists():
             shutil.copytree(run / "checkpoints", Path(scratch) / "checkpoints")
         checkpoint.clean(Path(scratch) / "checkpoints")
-        return next((found.order for found in whole(Path(scratch))), (-1, 0))
+        return next((found.order for found in whole(Path(scratch))), (-1, 0, 0))
 
 
 def outcome(run: Path) -> dict[str, Any]:

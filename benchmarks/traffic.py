@@ -1,6 +1,6 @@
 """What moves between devices, counted in compiled programs: python benchmarks/traffic.py EXPERIMENT
 
-Prints JSON: for each function of the engine and each kind of collective operation, how many the program holds and the
+Prints JSON: for each phase of an iteration and each kind of collective operation, how many the program holds and the
 bytes that a device hands in. The program of training holds one optimizer step, in a loop. Compiles only, on virtual
 CPU devices (--devices, 8); further options are those of the experiment, such as --window.size 4096.
 """
@@ -38,26 +38,27 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
     """The counts of an experiment, with what they are to be compared with."""
     import jax
 
-    pass
     from alphagateau.distributed.mesh import make_mesh
     from alphagateau.training.doctor import tree_bytes
-    from alphagateau.training.phases import make_engine
+    from alphagateau.training.trainer import make_train_steps, make_trainer
 
     experiment = config.parse_command_line(path, options)
-    engine = make_engine(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
-    state = engine.abstract_state
-    calls = {
-        "play": (engine.play, (state, 0, 0)),
-        "fill_window": (engine.fill_window, (state, 0)),
-        "train": (engine.train, (state, 0, 0, 0, 1)),
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
+    state = trainer.abstract_state
+    play, fill_window, _ = (jax.jit(phase.run_segment, static_argnums=(1, 2)) for phase in trainer.phases)
+    train_steps = make_train_steps(experiment, trainer.mesh, trainer.producer, trainer.learner)
+    lowered = {
+        "play": play.lower(state, 0, 0),
+        "fill_window": fill_window.lower(state, 0, 0),
+        "train": train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 1)),
     }
-    programs = {name: fn.lower(*arguments).compile().as_text() for name, (fn, arguments) in calls.items()}
+    programs = {name: program.compile().as_text() for name, program in lowered.items()}
     return {
         "devices": num_devices,
         "parameter_bytes": tree_bytes(state.train.variables["params"]),
         "batch_statistics_bytes": tree_bytes(state.train.variables.get("batch_stats", {})),
         "figures_bytes": tree_bytes(state.totals),
-        "window_bytes": tree_bytes(state.window),
+        "window_bytes": tree_bytes(state.producer.window),
         "collectives": {name: collectives(program) for name, program in programs.items()},
     }
 

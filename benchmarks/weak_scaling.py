@@ -28,25 +28,27 @@ def measure(path: str, options: list[str], num_devices: int) -> None:
     """Prints a JSON list of the seconds of each round, as a child whose input is one line a round."""
     import jax
 
-    pass
     from alphagateau.commands.main import use_compilation_cache
     from alphagateau.distributed.mesh import make_mesh
-    from alphagateau.training.phases import make_engine
+    from alphagateau.training.trainer import make_train_steps, make_trainer
 
     use_compilation_cache()
     sizes = [word for name, value in OPTIONS.items() for word in (name, str(value * num_devices))]
     experiment = config.parse_command_line(path, [*sizes, *FIXED, *options])
-    engine = make_engine(experiment, make_mesh(experiment.num_shares))
-    state = engine.init(engine.init_variables())
-    iteration = 0
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    state, iteration = trainer.init(trainer.init_variables()), 0
+    play, fill_window, _ = trainer.phases
+    train_steps = make_train_steps(experiment, trainer.mesh, trainer.producer, trainer.learner)
 
     def one_round(state):
         begun = time.perf_counter()
-        state = jax.block_until_ready(engine.play(state, iteration, 0))
+        state = jax.block_until_ready(play.run_segment(state, iteration, 0))
         played = time.perf_counter()
-        state, _ = jax.block_until_ready(engine.fill_window(state, iteration))
+        state = jax.block_until_ready(fill_window.run_segment(state, iteration, 0))
         filled = time.perf_counter()
-        state = jax.block_until_ready(engine.train(state, iteration, 0, 0, STEPS))
+        steps = train_steps(state.train, state.totals, state.producer, (iteration, 0, 0, STEPS))
+        train, totals = jax.block_until_ready(steps)
+        state = state._replace(train=train, totals=totals)
         return state, {"self-play": played - begun, "training": time.perf_counter() - filled}
 
     state, _ = one_round(state)

@@ -6,6 +6,7 @@ another. For a process of its own, as the number of devices is fixed when JAX st
 
 import pickle
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,13 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.training import resume
-from alphagateau.training.phases import Engine, RunState, make_engine
-from alphagateau.training.resume import Progress
+from alphagateau.training.phases import Progress, RunState, advance
+from alphagateau.training.trainer import Trainer, make_trainer
 
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 SOURCE = 2  # devices that write the checkpoint from which all go on
-EXPERIMENT = config.parse_command_line(SMOKE, ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4"])
+OPTIONS = ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4", "--training.segment-steps", "1"]
+EXPERIMENT = config.parse_command_line(SMOKE, OPTIONS)
 
 
 class Record(NamedTuple):
@@ -38,19 +40,23 @@ class Record(NamedTuple):
     next_window: Any
 
 
-def play(engine: Engine, state: RunState, iteration: int, first_ply: int = 0) -> RunState:
-    for ply in range(first_ply, EXPERIMENT.selfplay.num_plies, engine.segment_plies):
-        state = engine.play(state, iteration, ply)
+PLAY, WINDOW, TRAIN = range(3)  # phases
+
+
+def go(trainer: Trainer, state: RunState, start: Progress, end: Progress) -> RunState:
+    """From one place of a run to another."""
+    while start < end:
+        state, start = advance(trainer.phases, state, start)
     return state
 
 
-def save(engine: Engine, folder: Path, state: RunState, progress: Progress) -> None:
-    resume.save(engine, EXPERIMENT, folder, state, progress)
+def save(trainer: Trainer, folder: Path, state: RunState, progress: Progress) -> None:
+    resume.save(trainer, EXPERIMENT, folder, state, progress)
 
 
-def misplaced(engine: Engine, state: RunState) -> list[str]:
-    """The arrays of a RunState that are not cut as the engine says."""
-    pairs = zip(jax.tree_util.tree_leaves_with_path(state), jax.tree.leaves(engine.abstract_state), strict=True)
+def misplaced(trainer: Trainer, state: RunState) -> list[str]:
+    """The arrays of a RunState that are not cut as the trainer says."""
+    pairs = zip(jax.tree_util.tree_leaves_with_path(state), jax.tree.leaves(trainer.abstract_state), strict=True)
     return [
         jax.tree_util.keystr(path)
         for (path, x), wanted in pairs
@@ -60,27 +66,30 @@ def misplaced(engine: Engine, state: RunState) -> list[str]:
 
 def kept(state: RunState) -> dict[str, Any]:
     """What a checkpoint between two iterations must give back."""
-    return jax.device_get({"train": state.train, "games": state.games, "window": state.window})
+    return jax.device_get({"train": state.train, "games": state.producer.games, "window": state.producer.window})
 
 
-def first_iteration(engine: Engine, variables: Variables, folder: Path) -> dict[str, Any]:
+def first_iteration(trainer: Trainer, variables: Variables, folder: Path) -> dict[str, Any]:
     """Fields of Record; checkpoints half-way through the iteration and after it in `folder`."""
-    state = engine.init(variables)
-    found = misplaced(engine, state)
-    state = engine.play(state, 0, 0)
-    found += misplaced(engine, state)
-    save(engine, folder / "halfway", state, Progress(plies=engine.segment_plies))
-    state = play(engine, state, 0, engine.segment_plies)
-    trajectory = jax.device_get(state.trajectory)
-    state, statistics = engine.fill_window(state, 0)
-    found += misplaced(engine, state)
-    window, num_steps = jax.device_get(state.window), int(statistics["frames"]) // EXPERIMENT.training.batch_size
-    state = engine.train(state, 0, 0, 0, 1)
-    first_step = jax.device_get(state.totals)
-    state = engine.train(state, 0, 0, 1, num_steps)
-    found += misplaced(engine, state)
-    save(engine, folder / "whole", state, Progress(iteration=1))
-    epoch = jax.device_get(state.totals)
+    state = trainer.init(variables)
+    found = misplaced(trainer, state)
+    places = [
+        Progress(),
+        Progress(0, PLAY, 1),
+        Progress(0, WINDOW),
+        Progress(0, TRAIN),
+        Progress(0, TRAIN, 1),
+        Progress(1),
+    ]
+    reached = {}
+    for start, end in pairwise(places):
+        state = go(trainer, state, start, end)
+        found += misplaced(trainer, state)
+        reached[end] = jax.device_get(state)
+        if end in (Progress(0, PLAY, 1), Progress(1)):
+            save(trainer, folder / ("whole" if end.is_between else "halfway"), state, end)
+    trajectory, window = reached[Progress(0, WINDOW)].producer.trajectory, reached[Progress(0, TRAIN)].producer.window
+    first_step, epoch = reached[first_step].totals, reached[Progress(1)].totals
     return dict(
         misplaced=found,
         trajectory=trajectory,
@@ -91,31 +100,31 @@ def first_iteration(engine: Engine, variables: Variables, folder: Path) -> dict[
     )
 
 
-def restore(engine: Engine, folder: Path) -> RunState:
+def restore(trainer: Trainer, folder: Path) -> RunState:
     (found,), _ = checkpoint.find(folder / "checkpoints")
-    return resume.restore(engine, found)[1]
+    return resume.restore(trainer, found)[1]
 
 
-def go_on(engine: Engine, folder: Path) -> dict[str, Any]:
+def go_on(trainer: Trainer, folder: Path) -> dict[str, Any]:
     """Fields of Record that begin with a checkpoint of another mesh, in `folder`."""
-    halfway = play(engine, restore(engine, folder / "halfway"), 0, engine.segment_plies)
-    state = play(engine, restore(engine, folder / "whole"), 1)
-    next_trajectory = jax.device_get(state.trajectory)
-    state, _ = engine.fill_window(state, 1)
+    halfway = go(trainer, restore(trainer, folder / "halfway"), Progress(0, PLAY, 1), Progress(0, WINDOW))
+    state = go(trainer, restore(trainer, folder / "whole"), Progress(1), Progress(1, WINDOW))
+    next_trajectory = jax.device_get(state.producer.trajectory)
+    state = go(trainer, state, Progress(1, WINDOW), Progress(1, TRAIN))
     return dict(
-        halfway=jax.device_get(halfway.trajectory),
+        halfway=jax.device_get(halfway.producer.trajectory),
         next_trajectory=next_trajectory,
-        next_window=jax.device_get(state.window),
+        next_window=jax.device_get(state.producer.window),
     )
 
 
 def main(folder: Path, sizes: list[int]) -> None:
-    engines = {n: make_engine(EXPERIMENT, make_mesh(EXPERIMENT.num_shares, jax.devices()[:n])) for n in sizes}
-    variables = engines[1].init_variables()
-    begun = {n: first_iteration(engine, variables, folder / str(n)) for n, engine in engines.items()}
-    records = {n: Record(**begun[n], **go_on(engine, folder / str(SOURCE))) for n, engine in engines.items()}
+    trainers = {n: make_trainer(EXPERIMENT, make_mesh(EXPERIMENT.num_shares, jax.devices()[:n])) for n in sizes}
+    variables = trainers[1].init_variables()
+    begun = {n: first_iteration(trainer, variables, folder / str(n)) for n, trainer in trainers.items()}
+    records = {n: Record(**begun[n], **go_on(trainer, folder / str(SOURCE))) for n, trainer in trainers.items()}
     restored = {
-        (n, m): kept(restore(engine, folder / str(n) / "whole")) for n in sizes for m, engine in engines.items()
+        (n, m): kept(restore(trainer, folder / str(n) / "whole")) for n in sizes for m, trainer in trainers.items()
     }
     (folder / "records.pickle").write_bytes(pickle.dumps({n: tuple(r) for n, r in records.items()}))
     (folder / "restored.pickle").write_bytes(pickle.dumps(restored))

@@ -29,7 +29,8 @@ from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import init_train_state, make_optimizer, make_train_step
+from alphagateau.training.learner import make_learner, make_optimizer
+from alphagateau.training.losses import policy_value_loss, reduce_terms
 from alphagateau.training.selfplay import make_selfplay, start_games
 
 PAPER = NetworkConfig()  # 128 features, 5 blocks
@@ -188,11 +189,8 @@ def selfplay_row(game_name: str, config: NetworkConfig, sizes: tuple[int, int], 
 
 def memory_row(num_simulations: int = 128) -> Row:
     """Bytes of one game's search tree against pgx's State and AlphaZero's labels at every node."""
-    from types import SimpleNamespace
-
     game, env = get_game("chess"), pgx.make("chess")
-    ours: Any = SimpleNamespace(game=game)
-    value = search_tree_bytes(ours, num_simulations)
+    value = search_tree_bytes(game, num_simulations)
     state = tree_bytes(jax.eval_shape(env.init, jax.random.key(0)))
     plain = (num_simulations + 1) * (state + 6 * 4 * env.num_actions + 5 * 4)
     ratio = value / plain
@@ -206,25 +204,28 @@ def training_row(rounds: int) -> Row:
 
     game, config, batch, shares = get_game("gardner_chess"), QUICKSTART, 256, 8
     network, optimizer = make_gateau(game, config), make_optimizer(1e-3)
-    state = init_train_state(network.init(jax.random.key(0)), optimizer)
-    step = make_train_step(game, network, optimizer)
+    learner = make_learner(game, network, policy_value_loss, optimizer)
+    state = learner.init(network.init(jax.random.key(0)))
     frames = frames_of(game, random_positions(game, batch * 4))
     by_share = jax.tree.map(lambda x: x.reshape(shares, -1, *x.shape[1:]), frames)
-    window = add_frames(init_window(game, shares, batch * 4), jax.random.key(0), jnp.arange(shares), by_share)
+    window = add_frames(
+        init_window(jax.tree.map(lambda x: x[0], frames), shares, batch * 4),
+        jax.random.key(0),
+        jnp.arange(shares),
+        by_share,
+    )
 
     def epoch(state, window):
         order = epoch_order(window, jax.random.key(1), jnp.arange(shares))
 
         def body(state, i):
-            return step(state, take_batch(window, order, i, batch // shares))
+            return learner.step(state, take_batch(window, order, i, batch // shares))
 
         return jax.lax.scan(body, state, jnp.arange(4))
 
     def loss(params, rest, frames):
-        from alphagateau.training.losses import loss_terms
-
-        terms = loss_terms(game, network.apply({"params": params, **rest}, frames.position, True)[0], frames)
-        return terms["policy_loss"] + terms["value_loss"]
+        evaluation, _ = network.apply({"params": params, **rest}, frames.position, True)
+        return reduce_terms(policy_value_loss(game, evaluation, frames))[0]
 
     epoch, gradient = jax.jit(epoch), jax.jit(jax.grad(loss))
     params = state.variables["params"]

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import shutil
+from collections import namedtuple
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,12 +22,12 @@ from jax.sharding import SingleDeviceSharding
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs.files import free_space, megabytes, reason, sync, write_text
 
-SCHEMA = 2  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest and is read too
+SCHEMA = 3  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest, 1 and 2 are read too
 FIELDS = {
-    **dict.fromkeys(("iteration", "segments", "parameters", "optimizer_steps"), int),
+    **dict.fromkeys(("iteration", "parameters", "optimizer_steps"), int),
     **dict.fromkeys(("game", "weights_hash"), str),
     **dict.fromkeys(("progress", "network", "search", "files"), dict),
-    "parts": list,
+    **dict.fromkeys(("order", "symptoms", "parts"), list),
 }  # of a manifest
 WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
 
@@ -42,9 +43,10 @@ class Checkpoint(NamedTuple):
     manifest: dict[str, Any]
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Where in its run it stands: (iteration, segments into it)."""
-        return self.manifest["iteration"], self.manifest["segments"]
+    def order(self) -> tuple[int, int, int]:
+        """Where in its run it stands: (iteration, phase, segment)."""
+        iteration, phase, segment = self.manifest["order"]
+        return iteration, phase, segment
 
 
 def weights_hash(variables: Any) -> str:
@@ -125,20 +127,32 @@ def open_checkpoint(path: Path) -> Checkpoint:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         schema, digest = manifest["schema"], manifest.pop("checksum", None)
-        wrong = [name for name, kind in FIELDS.items() if not isinstance(manifest.get(name), kind)]
     except FileNotFoundError:
         raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{file} is damaged: {reason(error)}") from None
-    if schema not in (1, SCHEMA):
+    if schema not in range(1, SCHEMA + 1):
         raise CheckpointError(
             f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads 1 to {SCHEMA}"
         )
     if digest != _manifest_checksum(manifest) and (schema, digest) != (1, None):
         raise CheckpointError(f"{file} is damaged: its checksum is wrong")
+    manifest = _migrated(manifest)
+    wrong = [name for name, kind in FIELDS.items() if not isinstance(manifest.get(name), kind)]
     if wrong:
         raise CheckpointError(f"{file} is damaged: {wrong[0]} is missing or no {FIELDS[wrong[0]].__name__}")
+    if len(manifest["order"]) != 3 or not all(type(n) is int for n in manifest["order"]):
+        raise CheckpointError(f"{file} is damaged: order is not three whole numbers")
     return Checkpoint(path, manifest)
+
+
+def _migrated(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest of schema 1 or 2, which counted `segments`, with the fields of today; `progress` stays as it is."""
+    progress, segments = manifest.get("progress"), manifest.get("segments")
+    if manifest["schema"] == SCHEMA or not isinstance(progress, dict) or not isinstance(segments, int):
+        return manifest
+    order = [manifest.get("iteration"), min(segments, 1), segments]
+    return {**manifest, "order": order, "symptoms": progress.get("symptoms", [])}
 
 
 def _manifest_checksum(manifest: dict[str, Any]) -> str:
@@ -234,7 +248,7 @@ def _write_tree(path: Path, tree: Any) -> None:
     import orbax.checkpoint as ocp
 
     with ocp.StandardCheckpointer() as checkpointer:
-        checkpointer.save(path.resolve(), tree)
+        checkpointer.save(path.resolve(), _without_empty(tree))
         checkpointer.wait_until_finished()
 
 
@@ -245,7 +259,18 @@ def _read_tree(path: Path, abstract: Any, is_shared: bool) -> Any:
     if not is_shared:
         options = ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
     with ocp.StandardCheckpointer(multiprocessing_options=options) as checkpointer:
-        return checkpointer.restore(path.resolve(), abstract)
+        tree = checkpointer.restore(path.resolve(), _without_empty(abstract))
+    return jax.tree.unflatten(jax.tree.structure(abstract), jax.tree.leaves(tree))
+
+
+def _without_empty(tree: Any) -> Any:
+    """A tree without the fields and keys that hold no arrays, so that a record may gain such a field."""
+    if isinstance(tree, tuple) and hasattr(tree, "_asdict"):
+        kept = {name: _without_empty(x) for name, x in tree._asdict().items() if jax.tree.leaves(x)}
+        return type(tree)(**kept) if len(kept) == len(tree) else namedtuple(type(tree).__name__, kept)(**kept)
+    if isinstance(tree, dict):
+        return {name: _without_empty(x) for name, x in tree.items() if jax.tree.leaves(x)}
+    return tuple(map(_without_empty, tree)) if isinstance(tree, tuple) else tree
 
 
 def _checksums(folder: Path, prefix: str = "") -> Iterator[tuple[str, list]]:

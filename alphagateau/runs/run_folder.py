@@ -151,7 +151,7 @@ def write_record(run: Path, record: dict[str, Any]) -> None:
 def mark_unhealthy(run: Path, why: str) -> str:
     """Writes into run.json why the run was stopped and its last healthy checkpoint; returns a sentence on that."""
     found, _ = checkpoint.find(run / "checkpoints")
-    healthy = next((c.path.name for c in found if not c.manifest["progress"].get("symptoms")), None)
+    healthy = next((c.path.name for c in found if not c.manifest["symptoms"]), None)
     record = read_record(run)
     write_record(run, {**record, "unhealthy": {"why": why, "last_healthy_checkpoint": healthy}})
     if healthy is None:

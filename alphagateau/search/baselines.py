@@ -17,7 +17,7 @@ def make_policy_search(game: Game, network: Network) -> Search:
         del keys
         logits, value = evaluate_states(game, network, variables, states)
         edge = choose(states, logits.argmax(axis=-1))
-        return SearchOutput(edge, softmax_over_legal(logits), logits, value)
+        return SearchOutput(edge, softmax_over_legal(logits), logits, value, value)
 
     return search
 
@@ -30,6 +30,6 @@ def make_random_search() -> Search:
         logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
         slot = jax.vmap(jax.random.categorical)(keys, logits)
         value = jnp.zeros(logits.shape[0])
-        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value)
+        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value)
 
     return search

@@ -60,11 +60,13 @@ def make_gumbel_search(
             invalid_actions=illegal.astype(jnp.float32),
             extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
         )
-        visits = tree.summary().visit_counts
+        summary = tree.summary()
+        visits = summary.visit_counts
         qvalues = jax.vmap(mctx.qtransform_completed_by_mix_value, (0, None))(tree, tree.ROOT_INDEX)
         is_best = (visits == visits.max(axis=-1, keepdims=True)) & ~illegal
         slot = jnp.argmax(jnp.where(is_best, gumbel + logits + qvalues, -jnp.inf), axis=-1)
         weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
-        return SearchOutput(choose(states, slot), jnp.where(illegal, 0.0, weights), logits, value)
+        weights = jnp.where(illegal, 0.0, weights)
+        return SearchOutput(choose(states, slot), weights, logits, value, jnp.asarray(summary.value))
 
     return search

@@ -22,6 +22,8 @@ class SearchOutput(NamedTuple):
     action_weights: Array  # float32 [B, S], the improved policy, 0 on empty slots
     prior_logits: Array  # float32 [B, S], the network's, ILLEGAL on empty slots
     value: Array  # float32 [B], the network's value of the root, for the player to move
+    search_value: Array  # float32 [B], the search's own value of the root, for the player to move
+    leaf: State | None = None  # [B], the last State of the principal variation, of a search that has one
 
 
 # (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and such a function.

@@ -12,9 +12,11 @@ from rich.table import Table
 
 from alphagateau.config import Experiment
 from alphagateau.distributed.mesh import make_mesh
-from alphagateau.training.learner import make_optimizer, make_train_step
-from alphagateau.training.phases import Engine, make_engine
+from alphagateau.games.rules import Game
+from alphagateau.training.learner import make_learner, make_optimizer
+from alphagateau.training.losses import LOSSES
 from alphagateau.training.replay import take_batch
+from alphagateau.training.trainer import Trainer, make_trainer
 
 TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # of a self-play trial, at most
 
@@ -40,22 +42,22 @@ def tree_bytes(tree: Any) -> int:
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
-def search_tree_bytes(engine: Engine, num_simulations: int) -> int:
+def search_tree_bytes(game: Game, num_simulations: int) -> int:
     """Bytes of the search tree of one game: a State and six [S] rows of 4 bytes a node, and its counters."""
-    state = tree_bytes(engine.game.init())
-    return (num_simulations + 1) * (state + 6 * 4 * engine.game.max_legal_moves + 5 * 4)
+    state = tree_bytes(game.init())
+    return (num_simulations + 1) * (state + 6 * 4 * game.max_legal_moves + 5 * 4)
 
 
 def diagnose(experiment: Experiment) -> Diagnosis:
     """Compiles and runs the trials; seconds to minutes, by the size of the network."""
     mesh = make_mesh(experiment.num_shares)
-    engine = make_engine(experiment, mesh)
-    state, selfplay, training = engine.abstract_state, experiment.selfplay, experiment.training
-    per_frame, step_seconds = _try_training(experiment, engine)
+    trainer = make_trainer(experiment, mesh)
+    state, selfplay, training = trainer.abstract_state, experiment.selfplay, experiment.training
+    per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
-        "frame window": tree_bytes(state.window),
-        "games of an iteration": tree_bytes(state.trajectory) + tree_bytes(state.games),
-        "search trees": selfplay.num_games * search_tree_bytes(engine, selfplay.num_simulations),
+        "frame window": tree_bytes(state.producer.window),
+        "games of an iteration": tree_bytes(state.producer.trajectory) + tree_bytes(state.producer.games),
+        "search trees": selfplay.num_games * search_tree_bytes(trainer.game, selfplay.num_simulations),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
@@ -91,20 +93,22 @@ def _try_selfplay(experiment: Experiment) -> float:
         selfplay=trial,
         window=dataclasses.replace(experiment.window, size=experiment.training.batch_size),
     )
-    engine = make_engine(small, make_mesh(shares))
-    state = engine.play(engine.init(engine.init_variables()), 0, 0)
-    seconds, _ = _timed(lambda: engine.play(state, 1, 0))
-    return seconds / (games * engine.segment_plies * (trial.num_simulations + 1))
+    trainer = make_trainer(small, make_mesh(shares))
+    play = trainer.phases[0]
+    state = play.run_segment(trainer.init(trainer.init_variables()), 0, 0)
+    seconds, _ = _timed(lambda: play.run_segment(state, 1, 0))
+    return seconds / (games * play.segment_size * (trial.num_simulations + 1))
 
 
-def _try_training(experiment: Experiment, engine: Engine) -> tuple[float, float]:
+def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:
     """(bytes a frame of the batch, seconds a step) of one compiled optimizer step on empty frames."""
-    batch_size, state = experiment.training.batch_size, engine.abstract_state
+    batch_size, state = experiment.training.batch_size, trainer.abstract_state
     optimizer = make_optimizer(experiment.training.learning_rate)
-    step = jax.jit(make_train_step(engine.game, engine.network, optimizer))
+    learner = make_learner(trainer.game, trainer.network, LOSSES["policy_value"], optimizer)
+    step = jax.jit(learner.step)
     share_batch = batch_size // experiment.num_shares
     order = jax.ShapeDtypeStruct((experiment.num_shares, experiment.window.size // experiment.num_shares), jnp.int32)
-    shapes = jax.eval_shape(lambda w, o: take_batch(w, o, jnp.int32(0), share_batch), state.window, order)
+    shapes = jax.eval_shape(lambda w, o: take_batch(w, o, jnp.int32(0), share_batch), state.producer.window, order)
     frames = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     train = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state.train)
     compiled = step.lower(train, frames).compile()

@@ -1,17 +1,23 @@
-"""The records of training: a Frame is one example, a Trajectory what self-play writes down."""
+"""The records of training: a Frame is one example to learn from, a Trajectory what self-play writes down of a ply."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from alphagateau.games.state import Array, Position
 
 
 class Frame(NamedTuple):
-    """One training example. Its producer may be self-play or labelled data."""
+    """One training example. Its producer may be self-play or labelled data.
+
+    What a producer does not use costs nothing: `None` and an empty mapping hold no arrays.
+    """
 
     position: Position
     policy_target: Array  # float16 [S], probabilities of the legal edges in rising order
     value_target: Array  # float32, for the player to move
     value_mask: Array  # bool, False: the result is unknown and the frame trains the policy only
+    policy_mask: Array | None = None  # bool, False: the frame trains the value only; None: all train the policy
+    extra: Mapping[str, Array] = {}  # further targets by name, for the losses that ask for them
 
 
 class Trajectory(NamedTuple):
@@ -24,3 +30,4 @@ class Trajectory(NamedTuple):
     discount: Array  # float32, 0 if the game ended, else -1 if the opponent moves next, else 1
     prior_entropy: Array  # float32, nats, of the network's policy over the legal moves
     root_value: Array  # float32, the network's value before search, for the player to move
+    search_value: Array  # float32, the search's value of the position, for the player to move

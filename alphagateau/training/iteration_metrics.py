@@ -1,4 +1,4 @@
-"""The figures that metrics.jsonl has of an iteration: sums and seconds in, means and rates by slash names out."""
+"""What metrics.jsonl says of an iteration: sums and seconds in, means and rates by slash names out."""
 
 import math
 from collections.abc import Mapping
@@ -6,23 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from alphagateau.config import Experiment
 
-
-def training_figures(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
+def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
     """Means over the iteration's optimizer steps, whose sums are `totals`; the value head's calibration."""
     sums = {name: np.asarray(total) for name, total in totals.items()}
     count, predicted, observed = sums.pop("calibration")
-    figures: dict[str, Any] = {f"train/{name}": float(total) / max(num_steps, 1) for name, total in sums.items()}
-    figures["train/calibration_error"] = float(np.abs(predicted - observed).sum() / max(count.sum(), 1.0))
-    figures["train/calibration"] = [
+    values: dict[str, Any] = {f"train/{name}": float(total) / max(num_steps, 1) for name, total in sums.items()}
+    values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / max(count.sum(), 1.0))
+    values["train/calibration"] = [
         [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
     ]
-    figures["train/policy_kl"] = figures["train/policy_loss"] - figures["train/target_entropy"]
-    return figures
+    values["train/policy_kl"] = values["train/policy_loss"] - values["train/target_entropy"]
+    return values
 
 
-def selfplay_figures(sums: Mapping[str, float]) -> dict[str, float]:
+def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
     """Rates of the iteration's games, of the sums that `selfplay.game_statistics` makes."""
     games, plies = max(sums["games"], 1), sums["plies"]
     return {
@@ -37,15 +35,13 @@ def selfplay_figures(sums: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def pace_figures(
-    experiment: Experiment, num_plies: float, epoch_steps: int, seconds: Mapping[str, float]
-) -> dict[str, float]:
-    """Per second and in seconds: `num_plies` of all games, an epoch of `epoch_steps`, by the Timer's `seconds`."""
+def selfplay_pace(num_plies: float, num_simulations: int, seconds: Mapping[str, float]) -> dict[str, float]:
+    """Of `num_plies` of all games, by the seconds of each phase."""
     moves = num_plies / seconds.get("selfplay", math.nan)
-    frames = epoch_steps * experiment.training.num_epochs * experiment.training.batch_size
-    return {
-        "selfplay/moves_per_second": moves,
-        "selfplay/simulations_per_second": moves * experiment.selfplay.num_simulations,
-        "train/frames_per_second": frames / seconds.get("train", math.nan),
-        **{f"time/{name}": value for name, value in seconds.items()},
-    }
+    return {"selfplay/moves_per_second": moves, "selfplay/simulations_per_second": moves * num_simulations}
+
+
+def training_pace(num_frames: int, seconds: Mapping[str, float]) -> dict[str, float]:
+    """Of `num_frames` trained on in all epochs, and the seconds of each phase."""
+    paces = {"train/frames_per_second": num_frames / seconds.get("train", math.nan)}
+    return paces | {f"time/{name}": value for name, value in seconds.items()}

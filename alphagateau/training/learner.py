@@ -1,5 +1,6 @@
-"""Training: a batch of Frames in, one optimizer step out. The loss of AlphaGateau's equation (10)."""
+"""The learner: a batch of Frames in, one optimizer step on a network's weights out, whoever made the Frames."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import Frame
-from alphagateau.training.losses import loss_terms
+from alphagateau.training.losses import Loss, reduce_terms
 
 
 class TrainState(NamedTuple):
@@ -22,43 +23,52 @@ class TrainState(NamedTuple):
     num_steps: Array  # int32, optimizer steps since the weights were drawn
 
 
+class Learner(NamedTuple):
+    """Weights, optimizer and loss, as two functions.
+
+    `init(variables) -> TrainState` at step 0; `step(TrainState, Frames [B]) -> (TrainState, figures by name)`.
+    """
+
+    init: Callable[[Variables], TrainState]
+    step: Callable[[TrainState, Frame], tuple[TrainState, dict[str, Array]]]
+
+
 def make_optimizer(learning_rate: float) -> optax.GradientTransformation:
     """Adam (Kingma and Ba 2015) without weight decay, as the paper."""
     return optax.adam(learning_rate)
 
 
-def init_train_state(variables: Variables, optimizer: optax.GradientTransformation) -> TrainState:
-    """Training from `variables`, at step 0."""
-    return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
-
-
-def make_train_step(
-    game: Game, network: Network, optimizer: optax.GradientTransformation, axis_name: str | None = None
-):
-    """(TrainState, Frames [B]) -> (TrainState, figures by name): one optimizer step on the mean loss of the batch.
+def make_learner(
+    game: Game, network: Network, loss: Loss, optimizer: optax.GradientTransformation, axis_name: str | None = None
+) -> Learner:
+    """Learning by one optimizer step on the loss of each batch.
 
     Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
     and figures are reduced over it, and nothing else moves.
     """
 
+    def init(variables: Variables) -> TrainState:
+        return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
+
     def loss_fn(params, statistics, frames: Frame):
         evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True, axis_name)
-        terms = loss_terms(game, evaluation, frames, axis_name)
-        return terms["policy_loss"] + terms["value_loss"], (statistics, terms)
+        total, figures = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return total, (statistics, figures)
 
-    def train_step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
+    def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
         statistics = {k: v for k, v in state.variables.items() if k != "params"}
-        (loss, (statistics, terms)), gradient = jax.value_and_grad(loss_fn, has_aux=True)(params, statistics, frames)
+        gradient_fn = jax.value_and_grad(loss_fn, has_aux=True)
+        (total, (statistics, figures)), gradient = gradient_fn(params, statistics, frames)
         gradient = mean_over(gradient, axis_name)
         updates, opt_state = optimizer.update(gradient, state.opt_state, params)
         params = optax.apply_updates(params, updates)
-        terms |= {
-            "loss": loss,
+        figures |= {
+            "loss": total,
             "gradient_norm": optax.tree.norm(gradient),
             "update_norm": optax.tree.norm(updates),
             "weight_norm": optax.tree.norm(params),
         }
-        return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), terms
+        return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), figures
 
-    return train_step
+    return Learner(init, step)

@@ -1,4 +1,4 @@
-"""The outer loop: self-play, frame window, training, checkpoint, log; Algorithm 1 of the AlphaGateau paper.
+"""The outer loop: the phases of each iteration, then checkpoint and log; Algorithm 1 of the AlphaGateau paper.
 
 repeat num_iterations times:
     games   <- num_games games for num_plies plies, by search with the present weights
@@ -6,12 +6,12 @@ repeat num_iterations times:
     weights <- one epoch over the window in batches
 """
 
-import dataclasses
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 
@@ -26,55 +26,74 @@ from alphagateau.runs.log import MetricsLog, open_aim, open_log
 from alphagateau.runs.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
-from alphagateau.training.iteration_metrics import pace_figures, selfplay_figures, training_figures
-from alphagateau.training.phases import Engine, RunState, make_engine
-from alphagateau.training.resume import Progress, load_weights, newest_state, retire, save
-from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
+from alphagateau.training.iteration_metrics import training_metrics, training_pace
+from alphagateau.training.phases import Progress, RunState, advance
+from alphagateau.training.resume import load_weights, newest_state, retire, save
+from alphagateau.training.trainer import Trainer, make_trainer
+
+
+class Run(NamedTuple):
+    """A run in progress: what it is of, where it lies, whom it tells and listens to."""
+
+    experiment: Experiment
+    folder: Path
+    trainer: Trainer
+    log: MetricsLog | None  # of process 0
+    reporter: Reporter
+    stop: StopRequest
 
 
 def train(
     experiment: Experiment,
-    run: Path,
+    folder: Path,
     stop: StopRequest,
     init_from: Path | None = None,
     conclude: Callable[[RunState, Reporter], bool] = lambda state, reporter: True,
 ) -> bool:
-    """Runs or continues the experiment in the folder `run`; True once it is finished, False if stopped before.
+    """Runs or continues the experiment in the run's folder; True once it is finished, False if stopped before.
 
-    All processes of a run call it, on one folder. Raises RunError, ConfigError, CheckpointError, DeviceError,
+    `conclude` does what follows the last iteration, while the folder is still held; False: it was stopped. All
+    processes of a run call `train`, on one folder. Raises RunError, ConfigError, CheckpointError, DeviceError,
     ProcessError: each one sentence.
     """
     reporter = Reporter(is_quiet=not processes.is_first())
     with ExitStack() as held:
-        on_first(lambda: held.enter_context(run_folder.locked(run)), RunError)
-        processes.check_shared(run)
-        on_first(partial(run_folder.check, run, experiment), RunError, ConfigError)
-        engine = make_engine(experiment, make_mesh(experiment.num_shares))
-        record = on_first(partial(run_folder.read_record, run), RunError)
-        found = newest_state(engine, run, reporter)
-        if found is None:
-            variables = load_weights(engine, init_from) if init_from else engine.init_variables()
-            record["init_from"] = str(init_from) if init_from else None
-        on_first(partial(run_folder.claim, run, experiment), RunError)
-        if found is None:
-            reporter.say(f"starting {run}")
-            found = Progress(), engine.init(variables)
-            save(engine, experiment, run, found[1], found[0])
-        elif processes.is_first():
-            retire(experiment, run / "checkpoints")  # what a kill left half done, or a new `[retention]` lets go
-        progress, state = found
-        log = open_run_log(experiment, run, record, progress.iteration) if processes.is_first() else None
+        on_first(lambda: held.enter_context(run_folder.locked(folder)), RunError)
+        processes.check_shared(folder)
+        on_first(partial(run_folder.check, folder, experiment), RunError, ConfigError)
+        trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+        record = on_first(partial(run_folder.read_record, folder), RunError)
+        progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
+        log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
-                state = loop(engine, experiment, run, state, progress, log, reporter, stop)
+                state = loop(Run(experiment, folder, trainer, log, reporter, stop), state, progress, sick)
         except Unhealthy as error:
-            advice = on_first(partial(run_folder.mark_unhealthy, run, str(error)))
+            advice = on_first(partial(run_folder.mark_unhealthy, folder, str(error)))
             raise everywhere(RunError(f"{error}; {advice}")) from None
         else:
             return state is not None and conclude(state, reporter)
         finally:
             if log is not None:
                 log.close()
+
+
+def begin(
+    experiment: Experiment, folder: Path, trainer: Trainer, record: dict, init_from: Path | None, reporter: Reporter
+) -> tuple[Progress, RunState, list[str]]:
+    """The newest checkpoint's progress, state and symptoms; those of a new run, with a checkpoint, if there is none."""
+    found = newest_state(trainer, folder, reporter)
+    if found is None:
+        variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
+        record["init_from"] = str(init_from) if init_from else None
+    on_first(partial(run_folder.claim, folder, experiment), RunError)
+    if found is None:
+        reporter.say(f"starting {folder}")
+        found = Progress(), trainer.init(variables), []
+        save(trainer, experiment, folder, found[1], found[0])
+    elif processes.is_first():
+        retire(experiment, folder / "checkpoints")  # what a kill left half done, or a new `[retention]` lets go
+    return found
 
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
@@ -91,102 +110,83 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
     return open_log(run, iteration, aim_run)
 
 
-def loop(
-    engine: Engine,
-    experiment: Experiment,
-    run: Path,
-    state: RunState,
-    progress: Progress,
-    log: MetricsLog | None,
-    reporter: Reporter,
-    stop: StopRequest,
-) -> RunState | None:
-    """Runs the iterations that are left; None if it was asked to stop, a checkpoint then holding all that was done."""
+def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunState | None:
+    """Runs the iterations that are left; None if it was asked to stop, a checkpoint then holding all that was done.
+
+    `sick`: what was unhealthy in the last iteration finished.
+    """
+    experiment, trainer = run.experiment, run.trainer
     total, timer, began = experiment.num_iterations, Timer(), time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
-
-    def show(phase: str, fraction: float) -> None:
-        reporter.phase(phase, progress.iteration + fraction)
-
     while progress.iteration < total:
-        state, progress, values = one_iteration(engine, experiment, state, progress, timer, show, stop)
-        if values is None:
+        state, progress, is_stopped = one_iteration(run, state, progress, timer)
+        if is_stopped:
             if progress != saved:
-                save(engine, experiment, run, state, progress)
-            reason = processes.first_of(stop.reason)
-            reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
+                save(trainer, experiment, run.folder, state, progress, sick)
+            reason = processes.first_of(run.stop.reason)
+            run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
         iteration = progress.iteration
+        values = iteration_values(run, state, timer.take())
+        if not is_finite(values):
+            raise everywhere(Unhealthy(not_finite(values, iteration)))
         pace = (time.perf_counter() - began) / (iteration - first)
-        reporter.iteration(iteration, total, values, pace * (total - iteration))
-        values["selfplay/duplicate_rate"], pgn = record_games(engine, experiment, run, state, iteration)
-        if log is not None:
-            log.write(iteration, values)
-            log.write_games(iteration, pgn)
-        progress = dataclasses.replace(progress, symptoms=judge(experiment, values, iteration, reporter))
+        run.reporter.iteration(iteration, total, values, pace * (total - iteration))
+        write_down(run, state, iteration, values)
+        sick = judge(run, values, iteration)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
-                save(engine, experiment, run, state, progress)
+                save(trainer, experiment, run.folder, state, progress, sick)
             saved = progress
     return state
 
 
-def one_iteration(engine, experiment, state, progress, timer, show, stop):
-    """(state, progress, figures) after one iteration; the figures are None if it was asked to stop on the way."""
-    iteration, num_plies = progress.iteration, experiment.selfplay.num_plies
-    while progress.selfplay is None:
-        if is_any(engine.mesh, stop.reason is not None):
-            return state, progress, None
-        show("self-play", 0.8 * progress.plies / num_plies)
-        with timer("selfplay"):
-            if progress.plies < num_plies:
-                state = jax.block_until_ready(engine.play(state, iteration, progress.plies))
-                progress = dataclasses.replace(progress, plies=progress.plies + engine.segment_plies)
-            else:
-                state, statistics = engine.fill_window(state, iteration)
-                statistics = {k: float(v) for k, v in statistics.items()}
-                progress = dataclasses.replace(progress, selfplay=statistics)
-    epoch_steps = int(progress.selfplay["frames"]) // experiment.training.batch_size
-    while progress.epoch < experiment.training.num_epochs:
-        if is_any(engine.mesh, stop.reason is not None):
-            return state, progress, None
-        show("training", 0.8 + 0.2 * progress.steps / max(epoch_steps, 1))
-        last = min(progress.steps + experiment.training.segment_steps, epoch_steps)
-        with timer("train"):
-            state = engine.train(state, iteration, progress.epoch, progress.steps, last)
+def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -> tuple[RunState, Progress, bool]:
+    """What is left of the iteration in progress; (state, progress, whether it was asked to stop on the way)."""
+    trainer, iteration = run.trainer, progress.iteration
+    while progress.iteration == iteration:
+        if is_any(trainer.mesh, run.stop.reason is not None):
+            return state, progress, True
+        phase = trainer.phases[progress.phase]
+        share = progress.segment / max(phase.num_segments(state), 1)
+        run.reporter.phase(phase.name, iteration + (progress.phase + share) / len(trainer.phases))
+        with timer(phase.name):
+            state, progress = advance(trainer.phases, state, progress)
             jax.block_until_ready(state)
-        is_over = last == epoch_steps
-        progress = dataclasses.replace(progress, epoch=progress.epoch + is_over, steps=0 if is_over else last)
-    values = training_figures(state.totals, epoch_steps * experiment.training.num_epochs)
-    if not is_finite(values):
-        raise everywhere(Unhealthy(not_finite(values, iteration + 1)))
+    return state, progress, False
+
+
+def iteration_values(run: Run, state: RunState, seconds: dict[str, float]) -> dict[str, Any]:
+    """What metrics.jsonl says of the iteration just finished; raises Unhealthy if training went wrong."""
+    producer, training = run.trainer.producer, run.experiment.training
+    num_steps = producer.num_batches(state.producer) * training.num_epochs
+    values = training_metrics(state.totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
-    values |= selfplay_figures(progress.selfplay)
-    values |= pace_figures(experiment, progress.selfplay["plies"], epoch_steps, timer.take())
-    return state, Progress(iteration=iteration + 1), values
+    values |= producer.metrics(state.producer, seconds)
+    return values | training_pace(num_steps * training.batch_size, seconds)
 
 
-def judge(experiment: Experiment, values: dict, iteration: int, reporter: Reporter) -> list[str]:
+def judge(run: Run, values: dict, iteration: int) -> list[str]:
     """Says what is unhealthy, and returns it; raises Unhealthy where `[health]` wants a stop."""
-    found = [symptom.sentence for symptom in symptoms(values, experiment.health)]
+    health = run.experiment.health
+    found = [symptom.sentence for symptom in symptoms(values, health)]
     for sentence in found:
-        reporter.say(f"unhealthy in iteration {iteration}: {sentence}")
-    if found and experiment.health.action == "stop":
+        run.reporter.say(f"unhealthy in iteration {iteration}: {sentence}")
+    if found and health.action == "stop":
         raise everywhere(Unhealthy(f"stopped as unhealthy in iteration {iteration}: {found[0]}"))
     return found
 
 
-def record_games(
-    engine: Engine, experiment: Experiment, run: Path, state: RunState, iteration: int
-) -> tuple[float, str]:
-    """(rate of repeated games, PGN of the sample games, saved in games/) of the iteration just played."""
-    games = finished_games(state.trajectory)
-    text = sample_pgn(engine.game, games, experiment.sample_games, run.name, iteration)
-    if text and processes.is_first():
-        folder = run / "games"
-        folder.mkdir(exist_ok=True)
-        files.write_text(folder / f"{iteration:06}.pgn", text)
-    return duplicate_rate(games), text
+def write_down(run: Run, state: RunState, iteration: int, values: dict) -> None:
+    """The iteration's figures in the log, its sample games there and in games/."""
+    pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration)
+    if run.log is None:
+        return
+    if pgn:
+        (run.folder / "games").mkdir(exist_ok=True)
+        files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
+    run.log.write(iteration, values)
+    run.log.write_games(iteration, pgn)
 
 
 def _now() -> str:

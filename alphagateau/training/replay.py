@@ -4,49 +4,49 @@ The window is cut into shares, each with its own games, Frames and randomness. A
 is kept and what is drawn depend on the number of shares, never on the number of devices.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.training.frames import Frame
 
 
 class Window(NamedTuple):
     """Frames of R shares (a device's own, or all of them), W / num_shares a share."""
 
-    frames: Frame  # [R, C, ...], in no order
+    frames: Any  # [R, C, ...], records of arrays such as Frame, in no order
     count: Array  # int32 [R], frames held; the first `count` of the C places
 
 
-def init_window(game: Game, num_shares: int, size: int) -> Window:
-    """An empty window of `size` frames in `num_shares` shares."""
-    position = game.position(game.init())
-    frame = Frame(position, jnp.zeros(game.max_legal_moves, jnp.float16), jnp.float32(0), jnp.bool_(False))
+def init_window(frame: Any, num_shares: int, size: int) -> Window:
+    """An empty window of `size` frames, of the shapes and types of `frame`, in `num_shares` shares."""
     shape = (num_shares, size // num_shares)
     frames = jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape), x.dtype), frame)
     return Window(frames, jnp.zeros(num_shares, jnp.int32))
+
+
+def _num_frames(frames: Any, axis: int = 0) -> int:
+    return jax.tree.leaves(frames)[0].shape[axis]
 
 
 def _fold_in_shares(key: Array, shares: Array) -> Array:
     return jax.vmap(jax.random.fold_in, (None, 0))(key, shares)
 
 
-def add_frames(window: Window, key: Array, shares: Array, frames: Frame) -> Window:
+def add_frames(window: Window, key: Array, shares: Array, frames: Any) -> Window:
     """The window with all of `frames` [R, n, ...] in it; `shares` int32 [R] are the shares' numbers.
 
     Empty places are filled first; then each new frame takes the place of an old one drawn without replacement, which
     leaves a uniform sample of the old. Of more new frames than the window holds, a uniform sample stays.
     """
-    capacity = window.frames.value_target.shape[1]
-    num_new = min(frames.value_target.shape[1], capacity)
+    capacity = _num_frames(window.frames, 1)
+    num_new = min(_num_frames(frames, 1), capacity)
 
-    def add_share(held: Frame, count: Array, key: Array, new: Frame) -> tuple[Frame, Array]:
+    def add_share(held: Any, count: Array, key: Array, new: Any) -> tuple[Any, Array]:
         key, sample_key = jax.random.split(key)
-        if new.value_target.shape[0] > num_new:
-            chosen = jax.random.permutation(sample_key, new.value_target.shape[0])[:num_new]
+        if _num_frames(new) > num_new:
+            chosen = jax.random.permutation(sample_key, _num_frames(new))[:num_new]
             new = jax.tree.map(lambda x: x[chosen], new)
         draw = jax.random.uniform(key, (capacity,))
         places = jnp.argsort(jnp.where(jnp.arange(capacity) < count, draw, -1.0))[:num_new]
@@ -60,17 +60,17 @@ def epoch_order(window: Window, key: Array, shares: Array) -> Array:
     """int32 [R, C]: each share's frames shuffled; only the first `count` of a row are frames."""
 
     def shuffle(key: Array, count: Array) -> Array:
-        capacity = window.frames.value_target.shape[1]
+        capacity = _num_frames(window.frames, 1)
         draw = jax.random.uniform(key, (capacity,))
         return jnp.argsort(jnp.where(jnp.arange(capacity) < count, draw, 2.0)).astype(jnp.int32)
 
     return jax.vmap(shuffle)(_fold_in_shares(key, shares), window.count)
 
 
-def take_batch(window: Window, order: Array, batch_index: Array, share_batch: int) -> Frame:
+def take_batch(window: Window, order: Array, batch_index: Array, share_batch: int) -> Any:
     """Frames [R * share_batch, ...]: the `batch_index`-th batch of the epoch `order` [R, C]."""
 
-    def take(frames: Frame, order: Array) -> Frame:
+    def take(frames: Any, order: Array) -> Any:
         chosen = jax.lax.dynamic_slice_in_dim(order, batch_index * share_batch, share_batch)
         return jax.tree.map(lambda x: x[chosen], frames)
 

@@ -1,14 +1,12 @@
 """A run's state to a checkpoint and back, and which checkpoints stay."""
 
-import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from alphagateau.config import Experiment
+from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.networks.network import Variables
@@ -16,28 +14,16 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.progress import Reporter
 from alphagateau.runs.run_folder import Unhealthy, newest
-from alphagateau.training.phases import Engine, RunState
+from alphagateau.training import migration
+from alphagateau.training.phases import Phase, Progress, RunState
+from alphagateau.training.trainer import Trainer, transient
 
 
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """How far a run is. All counts but `iteration` are of the iteration in progress."""
+def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progress, RunState, list[str]] | None:
+    """Progress, state and symptoms of the newest checkpoint that is whole; None if the run has none at all.
 
-    iteration: int = 0  # iterations finished
-    plies: int = 0
-    epoch: int = 0
-    steps: int = 0  # of the epoch
-    selfplay: dict[str, float] | None = None  # its statistics, once the window holds its frames
-    symptoms: Sequence[str] = ()  # what was unhealthy in the last iteration finished
-
-    @property
-    def segments(self) -> int:
-        """A number that grows with every segment of an iteration, 0 at its start."""
-        return self.plies + (self.selfplay is not None) + self.epoch * 10**9 + self.steps
-
-
-def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progress, RunState] | None:
-    """The newest checkpoint that is whole; None if the run has none at all. CheckpointError if all are damaged."""
+    Raises CheckpointError if all are damaged.
+    """
     folder = run / "checkpoints"
 
     def look() -> tuple[list[tuple[str, dict]], list[str]]:
@@ -49,7 +35,7 @@ def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progres
     found = [Checkpoint(folder / name, manifest) for name, manifest in seen]
     for place, candidate in enumerate(found):
         try:
-            progress, state = restore(engine, candidate)
+            progress, state = restore(trainer, candidate)
         except CheckpointError as error:
             if processes.count() > 1 and not processes.is_everywhere(error):
                 raise
@@ -58,76 +44,108 @@ def newest_state(engine: Engine, run: Path, reporter: Reporter) -> tuple[Progres
         for complaint in complaints:
             reporter.say(f"passed over: {complaint}")
         reporter.say(f"continuing {run} after iteration {progress.iteration} ({candidate.path.name})")
-        for symptom in progress.symptoms:
+        for symptom in candidate.manifest["symptoms"]:
             reporter.say(f"that iteration was unhealthy: {symptom}")
         if processes.is_first():
             for other in found[:place]:  # what was written later is damaged, or stopped short of this
                 checkpoint.remove(other)
-        return progress, state
+        return progress, state, candidate.manifest["symptoms"]
     if complaints:
         raise everywhere(CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}"))
     return None
 
 
-def restore(engine: Engine, candidate: Checkpoint) -> tuple[Progress, RunState]:
-    """The RunState of a checkpoint. Raises CheckpointError."""
-    abstract = engine.abstract_state
-    try:
-        progress = Progress(**candidate.manifest["progress"])
-    except TypeError as error:
-        raise CheckpointError(f"{candidate.path} holds a progress that this version does not know: {error}") from None
+def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState]:
+    """The RunState of a checkpoint. Raises CheckpointError, or ConfigError if its segments are of another size."""
+    abstract, manifest = trainer.abstract_state, candidate.manifest
     weights = checkpoint.load(candidate, WEIGHTS, abstract.train.variables)
-    rest = training_part(abstract, is_between=progress.segments == 0)
-    rest = checkpoint.load(candidate, TRAINING, rest)
-    zeros = engine.zeros_between() if progress.segments == 0 else {}
-    train = abstract.train._replace(variables=weights, **rest.pop("train"))
-    return progress, RunState(train=train, **rest, **zeros)
+    is_between, is_old = manifest["order"][1:] == [0, 0], migration.is_needed(manifest)
+    wanted = training_part(trainer, abstract, is_between)
+    part = checkpoint.load(candidate, TRAINING, migration.part_before(wanted) if is_old else wanted)
+    part = migration.part_now(part, manifest, wanted) if is_old else part
+    part |= trainer.zeros_between() if is_between else {}
+    train, totals = abstract.train._replace(variables=weights, **part.pop("train")), part.pop("totals")
+    state = RunState(train, type(abstract.producer)(**part), totals)
+    if is_old:
+        return migration.read_progress(candidate, trainer, state.producer), state
+    return read_progress(candidate, trainer.phases), state
 
 
-def load_weights(engine: Engine, source: Path) -> Variables:
+def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
+    """Where a checkpoint stands. Raises CheckpointError, or ConfigError if its segments are of another size."""
+    progress, size = Progress(*candidate.manifest["order"]), candidate.manifest["progress"].get("segment_size")
+    if not 0 <= progress.phase < len(phases):
+        raise CheckpointError(f"{candidate.path} stands in phase {progress.phase}, expected one of {len(phases)}")
+    phase = phases[progress.phase]
+    if progress.segment and size != phase.segment_size:
+        raise everywhere(
+            ConfigError(
+                f"{candidate.path} was stopped inside an iteration whose {phase.name} goes in segments of {size}, not "
+                f"{phase.segment_size}: go on with {size}; the size can change between iterations"
+            )
+        )
+    return progress
+
+
+def load_weights(trainer: Trainer, source: Path) -> Variables:
     """The weights of a checkpoint of a network like this one, on any board. Raises CheckpointError."""
     path = on_first(lambda: str(newest(source).path), CheckpointError)
-    return checkpoint.load(checkpoint.open_checkpoint(Path(path)), WEIGHTS, engine.abstract_state.train.variables)
+    return checkpoint.load(checkpoint.open_checkpoint(Path(path)), WEIGHTS, trainer.abstract_state.train.variables)
 
 
-def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, progress: Progress) -> Checkpoint:
+def save(
+    trainer: Trainer,
+    experiment: Experiment,
+    run: Path,
+    state: RunState,
+    progress: Progress,
+    symptoms: list[str] | None = None,
+) -> Checkpoint:
     """Writes the state as a checkpoint and lets older ones go as `retention` says.
 
-    Raises CheckpointError, or Unhealthy if a weight is not finite: no checkpoint holds such weights.
+    `symptoms`: what was unhealthy in the last iteration finished. Raises CheckpointError, or Unhealthy if a weight is
+    not finite: no checkpoint holds such weights.
     """
     variables = jax.device_get(state.train.variables)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
         why = f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite"
         raise everywhere(Unhealthy(why))
-    is_between = progress.segments == 0
-    folder = run / "checkpoints"
-    name = str(progress.iteration) if is_between else f"{progress.iteration}-stopped"
+    phase, folder = trainer.phases[progress.phase], run / "checkpoints"
+    name = str(progress.iteration) if progress.is_between else f"{progress.iteration}-stopped"
     manifest = {
         "iteration": progress.iteration,
-        "segments": progress.segments,
-        "progress": dataclasses.asdict(progress),
-        "game": experiment.game,
-        "network": dataclasses.asdict(experiment.network),
-        "search": {
-            "num_simulations": experiment.selfplay.num_simulations,
-            "max_num_considered_actions": experiment.selfplay.max_num_considered_actions,
-        },
+        "order": list(progress),
+        "progress": {**progress._asdict(), "phase_name": phase.name, "segment_size": phase.segment_size},
+        "symptoms": symptoms or [],
+        **describe(experiment),
         "weights_hash": checkpoint.weights_hash(variables),
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
         "optimizer_steps": int(state.train.num_steps),
     }
-    parts = {WEIGHTS: state.train.variables, TRAINING: training_part(state, is_between)}
+    parts = {WEIGHTS: state.train.variables, TRAINING: training_part(trainer, state, progress.is_between)}
     saved = checkpoint.save(folder, name, parts, manifest)
     if processes.is_first():
         retire(experiment, folder)
     return saved
 
 
-def training_part(state: RunState, is_between: bool) -> dict[str, Any]:
-    """All of a RunState but the weights; between iterations there is no trajectory and there are no totals."""
+def describe(experiment: Experiment) -> dict[str, Any]:
+    """What whoever loads a checkpoint to play must know of its experiment."""
+    return {
+        "game": experiment.game,
+        "network": vars(experiment.network),
+        "search": {
+            "num_simulations": experiment.selfplay.num_simulations,
+            "max_num_considered_actions": experiment.selfplay.max_num_considered_actions,
+        },
+    }
+
+
+def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[str, Any]:
+    """All of a RunState but the weights and, between iterations, what means nothing then."""
     train = {"opt_state": state.train.opt_state, "num_steps": state.train.num_steps}
-    part = {"train": train, "games": state.games, "window": state.window}
-    return part if is_between else {**part, "trajectory": state.trajectory, "totals": state.totals}
+    part = {"train": train, **state.producer._asdict(), "totals": state.totals}
+    return {name: x for name, x in part.items() if not (is_between and name in transient(trainer.producer, state))}
 
 
 def retire(experiment: Experiment, folder: Path) -> None:
@@ -138,13 +156,13 @@ def retire(experiment: Experiment, folder: Path) -> None:
     """
     rule = experiment.retention
     found = [c for c in checkpoint.find(folder)[0] if c.path.name.removesuffix("-stopped") == str(c.order[0])]
-    healthy = next((c for c in found if not c.manifest["progress"].get("symptoms")), None)
+    healthy = next((c for c in found if not c.manifest["symptoms"]), None)
     for old in found[rule.keep_newest :]:
-        iteration, segments = old.order
+        iteration, *inside = old.order
         if old is healthy:
             continue
         is_kth = rule.keep_every > 0 and iteration % rule.keep_every == 0
-        if segments or not (rule.weights or is_kth or iteration == 0):
+        if any(inside) or not (rule.weights or is_kth or iteration == 0):
             checkpoint.remove(old)
         elif (old.path / TRAINING).exists():  # also of one that a kill left without a line in its manifest
             checkpoint.drop_part(old, TRAINING)

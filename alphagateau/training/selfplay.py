@@ -1,4 +1,4 @@
-"""Self-play: States and a search in, Trajectories out; Trajectories in, Frames with their value targets out."""
+"""Self-play: States and a search in, Trajectories out."""
 
 from collections.abc import Callable
 
@@ -53,6 +53,7 @@ def make_selfplay(game: Game, search: Search, num_plies: int) -> SelfPlay:
                 discount=discount,
                 prior_entropy=entropy,
                 root_value=found.value,
+                search_value=found.search_value,
             )
             return restart_finished(game, after), record
 

@@ -69,9 +69,9 @@ def wait_until(condition: Callable[[], bool], running: list[subprocess.Popen]) -
 
 
 def newest(run: Path) -> tuple[int, int]:
-    """(iteration, segments into it) of the newest checkpoint; (-1, 0) without one."""
+    """(iteration, phase, segment) of the newest checkpoint; (-1, 0, 0) without one."""
     found, _ = checkpoint.find(run / "checkpoints")
-    return found[0].order if found else (-1, 0)
+    return found[0].order if found else (-1, 0, 0)
 
 
 def rows(run: Path) -> list[dict]:

@@ -1,6 +1,5 @@
 """The report of a run, from its files alone, with whatever a stranger may have put into them."""
 
-import dataclasses
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,7 +14,6 @@ from alphagateau.commands.main import main
 from alphagateau.reports.run import write_report
 from alphagateau.runs import checkpoint
 from alphagateau.runs.run_folder import RunError
-from alphagateau.training.resume import Progress
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 TAME = "Ada"
@@ -39,8 +37,9 @@ def make_run(folder: Path, name: str) -> Path:
     tree = {"params": {"w": np.zeros(3, np.float32)}}
     manifest = {
         "iteration": 30,
-        "segments": 0,
-        "progress": dataclasses.asdict(Progress(30, symptoms=[name])),
+        "order": [30, 0, 0],
+        "progress": {},
+        "symptoms": [name],
         "game": name,
         "network": {name: name},
         "search": {name: 1},

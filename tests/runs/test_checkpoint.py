@@ -28,8 +28,9 @@ def save(folder: Path, name: str = "1", symptoms: tuple = (), segments: int = 0)
     iteration = int(name.partition("-")[0])
     manifest = {
         "iteration": iteration,
-        "segments": segments,
-        "progress": dataclasses.asdict(resume.Progress(iteration, plies=segments, symptoms=symptoms)),
+        "order": [iteration, 0, segments],
+        "progress": {},
+        "symptoms": list(symptoms),
         "game": "gardner_chess",
         "network": {},
         "search": {},

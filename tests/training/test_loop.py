@@ -18,13 +18,12 @@ from alphagateau.commands import info
 from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
-from alphagateau.matches import final_match as match
+from alphagateau.matches.match import MatchResult
 from alphagateau.runs import checkpoint, run_folder
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
-from alphagateau.training import loop as run
-from alphagateau.training.phases import make_engine
+from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 BENCHMARKS = SMOKE.parents[2] / "benchmarks"
@@ -33,20 +32,20 @@ SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def engines_made_once():
-    """An engine is pure functions of these keys: runs of this module that agree in them share its compiled programs."""
-    engines = {}
+def trainers_made_once():
+    """A trainer is pure functions of these keys: runs of this module that agree in them share its compiled programs."""
+    trainers = {}
 
     def make_once(experiment, mesh):
         values = config.flatten(experiment)
         deciding = ("game", "seed", "num_shares", "network.", "selfplay.", "window.", "training.")
         key = tuple(values[name] for name in values if name.startswith(deciding))
-        if key not in engines:
-            engines[key] = make_engine(experiment, mesh)
-        return engines[key]
+        if key not in trainers:
+            trainers[key] = make_trainer(experiment, mesh)
+        return trainers[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "make_engine", make_once)
+        patch.setattr(loop, "make_trainer", make_once)
         yield
 
 
@@ -83,7 +82,7 @@ def test_a_run_leaves_what_a_reader_needs(whole_run):
     record = json.loads((whole_run / "run.json").read_text())
     assert record["starts"][0]["versions"]["jax"] == jax.__version__
     found, complaints = checkpoint.find(whole_run / "checkpoints")
-    assert [c.order for c in found] == [(4, 0), (3, 0), (2, 0), (1, 0), (0, 0)] and not complaints
+    assert [c.order for c in found] == [(k, 0, 0) for k in (4, 3, 2, 1, 0)] and not complaints
     assert [len(c.manifest["parts"]) for c in found] == [2, 2, 1, 1, 1]  # keep_newest = 2
 
 
@@ -141,23 +140,23 @@ from alphagateau.commands.main import main
 sys.exit(main({words!r}))
 """
 SIGNAL_IN_SELFPLAY = """
-from alphagateau import metrics
+from alphagateau.runs.progress import Reporter
 def phase(self, text, done):
-    if text == "self-play" and 1 < done < 1.8:  # the second segment of iteration 2
+    if text == "selfplay" and 1 < done < 2:  # the second segment of iteration 2
         os.kill(os.getpid(), signal.SIGTERM)
-metrics.Reporter.phase = phase
+Reporter.phase = phase
 """
 SIGNAL_IN_THE_START = """
 from alphagateau import run
-make_engine = run.make_engine
+make_trainer = run.make_engine
 def interrupted(*words):
     os.kill(os.getpid(), signal.SIGINT)
-    return make_engine(*words)
-run.make_engine = interrupted
+    return make_trainer(*words)
+run.make_trainer = interrupted
 """
 KILL_IN_A_CHECKPOINT = """
 import kills
-from alphagateau import checkpoint
+from alphagateau.runs import checkpoint
 save = checkpoint.save
 def killed(folder, name, *words):
     if name == "2":
@@ -192,7 +191,7 @@ def test_a_process_that_is_told_to_stop_or_killed_goes_on_as_if_it_had_not(
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     newest = checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0]
     assert newest.path.name == left
-    assert (newest.manifest["progress"]["plies"] == 8) == (left == "1-stopped")
+    assert (newest.order == (1, 1, 0)) == (left == "1-stopped")  # both segments of self-play are done
     assert train(tmp_path, *SEGMENTS) == 0
     assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
     assert lasting_metrics(tmp_path / "smoke") == lasting_metrics(whole_run)
@@ -200,7 +199,7 @@ def test_a_process_that_is_told_to_stop_or_killed_goes_on_as_if_it_had_not(
 
 def test_a_deadline_stops_a_run_with_a_checkpoint(whole_run, tmp_path):
     assert train(tmp_path, *SEGMENTS, "--stop-after", "0.2s") == 0
-    assert checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0].order < (4, 0)
+    assert checkpoint.find(tmp_path / "smoke" / "checkpoints")[0][0].order < (4, 0, 0)
     assert train(tmp_path, *SEGMENTS) == 0
     assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
 
@@ -212,12 +211,12 @@ def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, 
         while not should_stop() and time.monotonic() < end:
             time.sleep(0.01)
 
-    monkeypatch.setattr(match, "play_match", interrupted)
+    monkeypatch.setattr(final_match, "play_match", interrupted)
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert "stopped (SIGUSR1) in the match at the end; the same command plays it" in capfd.readouterr().err
     assert not (run_copy / "results.json").exists()
-    result = final_match.MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0)
-    monkeypatch.setattr(match, "play_match", lambda *players, **options: result)
+    result = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0)
+    monkeypatch.setattr(final_match, "play_match", lambda *players, **options: result)
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert json.loads((run_copy / "results.json").read_text())["scores"][0][2:] == [1, 1, 0, 0]
 
@@ -264,8 +263,8 @@ def test_a_run_folder_of_another_experiment_is_refused(run_copy, capfd):
 def test_weights_move_to_the_other_board(whole_run):
     experiment = config.load(SMOKE)
     chess = config.from_dict({**config.to_dict(experiment), "game": "chess"})
-    engine = make_engine(chess, make_mesh(chess.num_shares))
-    moved = resume.load_weights(engine, whole_run)
+    trainer = make_trainer(chess, make_mesh(chess.num_shares))
+    moved = resume.load_weights(trainer, whole_run)
     there = newest(whole_run)
     assert checkpoint.weights_hash(moved) == there.manifest["weights_hash"]
     assert there.manifest["game"] == "gardner_chess"
@@ -312,8 +311,6 @@ def test_no_gpu_is_said_and_no_run_is_made(tmp_path, capfd):
 
 
 def test_a_second_process_on_the_run_is_refused(run_copy, capfd):
-    pass
-
     with run_folder.locked(run_copy):
         assert train(run_copy.parent) == 1
     assert "in use" in capfd.readouterr().err
@@ -345,12 +342,12 @@ def test_a_disk_that_is_full_leaves_the_last_checkpoint(run_copy, whole_run, mon
 def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
     shutil.rmtree(run_copy / "checkpoints" / "4")
     experiment = config.load(run_copy / "config.toml")
-    engine = loop.make_engine(experiment, make_mesh(experiment.num_shares))
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     newest = checkpoint.find(run_copy / "checkpoints")[0][0]
-    progress, state = resume.restore(engine, newest)
+    progress, state = resume.restore(trainer, newest)
     poisoned = jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, state.train.opt_state)
     state = state._replace(train=state.train._replace(opt_state=poisoned))
-    resume.save(engine, experiment, run_copy, state, progress)
+    resume.save(trainer, experiment, run_copy, state, progress)
     assert train(run_copy.parent) == 1
     assert "went wrong in iteration 4" in capfd.readouterr().err
 
@@ -358,13 +355,15 @@ def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
 def sick_copy(run_copy: Path) -> None:
     """The run as if iteration 3 had left weights 30 times too large, and games 6 plies before their limit."""
     experiment = config.load(run_copy / "config.toml")
-    engine = loop.make_engine(experiment, make_mesh(experiment.num_shares))
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     shutil.rmtree(run_copy / "checkpoints" / "4")
-    progress, state = resume.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
+    progress, state = resume.restore(trainer, checkpoint.find(run_copy / "checkpoints")[0][0])
     variables = {**state.train.variables, "params": jax.tree.map(lambda x: 30 * x, state.train.variables["params"])}
-    games = state.games._replace(ply=state.games.ply + 250)
-    state = state._replace(train=state.train._replace(variables=variables), games=games)
-    resume.save(engine, experiment, run_copy, state, progress)
+    games = state.producer.games._replace(ply=state.producer.games.ply + 250)
+    state = state._replace(
+        train=state.train._replace(variables=variables), producer=state.producer._replace(games=games)
+    )
+    resume.save(trainer, experiment, run_copy, state, progress)
 
 
 STRICT = ["--health.max-weight-norm", "100", "--health.max-gradient-norm", "50", "--health.max-draw-rate", "0.9"]
@@ -420,12 +419,12 @@ def test_an_unhealthy_checkpoint_is_not_gone_on_from_silently(run_copy, capfd):
 
 def test_weights_that_are_not_finite_are_never_written(run_copy):
     experiment = config.load(run_copy / "config.toml")
-    engine = loop.make_engine(experiment, make_mesh(experiment.num_shares))
-    progress, state = resume.restore(engine, checkpoint.find(run_copy / "checkpoints")[0][0])
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    progress, state = resume.restore(trainer, checkpoint.find(run_copy / "checkpoints")[0][0])
     broken = jax.tree.map(lambda x: x.at[(0,) * x.ndim].set(np.inf), state.train.variables)
     state = state._replace(train=state.train._replace(variables=broken))
     with pytest.raises(run_folder.Unhealthy, match="after iteration 4: the weights are not finite"):
-        resume.save(engine, experiment, run_copy, state, progress)
+        resume.save(trainer, experiment, run_copy, state, progress)
     assert checkpoint.find(run_copy / "checkpoints")[0][0].path.name == "4"
 
 

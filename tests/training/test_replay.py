@@ -20,7 +20,12 @@ CAPACITY, NEW = 12, 4
 
 @cache
 def shapes_of(name: str) -> Frame:
-    return jax.eval_shape(partial(init_window, get_game(name), 1, 1)).frames
+    return jax.eval_shape(partial(init_window, frame_of(get_game(name)), 1, 1)).frames
+
+
+def frame_of(game: Game) -> Frame:
+    """Shapes and types of one frame."""
+    return Frame(game.position(game.init()), np.zeros(game.max_legal_moves, np.float16), np.float32(0), np.bool_(False))
 
 
 def frames_with(game: Game, numbers) -> Frame:
@@ -91,7 +96,7 @@ def with_count(full: Window, count: int) -> Window:
 
 
 def test_a_new_window_is_empty(gardner):
-    window = jax.jit(partial(init_window, gardner, 3, 36))()
+    window = jax.jit(partial(init_window, frame_of(gardner), 3, 36))()
     assert window.count.tolist() == [0, 0, 0] and held(window) == []
     assert window.frames.value_target.shape == (3, CAPACITY)
 
@@ -189,7 +194,7 @@ def test_how_shares_are_grouped_into_devices_does_not_matter(full):
 @pytest.mark.parametrize("name, limit, measured", [("chess", 2048, 1194), ("gardner_chess", 600, 506)])
 def test_bytes_of_a_frame(name, limit, measured):
     """Policy target and all; a million 8x8 frames take less than 2.5 GB, and nothing but frames takes room."""
-    window = jax.eval_shape(partial(init_window, get_game(name), 8, 1_000_000))
+    window = jax.eval_shape(partial(init_window, frame_of(get_game(name)), 8, 1_000_000))
     assert window.frames.value_target.size == 1_000_000
     assert size_of(window.frames) / 1_000_000 == measured <= limit
     assert size_of(window) < 2.5e9

@@ -253,7 +253,7 @@ def test_game_statistics_by_hand():
     reward = jnp.float32([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 1]])
     position = Position(None, None, color, None, None, None, ply, None)
     value = jnp.float32([[0.995, -1, 0.99, 0], [0, 0, 0, 0], [0, 0, -0.5, 0]])
-    trajectory = Trajectory(position, None, None, reward, discount, jnp.full((3, 4), 0.5), value)
+    trajectory = Trajectory(position, None, None, reward, discount, jnp.full((3, 4), 0.5), value, value)
     statistics = {k: float(v) for k, v in game_statistics(trajectory, max_plies=256).items()}
     assert statistics == {
         "plies": 12,

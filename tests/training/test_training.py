@@ -1,7 +1,6 @@
 """The loss by hand, Adam by hand, and a tiny network that learns."""
 
 import math
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +14,8 @@ from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import TrainState, init_train_state, make_optimizer, make_train_step
-from alphagateau.training.losses import loss_terms
+from alphagateau.training.learner import TrainState, make_learner, make_optimizer
+from alphagateau.training.losses import policy_value_loss, reduce_terms
 
 BATCH = 8
 
@@ -43,8 +42,8 @@ def stack(frames) -> Frame:
 
 @pytest.fixture(scope="module")
 def losses(gardner):
-    """`loss_terms` of the 5x5 game, compiled."""
-    return jax.jit(partial(loss_terms, gardner))
+    """The figures of equation (10) on the 5x5 board, compiled."""
+    return jax.jit(lambda evaluation, frames: reduce_terms(policy_value_loss(gardner, evaluation, frames))[1])
 
 
 def test_the_loss_of_two_edges_by_hand(gardner, losses):
@@ -212,14 +211,14 @@ def train_step(gardner, tiny):
 
     @jax.jit
     def step(state: TrainState, frames: Frame, learning_rate):
-        return make_train_step(gardner, tiny.network, make_optimizer(learning_rate))(state, frames)
+        return make_learner(gardner, tiny.network, policy_value_loss, make_optimizer(learning_rate)).step(state, frames)
 
     return step
 
 
 @pytest.fixture(scope="module")
-def start(tiny) -> TrainState:
-    return jax.jit(lambda variables: init_train_state(variables, make_optimizer(0.001)))(tiny.variables)
+def start(gardner, tiny) -> TrainState:
+    return jax.jit(make_learner(gardner, tiny.network, policy_value_loss, make_optimizer(0.001)).init)(tiny.variables)
 
 
 def test_one_step_reduces_the_loss_of_its_batch(start, frames, train_step):

@@ -1,0 +1,15 @@
+"""The randomness of a run: its seed and what a key is for in, the key out."""
+
+import functools
+
+import jax
+
+from alphagateau.games.state import Array
+
+PLAY, WINDOW, TRAIN = range(3)  # what an iteration's keys are for
+WEIGHTS = 2**31 - 1  # in the place of an iteration: the first weights
+
+
+def key_of(seed: int, *path: int | Array) -> Array:
+    """The key of a purpose: an iteration, what for, and so on; a function of the seed and these alone."""
+    return functools.reduce(jax.random.fold_in, path, jax.random.key(seed))

@@ -1,0 +1,165 @@
+"""Frames from self-play: games played with the present weights, kept in the frame window on the devices."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+
+from alphagateau.config import Experiment
+from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.networks.network import Network
+from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.training.frames import Trajectory
+from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
+from alphagateau.training.keys import PLAY, WINDOW, key_of
+from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
+from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
+from alphagateau.training.selfplay import SelfPlay, game_statistics, make_selfplay, start_games
+from alphagateau.training.targets import frames_from
+
+
+class SelfPlayState(NamedTuple):
+    """Games in progress and what they left."""
+
+    games: State  # [B]
+    window: Window  # [num_shares, ...]
+    trajectory: Trajectory  # [T, B], the iteration in progress
+    statistics: dict[str, Array]  # sums over the trajectory, once the window holds its frames
+
+
+# How the fields of a SelfPlayState lie on the devices.
+SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED))  # pyright: ignore[reportArgumentType]
+
+
+def make_selfplay_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
+    """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
+    selfplay, search = experiment.selfplay, make_selfplay_search(experiment, game, network)
+    segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
+    play_segment = make_selfplay(game, search, segment_plies)
+    play = make_play(experiment, mesh, play_segment)
+    fill_window = make_fill_window(experiment, game, mesh)
+
+    def run_play(state: RunState, iteration: int, segment: int) -> RunState:
+        return state._replace(producer=play(state.producer, state.train.variables, iteration, segment * segment_plies))
+
+    def run_fill(state: RunState, iteration: int, segment: int) -> RunState:
+        return state._replace(producer=fill_window(state.producer, iteration))
+
+    def metrics(state: SelfPlayState, seconds: Mapping[str, float]) -> dict[str, float]:
+        sums = {name: float(x) for name, x in state.statistics.items()}
+        pace = selfplay_pace(sums["plies"], selfplay.num_simulations, seconds)
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(state.trajectory))}
+        return selfplay_metrics(sums) | pace | repeated
+
+    def sample_games(state: SelfPlayState, event: str, iteration: int) -> str:
+        return sample_pgn(game, finished_games(state.trajectory), experiment.sample_games, event, iteration)
+
+    return Producer(
+        init=make_init(experiment, game, network, play_segment),
+        specs=SPECS,
+        transient=frozenset({"trajectory", "statistics"}),
+        phases=(
+            Phase("selfplay", lambda _: selfplay.num_plies // segment_plies, run_play, segment_plies),
+            Phase("window", lambda _: 1, run_fill),
+        ),
+        num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
+        batches=make_batches(experiment),
+        metrics=metrics,
+        sample_games=sample_games,
+    )
+
+
+def make_selfplay_search(experiment: Experiment, game: Game, network: Network):
+    selfplay = experiment.selfplay
+    return make_gumbel_search(
+        game,
+        network,
+        num_simulations=selfplay.num_simulations,
+        max_num_considered_actions=selfplay.max_num_considered_actions,
+        gumbel_scale=selfplay.gumbel_scale,
+    )
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """The largest divisor of `number` up to `limit`."""
+    return max(d for d in range(1, min(number, limit) + 1) if number % d == 0)
+
+
+def make_play(experiment: Experiment, mesh: Mesh, play_segment: SelfPlay) -> Callable:
+    """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
+    rows = jnp.arange(experiment.selfplay.num_games)  # the games' numbers
+
+    @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
+    def local(variables, key, rows, first_ply, games, trajectory):
+        games, segment = play_segment(variables, key, rows, first_ply, games)
+        write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=first_ply, axis=0)
+        return games, jax.tree.map(write, trajectory, segment)
+
+    @partial(jax.jit, donate_argnums=0)
+    def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
+        key = key_of(experiment.seed, iteration, PLAY)
+        games, trajectory = local(variables, key, rows, first_ply, state.games, state.trajectory)
+        return state._replace(games=games, trajectory=trajectory)
+
+    return play
+
+
+def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh) -> Callable:
+    """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
+    selfplay, share_ids = experiment.selfplay, jnp.arange(experiment.num_shares)
+
+    @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), BY_FIRST)
+    def local(window, key, share_ids, trajectory):
+        def by_share(x):  # [T, b] -> [shares here, T * games a share]
+            x = jnp.moveaxis(x, 0, 1)
+            return x.reshape(len(share_ids), -1, *x.shape[2:])
+
+        frames = jax.tree.map(by_share, frames_from(trajectory))
+        return add_frames(window, key, share_ids, frames)
+
+    @partial(jax.jit, donate_argnums=0)
+    def fill_window(state: SelfPlayState, iteration) -> SelfPlayState:
+        window = local(state.window, key_of(experiment.seed, iteration, WINDOW), share_ids, state.trajectory)
+        statistics = game_statistics(state.trajectory, game.max_plies)
+        statistics["frames"] = window.count.sum()
+        games = state.games
+        if not selfplay.continue_games:  # said where they lie, or each device would hold them all
+            games = start_games(game, selfplay.num_games)
+            games = jax.lax.with_sharding_constraint(games, shardings(mesh, BY_FIRST))
+        return state._replace(window=window, games=games, statistics=statistics)
+
+    return fill_window
+
+
+def make_batches(experiment: Experiment) -> Callable[[SelfPlayState, Array, Array], Callable]:
+    """`Producer.batches`: an epoch goes through each share's frames once, in an order drawn from `key`."""
+    share_batch = experiment.training.batch_size // experiment.num_shares
+
+    def batches(state: SelfPlayState, key: Array, share_ids: Array) -> Callable:
+        order = epoch_order(state.window, key, share_ids)
+        return lambda step: take_batch(state.window, order, step, share_batch)
+
+    return batches
+
+
+def make_init(experiment: Experiment, game: Game, network: Network, play_segment: SelfPlay) -> Callable[[], Any]:
+    """() -> the SelfPlayState of a run that has not begun."""
+    selfplay = experiment.selfplay
+
+    def init() -> SelfPlayState:
+        games = start_games(game, selfplay.num_games)
+        key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
+        segment = jax.eval_shape(lambda: play_segment(network.init(key), key, rows, jnp.int32(0), games)[1])
+        trajectory = jax.tree.map(lambda x: jnp.zeros((selfplay.num_plies, *x.shape[1:]), x.dtype), segment)
+        frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))
+        window = init_window(frame, experiment.num_shares, experiment.window.size)
+        counts = jax.eval_shape(lambda: game_statistics(trajectory, game.max_plies) | {"frames": window.count.sum()})
+        return SelfPlayState(games, window, trajectory, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), counts))
+
+    return init

@@ -1,0 +1,149 @@
+"""An experiment and a mesh in, a run's phases and the arrays that they change out."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+
+from alphagateau.config import Experiment
+from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_game
+from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Network, Variables
+from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
+from alphagateau.training.learner import Learner, TrainState, make_learner, make_optimizer
+from alphagateau.training.losses import LOSSES
+from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.selfplay_producer import make_selfplay_producer
+
+
+class Trainer(NamedTuple):
+    """What a run does with its RunState. Compiles nothing by itself: jit does at the first call of each function."""
+
+    game: Game
+    network: Network
+    mesh: Mesh
+    learner: Learner
+    producer: Producer
+    phases: tuple[Phase, ...]  # of an iteration: the producer's, then training
+    init_variables: Callable[[], Variables]  # drawn from the seed
+    init: Callable[[Variables], RunState]
+    abstract_state: RunState  # shapes and shardings, for reading a checkpoint
+    zeros_between: Callable[[], dict[str, Any]]  # the transient fields and totals, as they may be between iterations
+
+
+def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
+    """The producer of frames that the experiment asks for."""
+    return make_selfplay_producer(experiment, game, network, mesh)
+
+
+def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
+    """The Trainer of an experiment on the devices of `mesh`."""
+    game = get_game(experiment.game)
+    network = make_network(game, experiment.network)
+    producer = make_producer(experiment, game, network, mesh)
+    loss, optimizer = LOSSES["policy_value"], make_optimizer(experiment.training.learning_rate)
+    learner = make_learner(game, network, loss, optimizer, AXIS)
+    build = make_build(experiment, producer, make_learner(game, network, loss, optimizer))
+
+    def init_variables() -> Variables:
+        return network.init(key_of(experiment.seed, WEIGHTS))
+
+    abstract = jax.eval_shape(build, jax.eval_shape(init_variables))
+    placed = place(abstract, mesh, producer.specs)
+    return Trainer(
+        game=game,
+        network=network,
+        mesh=mesh,
+        learner=learner,
+        producer=producer,
+        phases=(*producer.phases, make_train_phase(experiment, mesh, producer, learner)),
+        init_variables=init_variables,
+        init=jax.jit(build, out_shardings=placed),
+        abstract_state=jax.tree.map(
+            lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), abstract, placed
+        ),
+        zeros_between=jax.jit(
+            lambda: zeros_like(transient(producer, abstract)), out_shardings=transient(producer, placed)
+        ),
+    )
+
+
+def make_build(experiment: Experiment, producer: Producer, learner: Learner) -> Callable[[Variables], RunState]:
+    """Variables -> the RunState of a run that begins with them."""
+
+    def build(variables: Variables) -> RunState:
+        train, state = learner.init(variables), producer.init()
+        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
+        figures = jax.eval_shape(lambda: learner.step(train, producer.batches(state, key, share_ids)(jnp.int32(0)))[1])
+        return RunState(train, state, zeros_like(figures))
+
+    return build
+
+
+def place(state: RunState, mesh: Mesh, producer_specs: Any) -> RunState:
+    """A sharding for each array of a RunState."""
+
+    def spread(spec, part):
+        return jax.tree.map(lambda _: shardings(mesh, spec), part)
+
+    fields = zip(producer_specs, state.producer, strict=True)
+    producer = type(state.producer)(*(spread(spec, part) for spec, part in fields))
+    return RunState(spread(REPLICATED, state.train), producer, spread(REPLICATED, state.totals))
+
+
+def transient(producer: Producer, state: RunState) -> dict[str, Any]:
+    """What of a RunState means nothing between iterations."""
+    return {name: getattr(state.producer, name) for name in sorted(producer.transient)} | {"totals": state.totals}
+
+
+def zeros_like(shapes: Any) -> Any:
+    """Zeros of a tree of shapes and types."""
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+
+def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Phase:
+    """The last phase of an iteration: epochs over the producer's batches, some optimizer steps a segment."""
+    segment_steps, num_epochs = experiment.training.segment_steps, experiment.training.num_epochs
+    train_steps = make_train_steps(experiment, mesh, producer, learner)
+
+    def segments_per_epoch(state: RunState) -> int:
+        return -(-producer.num_batches(state.producer) // segment_steps)
+
+    def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
+        epoch, place = divmod(segment, segments_per_epoch(state))
+        first = place * segment_steps
+        last = min(first + segment_steps, producer.num_batches(state.producer))
+        totals = state.totals if segment else zeros_like(state.totals)
+        train, totals = train_steps(state.train, totals, state.producer, (iteration, epoch, first, last))
+        return state._replace(train=train, totals=totals)
+
+    return Phase("train", lambda state: num_epochs * segments_per_epoch(state), run_segment, segment_steps)
+
+
+def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Callable:
+    """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals)."""
+
+    @per_device(mesh, (REPLICATED, REPLICATED, producer.specs, REPLICATED, BY_FIRST, REPLICATED), REPLICATED)
+    def local(train, totals, frames_of, key, share_ids, steps):
+        batch_of = producer.batches(frames_of, key, share_ids)
+
+        def body(step, carry):
+            train, totals = carry
+            train, figures = learner.step(train, batch_of(step))
+            return train, jax.tree.map(jnp.add, totals, figures)
+
+        return jax.lax.fori_loop(*steps, body, (train, totals))
+
+    @partial(jax.jit, donate_argnums=(0, 1))
+    def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:
+        iteration, epoch, first, last = place
+        key = key_of(experiment.seed, iteration, TRAIN, epoch)
+        share_ids, steps = jnp.arange(experiment.num_shares), jnp.stack([first, last])
+        return local(train, totals, frames_of, key, share_ids, steps)
+
+    return train_steps
