@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import chess
 import pytest
@@ -17,11 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau.games.small_boards import GardnerBoard
-from alphagateau.reports import charts, parts
-from alphagateau.reports.board import GameView, game_viewer, view_game
-from alphagateau.reports.charts import CalibrationBin, Series, calibration_chart, line_chart
-from alphagateau.reports.ratings_page import Misfit, Pair, Player, ladder_page, rating_plot
-from alphagateau.reports.run_page import Event, report_page
+from alphagateau.ratings.rate import Residual
+from alphagateau.ratings.results import Row
+from alphagateau.reports import axes, charts, pages, tables
+from alphagateau.reports.board import GameView, view_game, viewer_data
+from alphagateau.reports.charts import CalibrationBin, Labels, Series, calibration_chart, line_chart
+from alphagateau.reports.ladder_page import LadderPage, RatedPlayer, ladder_page, rating_drawing
+from alphagateau.reports.run_page import Event, RunPage, run_page
 
 HOSTILE = """</script x><!--<script ><script>document.title="taken"</script><img src=x onerror=go()>"""
 HOSTILE += """"'`&amp;\x00\ud800${1}"""
@@ -46,21 +49,22 @@ def sample_games(name: str = "Ada") -> list[GameView]:
 
 def sample_ladder(name: str = "Ada") -> str:
     players = [
-        Player(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
-        Player(f"{name}/2", 1100.0, 25.0, 40, 0.7, name, 2),
-        Player(f"random {name}", 10.0, 0.0, 20, 0.05),
-        Player("idle", math.nan, math.nan, 0),
+        RatedPlayer(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
+        RatedPlayer(f"{name}/2", 1100.0, 25.0, 40, 0.7, name, 2),
+        RatedPlayer(f"random {name}", 10.0, 0.0, 20, 0.05),
+        RatedPlayer("idle", math.nan, math.nan, 0),
     ]
-    return ladder_page(
+    page = LadderPage(
         f"Ladder of {name}",
         f"by {name}",
         players,
-        [Pair(f"{name}/1", f"{name}/2", 3, 4, 13), Pair(f"random {name}", f"{name}/1", 0, 2, 18)],
-        misfits=[Misfit(f"{name}/1", f"{name}/2", 20, 5.0, 9.5, -3.4)],
+        [Row(f"{name}/1", f"{name}/2", 3, 4, 13), Row(f"random {name}", f"{name}/1", 0, 2, 18)],
+        residuals=[Residual(f"{name}/1", f"{name}/2", 20, 5.0, 9.5, -3.4)],
         notes=[f"left out: {name}"],
         protocol={name: {"simulations": 16}},
         games=sample_games(name),
     )
+    return ladder_page(page)
 
 
 def sample_report(name: str = "Ada") -> str:
@@ -68,7 +72,7 @@ def sample_report(name: str = "Ada") -> str:
         {"iteration": i, "train/policy_loss": 2 / i, "train/value_loss": math.nan, name: i, f"time/{name}": 1.5}
         for i in range(1, 60)
     ]
-    return report_page(
+    page = RunPage(
         name,
         facts={"commit": name, "versions": {"jax": name}, "devices": [name, name]},
         metrics=rows,
@@ -76,11 +80,17 @@ def sample_report(name: str = "Ada") -> str:
         meaning={name: name},
         health=[Event(7, name, name)],
         calibration=[CalibrationBin(v / 4, v / 5, 30 + v, 0.1) for v in range(-4, 5)],
-        players=[Player(name, 1.0, 2.0, 3, 0.5, name, 1)],
+        players=[RatedPlayer(name, 1.0, 2.0, 3, 0.5, name, 1)],
         games=sample_games(name),
         notes=[name],
         subtitle=name,
     )
+    return run_page(page)
+
+
+def drawn(template: str, macro: str, *data) -> str:
+    """What a macro of a template makes of data."""
+    return getattr(pages.environment().get_template(template).module, macro)(*data)
 
 
 class Outline(HTMLParser):
@@ -157,7 +167,7 @@ def test_policy_allows_only_the_pages_own_script():
 
 
 def test_pages_import_neither_jax_nor_matplotlib():
-    code = "import sys; from alphagateau.reports import ratings_page, run_page\n"
+    code = "import sys; from alphagateau.reports import ladder_page, run_page\n"
     code += "print(sorted({'jax', 'matplotlib', 'scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -165,32 +175,35 @@ def test_pages_import_neither_jax_nor_matplotlib():
 
 def test_numbers_as_people_read_them():
     given_and_shown = {3: "3", 12345: "12,345", 0.12345: "0.1235", 1e-5: "1e-05", 1234.5: "1,234", 0.0: "0"}
-    assert {v: parts.number(v) for v in given_and_shown} == given_and_shown
-    assert [parts.number(v) for v in (math.nan, math.inf, 10**400)] == ["–"] * 3
+    assert {v: tables.number(v) for v in given_and_shown} == given_and_shown
+    assert [tables.number(v) for v in (math.nan, math.inf, 10**400)] == ["–"] * 3
 
 
 def test_table_marks_numbers_and_refuses_a_short_row():
-    markup = parts.table(["a", "b"], [["window_256_1m/1000", 2.5], [None, True]])
+    markup = drawn("parts.html", "table", tables.table(["a", "b"], [["window_256_1m/1000", 2.5], [None, True]]))
     assert '<td>window_256_<wbr>1m/<wbr>1000</td><td data-order="2.5">2.5</td>' in markup
     assert '<td data-order="nan">–</td><td>yes</td>' in markup
     with pytest.raises(ValueError, match="1 cells: expected 2"):
-        parts.table(["a", "b"], [["x"]])
+        tables.table(["a", "b"], [["x"]])
 
 
 def test_key_values_joins_nested_names():
-    markup = parts.key_values({"a": {"b": {"c": 1}}, "list": [1, None], "on": False})
-    assert re.findall("<d[td]>(.*?)</d[td]>", markup) == ["a.b.c", "1", "list", "1, –", "on", "no"]
+    rows = tables.key_values({"a": {"b": {"c": 1}}, "list": [1, None], "on": False})
+    assert rows == [("a.b.c", "1"), ("list", "1, –"), ("on", "no")]
+    assert re.findall("<d[td]>(.*?)</d[td]>", drawn("parts.html", "facts", rows)) == [x for row in rows for x in row]
 
 
 def test_cross_table_adds_rows_of_a_pair_whichever_side_they_are_from():
-    markup = parts.cross_table(["A", "B"], [("A", "B", 3, 1, 0), ("B", "A", 2, 0, 4, 1)])
+    table = tables.cross_table(["A", "B"], [("A", "B", 3, 1, 0), ("B", "A", 2, 0, 4, 1)])
+    markup = drawn("parts.html", "cross_table", table)
     assert "A against B: 7 won, 1 drawn, 2 lost" in markup and "B against A: 2 won, 1 drawn, 7 lost" in markup
     assert "7.5<small>/10</small>" in markup and "2.5<small>/10</small>" in markup
     assert '"good" style="--strength:0.50"' in markup and '"bad" style="--strength:0.50"' in markup
 
 
 def test_cross_table_of_many_players_says_what_it_leaves_out():
-    markup = parts.cross_table([f"p{i}" for i in range(2000)], [("p0", "p1999", 1, 0, 0)])
+    table = tables.cross_table([f"p{i}" for i in range(2000)], [("p0", "p1999", 1, 0, 0)])
+    markup = drawn("parts.html", "cross_table", table)
     assert "The first 40 of 2000 players." in markup and "p40" not in markup
 
 
@@ -202,38 +215,39 @@ def test_ladder_ranks_and_marks_what_it_does_not_know():
 
 
 def test_page_of_thousands_of_players():
-    players = [Player(f"p{i}", float(i), 30.0, 10, 0.5) for i in range(2000)]
-    pairs = [Pair(f"p{i}", f"p{i * 7 % 2000}", 1, 1, 1) for i in range(1999)]
-    assert len(ladder_page("many", "wls", players, pairs)) < 1_000_000
+    players = [RatedPlayer(f"p{i}", float(i), 30.0, 10, 0.5) for i in range(2000)]
+    rows = [Row(f"p{i}", f"p{i * 7 % 2000}", 1, 1, 1) for i in range(1999)]
+    assert len(ladder_page(LadderPage("many", "wls", players, rows))) < 1_000_000
 
 
 def test_ticks_are_round_and_inside():
-    assert charts.ticks(charts.Axis(-0.4, 10.4, 0, 1)) == [0, 2, 4, 6, 8, 10]
-    assert charts.ticks(charts.make_axis([1, 2], 0, 1)) == [1, 2]
-    assert charts.ticks(charts.make_axis([1.5, 2], 0, 1)) == pytest.approx([1.5, 1.6, 1.7, 1.8, 1.9, 2.0])
-    assert charts.ticks(charts.Axis(0.009, 150, 0, 1, True)) == pytest.approx([0.01, 0.1, 1, 10, 100])
-    assert charts.ticks(charts.Axis(900, 2100, 0, 1, True)) == list(range(1000, 2001, 200))
-    assert [charts.tick_label(v) for v in (0.1 + 0.2, 15_000, 3.4e6, 2500)] == ["0.3", "15k", "3.4M", "2500"]
+    assert axes.ticks(axes.Axis(-0.4, 10.4, 0, 1)) == [0, 2, 4, 6, 8, 10]
+    assert axes.ticks(axes.make_axis([1, 2], 0, 1)) == [1, 2]
+    assert axes.ticks(axes.make_axis([1.5, 2], 0, 1)) == pytest.approx([1.5, 1.6, 1.7, 1.8, 1.9, 2.0])
+    assert axes.ticks(axes.Axis(0.009, 150, 0, 1, True)) == pytest.approx([0.01, 0.1, 1, 10, 100])
+    assert axes.ticks(axes.Axis(900, 2100, 0, 1, True)) == list(range(1000, 2001, 200))
+    assert [axes.tick_label(v) for v in (0.1 + 0.2, 15_000, 3.4e6, 2500)] == ["0.3", "15k", "3.4M", "2500"]
 
 
 def test_line_has_gaps_where_a_value_is_missing():
     values = [1, math.nan, 2, 3, -1]
-    lines = re.findall('class="line" d="(.*?)"', line_chart([Series("a", range(5), values)], is_log=True))
-    assert [len(re.findall(letter, lines[0])) for letter in "ML"] == [2, 1]
+    (line,) = line_chart([Series("a", range(5), values)], Labels(), is_log=True).series
+    assert [line.path.count(letter) for letter in "ML"] == [2, 1]
 
 
 def test_bars_reach_two_standard_errors():
-    chart = line_chart([Series("a", [0, 1], [100, 200], [10, math.nan])], x_label="n")
+    chart = drawn("charts.html", "chart", line_chart([Series("a", [0, 1], [100, 200], [10, math.nan])], Labels(x="n")))
     assert "a: 100 ± 20 at 0" in chart and "a: 200 at 1" in chart
     (bar,) = re.findall(r'class="bar" d="M\S+ (\S+)h6m-3 0V(\S+)m', chart)
-    axis = charts.make_axis([80, 100, 120, 200], 270 - charts.BOTTOM, charts.TOP)
+    axis = axes.make_axis([80, 100, 120, 200], 270 - charts.BOTTOM, charts.TOP)
     assert [float(y) for y in bar] == pytest.approx([axis.place(80), axis.place(120)], abs=0.06)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.floats(), st.floats(min_value=0)), max_size=8), st.booleans())
 def test_any_numbers_make_a_chart(rows, is_log):
     x, y, errors = list(zip(*rows, strict=True)) or [(), (), ()]
-    markup = line_chart([Series("s", x, y, errors)], is_log=is_log, levels=[("l", 1e300)])
+    chart = line_chart([Series("s", x, y, errors)], Labels(), is_log=is_log, levels=[("l", 1e300)])
+    markup = drawn("charts.html", "chart", chart)
     places = re.findall(r'[ "](?:d|x|y|cx|cy|transform)="(.*?)"', markup)
     assert not re.search("nan|inf", " ".join(places))
 
@@ -242,22 +256,22 @@ def test_report_draws_every_metric_once():
     names = ["train/loss", "train/gradient_norm", "selfplay/draw_rate", "selfplay/games", "time/train", "odd"]
     names += ["selfplay/moves_per_second", "train/policy_entropy", "train/value_accuracy"]
     rows = [{"iteration": i, **dict.fromkeys(names, i)} for i in (1, 2)]
-    page = report_page("r", facts={}, metrics=rows)
+    page = run_page(RunPage("r", facts={}, metrics=rows))
     assert sorted(re.findall(r"<title>(\S+): 2 at 2</title>", page)) == sorted(names)
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings == ["Health", "Learning", "Self-play", "Throughput", "Other figures"]
+    assert headings == ["Health", "Learning", "Self-play", "Throughput", "Other metrics"]
     assert "No warnings in 2 iterations." in page
 
 
 def test_report_of_a_run_without_iterations():
-    assert "No warnings in 0 iterations." in report_page("r", facts={"commit": None}, metrics=[])
+    assert "No warnings in 0 iterations." in run_page(RunPage("r", facts={"commit": None}, metrics=[]))
 
 
 def test_calibration_without_positions_in_a_bin():
     bins = [CalibrationBin(math.nan, math.nan, 0), CalibrationBin(0.5, 0.25, 9)]
-    markup = calibration_chart(bins)
+    markup = drawn("charts.html", "chart", calibration_chart(bins))
     assert "observed: 0.25 at 0.5" in markup and "9 positions predicted 0.5" in markup
-    assert "observed:" not in calibration_chart([])
+    assert "observed:" not in drawn("charts.html", "chart", calibration_chart([]))
 
 
 def test_view_game_follows_python_chess_on_both_boards():
@@ -272,23 +286,45 @@ def test_view_game_follows_python_chess_on_both_boards():
 def test_viewer_refuses_games_that_do_not_fit():
     game = sample_games()[0]
     with pytest.raises(ValueError, match="3 moves and 3 FENs"):
-        game_viewer([game._replace(fens=game.fens[1:])])
+        viewer_data([game._replace(fens=game.fens[1:])])
     for fen in ("8/8 w", "99999999/8", "rnbqk/ppppp/5/PPPPP/RNBQ", ""):
         with pytest.raises(ValueError, match="square board"):
-            game_viewer([game._replace(fens=[fen] * 4)])
+            viewer_data([game._replace(fens=[fen] * 4)])
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
+SVG = "{http://www.w3.org/2000/svg}"
+
+
 @pytest.mark.parametrize("iteration", [None, 3])
-def test_rating_plot_with_hostile_names(tmp_path, suffix, iteration):
-    players = [Player(name, 5.0, 2.0, 9, 0.5, name, iteration) for name in ("_a", "$x_{$", HOSTILE)]
-    players += [Player("random", 0.0, 0.0, 9), Player("idle", math.nan, math.nan, 0)]
-    path = tmp_path / f"plot.{suffix}"
-    rating_plot(players, path, "$title")
-    assert path.stat().st_size > 5000
-    if suffix == "svg":
-        drawn = path.read_text(encoding="utf-8")
-        assert all(name in drawn for name in ("$title", "_a", "$x_{$", "random")) and "idle" not in drawn
+def test_drawing_with_hostile_names(iteration):
+    """A file of its own is well-formed XML in which every name is text, and asks for nothing."""
+    players = [RatedPlayer(name, 5.0, 2.0, 9, 0.5, name, iteration) for name in ("_a", "$x_{$", HOSTILE)]
+    players += [RatedPlayer("random", 0.0, 0.0, 9), RatedPlayer("idle", math.nan, math.nan, 0)]
+    drawing = rating_drawing(players, HOSTILE)
+    root = ElementTree.fromstring(drawing)
+    texts = [node.text for node in root.iter(f"{SVG}text")]
+    assert {"_a", "$x_{$", "random", SHOWN[:59] + "…"} <= set(texts) and "idle" not in texts
+    assert sum(text == SHOWN[:59] + "…" for text in texts) == 2
+    tags = {node.tag.removeprefix(SVG) for node in root.iter()}
+    assert tags == {"svg", "style", "rect", "g", "text", "title", "path"}
+    assert not {name for node in root.iter() for name in node.attrib if name.startswith("on") or "href" in name}
+    assert not re.search(r"@import|url\(|var\(", root.findtext(f"{SVG}style"))
+
+
+def test_drawing_without_iterations_has_a_row_a_player():
+    """A standard error of 10 Elo: the bar reaches as far as 20 Elo on the axis."""
+    chart = charts.dot_chart([("a", 100.0, 10.0), ("b", 50.0, math.nan)], Labels())
+    first, second = chart.series[0].points
+    assert [label for _, label in chart.y_ticks] == ["a", "b"] and first.y < second.y and second.bar == ""
+    low, high = (float(x) for x in re.findall(r"M(\S+) \S+v6m0-3H(\S+)m", first.bar)[0])
+    places = [chart.x_axis.place(x) for x in (80, 120)]
+    assert [low, high] == pytest.approx(places, abs=0.06)
+    assert (first.meaning, second.meaning) == ("a: 100 ± 20", "b: 50")
+    assert chart.x_axis.start < second.x < first.x < chart.x_axis.stop
+
+
+def test_drawing_of_players_without_games():
+    assert ElementTree.fromstring(rating_drawing([RatedPlayer("idle", math.nan, math.nan, 0)])) is not None
 
 
 @browser
