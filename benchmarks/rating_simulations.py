@@ -7,6 +7,7 @@
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from alphagateau.ratings.pairing import informative_pairings, paper_pairing
 from alphagateau.ratings.rate import METHODS, rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
+from alphagateau.reports.charts import Labels, Series, line_chart, standalone
 
 
 def play(rng, difference: float, num_games: int, nu: float) -> list[int]:
@@ -130,7 +132,7 @@ def by_information(players, results):
     return informative_pairings(players, results, num_pairings=8, num_games=20)
 
 
-def matching(num_pools: int, num_players: int, figure: str | None) -> None:
+def matching(num_pools: int, num_players: int, figure: Path | None) -> None:
     print(
         "| pool | Algorithm 2: games | largest s.e. | rms s.e. | rms error "
         "| informative: games to the same largest s.e. | to the same rms s.e. | rms error there |"
@@ -156,25 +158,17 @@ def matching(num_pools: int, num_players: int, figure: str | None) -> None:
         draw_matching(curves, figure)
 
 
-def draw_matching(curves, path: str) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams["svg.hashsalt"] = "ratings"
-    chart, axes = pyplot.subplots(1, len(curves), figsize=(10, 3.2), sharey=True)
-    for ax, (label, (paper, new)) in zip(axes, curves.items(), strict=True):
-        for column, name, style, marker in ((1, "largest", "C0-", "C1o"), (2, "rms", "C0--", "C1^")):
-            ax.plot(new[:, 0], new[:, column], style, label=f"informative, {name}")
-            ax.plot(paper[-1, 0], paper[-1, column], marker, label=f"Algorithm 2, {name}")
-            ax.axhline(paper[-1, column], color="C1", linewidth=0.6)
-        ax.set(title=label, xlabel="games", yscale="log", ylim=(10, 300), xlim=(0, None))
-        ax.set_yticks([10, 20, 50, 100, 200], ["10", "20", "50", "100", "200"])
-    axes[0].set_ylabel("standard error, Elo")
-    axes[-1].legend(fontsize=8)
-    chart.tight_layout()
-    chart.savefig(path, metadata={"Date": None})
+def draw_matching(curves, path: Path) -> None:
+    panels = []
+    for label, (paper, new) in curves.items():
+        series, levels = [], []
+        shown, (games, *reached, _) = new[new[:, 1] <= 300], paper[-1].tolist()
+        for column, name in ((1, "largest"), (2, "rms")):
+            series.append(Series(f"informative, {name}", shown[:, 0].tolist(), shown[:, column].tolist()))
+            series.append(Series(f"Algorithm 2, {name}", [games], [reached[column - 1]]))
+            levels.append(("", reached[column - 1]))
+        panels.append(line_chart(series, Labels(label, "games", "standard error, Elo"), is_log=True, levels=levels))
+    path.write_text(standalone("Standard error against games", panels), encoding="utf-8")
 
 
 def sequential(num_pools: int) -> None:
@@ -216,7 +210,7 @@ def main() -> None:
     parser.add_argument("what", choices=["coverage", "wide", "matching", "sprt", "speed"])
     parser.add_argument("--pools", type=int, default=200)
     parser.add_argument("--players", type=int, default=24, help="for matching")
-    parser.add_argument("--figure", help="for matching")
+    parser.add_argument("--figure", type=Path, help="for matching")
     options = parser.parse_args()
     if options.what == "matching":
         matching(options.pools, options.players, options.figure)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from alphagateau.matches.ladder import Ladder, play_ladder
 from alphagateau.ratings.rate import Ratings
-from alphagateau.reports.ratings import print_ratings, write_standings
+from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
 
 
 def run_ladder(
@@ -17,8 +17,7 @@ def run_ladder(
     """Plays what is left, and writes and prints each board's table, plot, games and page."""
     ratings = []
     for pool in play_ladder(ladder, folder, say, should_stop):
-        write_standings(
-            pool.folder,
+        report = RatingsReport(
             pool.title,
             pool.results,
             pool.ratings,
@@ -27,6 +26,7 @@ def run_ladder(
             notes=pool.notes,
             protocol=pool.protocol,
         )
+        write_ratings_report(pool.folder, report)
         print_ratings(pool.ratings, pool.title)
         ratings.append(pool.ratings)
     return ratings

@@ -182,7 +182,7 @@ def rate_command(argv: list[str]) -> int:
     from alphagateau.ratings.rate import rate
     from alphagateau.ratings.results import ResultsError
     from alphagateau.ratings.results_files import read_any_results
-    from alphagateau.reports.ratings import print_ratings, write_standings
+    from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
 
     method, out = take_option(argv, "--method") or "bradley-terry", take_option(argv, "--out")
     anchor = take_option(argv, "--anchor")
@@ -197,7 +197,7 @@ def rate_command(argv: list[str]) -> int:
     for note in notes:
         print(f"note: {note}")
     if out:
-        write_standings(Path(out), Path(argv[0]).stem, results, ratings, notes=notes)
+        write_ratings_report(Path(out), RatingsReport(Path(argv[0]).stem, results, ratings, notes=notes))
     return 0
 
 

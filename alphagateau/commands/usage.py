@@ -50,7 +50,7 @@ Plays every opening twice, with colors swapped, without noise. A player is a run
   --pgn FILE          write the games""",
     "ladder": """usage: alphagateau ladder LADDER.toml | PLAYERS... [options]
 
-Plays, rates, and writes ratings.csv, results.csv, games.pgn, ratings.png and index.html. Every finished game is on disk
+Plays, rates, and writes ratings.csv, results.csv, games.pgn, ratings.svg and index.html. Every finished game is on disk
 at once; the same command goes on. A run stands for all its checkpoints.
 
   --out FOLDER            where to (default: eval/<name of the file>, eval/ladder)

@@ -1,8 +1,8 @@
-"""Results in, what a reader gets: ratings.csv, results.csv, games.pgn, a plot and one HTML page in a folder."""
+"""Turns rated results into what a reader gets: a folder of tables, games, a drawing and one page."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -13,61 +13,64 @@ from alphagateau.ratings.rate import Ratings, residuals
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.board import GameView, view_game
-from alphagateau.reports.ratings_page import Misfit, Pair, Player, ladder_page, rating_plot
+from alphagateau.reports.ladder_page import LadderPage, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 
-# name -> (run, iteration), for the plot; players without are drawn as levels
-Places = Mapping[str, tuple[str, int]]
+
+class RatingsReport(NamedTuple):
+    """What there is to say of a pool of players.
+
+    places: (run, iteration) by player, for the chart; players without are drawn as levels. records: of the games
+    played. notes: what was left out.
+    """
+
+    title: str
+    results: Results
+    ratings: Ratings
+    places: Mapping[str, tuple[str, int]] = {}
+    records: Sequence[GameRecord] = ()
+    notes: Sequence[str] = ()
+    protocol: Mapping[str, Any] = {}
 
 
-def write_standings(
-    folder: Path,
-    title: str,
-    results: Results,
-    ratings: Ratings,
-    *,
-    places: Places | None = None,
-    records: Sequence[GameRecord] = (),
-    notes: Sequence[str] = (),
-    protocol: Mapping[str, Any] | None = None,
-) -> None:
-    """Writes the outputs into `folder`, each whole or not at all."""
+def write_ratings_report(folder: Path, report: RatingsReport) -> None:
+    """Writes ratings.csv, results.csv, games.pgn, ratings.svg and index.html, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_results(results, folder / "results.csv")
-    write_ratings(ratings, folder / "ratings.csv")
-    if records:
-        write_text(folder / "games.pgn", "\n\n".join(to_pgn(r).strip() for r in records) + "\n")
-    players = page_players(ratings, places or {})
-    rating_plot(players, folder / "ratings.png", title)
-    shown = records[-MAX_PAGE_GAMES:]
-    if len(shown) < len(records):
-        notes = [*notes, f"the page shows the last {len(shown)} of {len(records)} games; games.pgn has all"]
-    page = ladder_page(
-        title,
-        describe_method(ratings),
+    write_results(report.results, folder / "results.csv")
+    write_ratings(report.ratings, folder / "ratings.csv")
+    if report.records:
+        write_text(folder / "games.pgn", "\n\n".join(to_pgn(r).strip() for r in report.records) + "\n")
+    players = rated_players(report.ratings, report.places)
+    write_text(folder / "ratings.svg", rating_drawing(players, report.title))
+    shown, num_games, notes = report.records[-MAX_PAGE_GAMES:], len(report.records), report.notes
+    if len(shown) < num_games:
+        notes = [*notes, f"the page shows the last {len(shown)} of {num_games} games; games.pgn has all"]
+    page = LadderPage(
+        report.title,
+        describe_method(report.ratings),
         players,
-        [Pair(*row[:5]) for row in without_colors(results).rows],
-        misfits=[Misfit(*r) for r in residuals(results, ratings)],
-        notes=[*ratings.notes, *notes],
-        protocol=protocol,
-        games=[view(record, number) for number, record in enumerate(shown, len(records) - len(shown) + 1)],
+        without_colors(report.results).rows,
+        residuals=residuals(report.results, report.ratings),
+        notes=[*report.ratings.notes, *notes],
+        protocol=report.protocol,
+        games=[game_view(record, number) for number, record in enumerate(shown, num_games - len(shown) + 1)],
     )
-    write_text(folder / "index.html", page)
+    write_text(folder / "index.html", ladder_page(page))
 
 
-def page_players(ratings: Ratings, places: Places) -> list[Player]:
+def rated_players(ratings: Ratings, places: Mapping[str, tuple[str, int]]) -> list[RatedPlayer]:
     players = []
     for k, name in enumerate(ratings.players):
         run, iteration = places.get(name, ("", None))
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
         games, score = int(ratings.games[k]), float(ratings.score[k])
-        players.append(Player(name, *numbers, games, score, run, iteration))
+        players.append(RatedPlayer(name, *numbers, games, score, run, iteration))
     return players
 
 
-def view(record: GameRecord, number: int) -> GameView:
+def game_view(record: GameRecord, number: int) -> GameView:
     """A game for the page's board."""
     white, black = (record.headers.get(side, "?") for side in ("White", "Black"))
     board = BOARDS[record.game](record.start_fen)

@@ -8,9 +8,9 @@ from typing import Any
 from alphagateau import config
 from alphagateau.games.pgn import GameRecord, read_pgn
 from alphagateau.reports.charts import CalibrationBin
-from alphagateau.reports.ratings import view
-from alphagateau.reports.ratings_page import Player
-from alphagateau.reports.run_page import Event, report_page
+from alphagateau.reports.ladder_page import RatedPlayer
+from alphagateau.reports.ratings import game_view
+from alphagateau.reports.run_page import Event, RunPage, run_page
 from alphagateau.runs.checkpoint import find
 from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
@@ -33,7 +33,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
     ]
     games, notes = _sample_games(run)
     scores = _final_scores(run)
-    page = report_page(
+    page = RunPage(
         f"Run {run.name}",
         facts={**_facts(run, metrics), **scores},
         metrics=[{k: v for k, v in row.items() if not isinstance(v, list)} for row in metrics],
@@ -42,12 +42,12 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         health=health,
         calibration=_calibration(metrics),
         players=_ladder(run),
-        games=[view(record, number) for number, record in enumerate(games, 1)],
+        games=[game_view(record, number) for number, record in enumerate(games, 1)],
         notes=notes,
         subtitle=f"{experiment.game}, {len(metrics)} of {experiment.num_iterations} iterations",
     )
     out = out or run / "report.html"
-    write_text(out, page)
+    write_text(out, run_page(page))
     return out
 
 
@@ -100,7 +100,7 @@ def _sample_games(run: Path) -> tuple[list[GameRecord], list[str]]:
     return games[:MAX_GAMES], notes
 
 
-def _ladder(run: Path) -> list[Player]:
+def _ladder(run: Path) -> list[RatedPlayer]:
     """The ratings of this run's checkpoints, if a ladder was written into its folder `ladder/`."""
     path = run / "ladder" / "ratings.csv"
     if not path.exists():
@@ -112,8 +112,8 @@ def _ladder(run: Path) -> list[Player]:
         raise RunError(f"{path} is damaged: {type(error).__name__} {error}") from None
 
 
-def _player(run: Path, row: dict[str, str]) -> Player:
+def _player(run: Path, row: dict[str, str]) -> RatedPlayer:
     name, iteration = row["player"], row["player"].rpartition("/")[2]
     place = (run.name, int(iteration)) if iteration.isdecimal() else ("", None)
     numbers = float(row["rating"]), float(row["standard_error"])
-    return Player(name, *numbers, int(row["games"]), float(row["score"]), *place)
+    return RatedPlayer(name, *numbers, int(row["games"]), float(row["score"]), *place)

@@ -1,14 +1,14 @@
-"""Turns what a run left on disk into its page."""
+"""Turns what a run left on disk into its report (templates/run.html)."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
-from alphagateau.reports import parts
-from alphagateau.reports.board import GameView, game_viewer
-from alphagateau.reports.charts import CalibrationBin, Series, calibration_chart, charts, line_chart
-from alphagateau.reports.parts import Cell, Html, Section
-from alphagateau.reports.ratings_page import Player, rank, rating_chart, rating_table
+from alphagateau.reports.board import GameView, viewer_data
+from alphagateau.reports.charts import CalibrationBin, Chart, Labels, Series, calibration_chart, line_chart
+from alphagateau.reports.ladder_page import RatedPlayer, rank, rating_chart, rating_table
+from alphagateau.reports.pages import render
+from alphagateau.reports.tables import Cell, Table, key_values, table
 
 # Section, chart, is it logarithmic, names of metrics. A metric goes to the first chart that names it; one that
 # none names has a chart of its own, in the section of the part before its slash or else in the last.
@@ -22,7 +22,7 @@ CHARTS = (
     ("Throughput", "Seconds an iteration, log axis", True, ("time/*",)),
 )
 SECTIONS = {"train": "Learning", "window": "Learning", "selfplay": "Self-play", "time": "Throughput"}
-OTHER = "Other figures"
+OTHER = "Other metrics"
 
 
 class Event(NamedTuple):
@@ -33,59 +33,54 @@ class Event(NamedTuple):
     message: str
 
 
-def report_page(
-    title: str,
-    *,
-    facts: Mapping[str, Any],
-    metrics: Sequence[Mapping[str, Any]],
-    config: Mapping[str, Any] | None = None,
-    meaning: Mapping[str, str] | None = None,
-    health: Sequence[Event] = (),
-    calibration: Sequence[CalibrationBin] = (),
-    players: Sequence[Player] = (),
-    games: Sequence[GameView] = (),
-    notes: Sequence[str] = (),
-    subtitle: str = "",
-) -> str:
-    """The page of a run.
+class RunPage(NamedTuple):
+    """What the report of a run shows.
 
     facts: commit, versions, devices, cost, anything by name (nested names are joined by dots). metrics: the
     rows of metrics.jsonl, each with an `iteration`. config: the experiment. meaning: of metrics, by name.
     players: of a ladder, if there is one.
     """
-    figures = metric_charts(metrics, health)
-    sections = dict.fromkeys([*(chart[0] for chart in CHARTS), *figures])
-    words = {name: said for name, said in (meaning or {}).items() if any(name in row for row in metrics)}
-    glossary = parts.folded("What the figures mean", parts.key_values(words)) if words else Html("")
-    value_chart = calibration_chart(calibration, title="Value against result") if calibration else Html("")
-    ranked = rank(players)
-    return parts.page(
-        title,
-        [
-            Section("Run", parts.join(parts.key_values(facts), _config(config or {}), parts.notes(notes))),
-            Section("Health", health_table(health, len(metrics))),
-            *(Section(name, charts(figures[name])) for name in sections if name in figures),
-            Section("Value calibration", value_chart),
-            Section("Ladder", parts.join(rating_table(ranked), rating_chart(ranked))),
-            Section("Sample games", game_viewer(games)),
-            Section("Glossary", glossary),
-        ],
-        subtitle=subtitle,
+
+    title: str
+    facts: Mapping[str, Any]
+    metrics: Sequence[Mapping[str, Any]]
+    config: Mapping[str, Any] = {}
+    meaning: Mapping[str, str] = {}
+    health: Sequence[Event] = ()
+    calibration: Sequence[CalibrationBin] = ()
+    players: Sequence[RatedPlayer] = ()
+    games: Sequence[GameView] = ()
+    notes: Sequence[str] = ()
+    subtitle: str = ""
+
+
+def run_page(page: RunPage) -> str:
+    """The report as HTML."""
+    ranked = rank(page.players)
+    return render(
+        "run.html",
+        title=page.title,
+        subtitle=page.subtitle,
+        facts=key_values(page.facts),
+        config=key_values(page.config),
+        notes=page.notes,
+        health=health_table(page.health),
+        num_iterations=len(page.metrics),
+        metric_charts=metric_charts(page.metrics, page.health),
+        calibration=calibration_chart(page.calibration, "Value against result") if page.calibration else None,
+        ratings=rating_table(ranked),
+        rating_chart=rating_chart(ranked),
+        games=viewer_data(page.games),
+        glossary=[(name, said) for name, said in page.meaning.items() if any(name in row for row in page.metrics)],
     )
 
 
-def _config(config: Mapping[str, Any]) -> Html:
-    return parts.folded("Experiment", parts.key_values(config)) if config else Html("")
-
-
-def health_table(health: Sequence[Event], num_iterations: int) -> Html:
-    if not health:
-        return parts.paragraph(f"No warnings in {num_iterations} iterations.")
+def health_table(health: Sequence[Event]) -> Table:
     rows = [[e.iteration, Cell(e.level, tone="bad" if e.level == "stop" else ""), e.message] for e in health]
-    return parts.table(["Iteration", "Level", "What"], rows)
+    return table(["Iteration", "Level", "What"], rows)
 
 
-def metric_charts(metrics: Sequence[Mapping[str, Any]], health: Sequence[Event] = ()) -> dict[str, list[Html]]:
+def metric_charts(metrics: Sequence[Mapping[str, Any]], health: Sequence[Event] = ()) -> dict[str, list[Chart]]:
     """Charts of all metrics against iteration by section, with a vertical line at each health event."""
     events: dict[int, list[str]] = {}
     for event in health:
@@ -97,11 +92,10 @@ def metric_charts(metrics: Sequence[Mapping[str, Any]], health: Sequence[Event] 
         if points:
             placed.setdefault(_chart_of(name), []).append(Series(name, *zip(*points, strict=True)))
     order = [chart[:3] for chart in CHARTS]
-    found: dict[str, list[Html]] = {}
+    found: dict[str, list[Chart]] = {section: [] for section in (*SECTIONS.values(), OTHER)}
     for key in sorted(placed, key=lambda k: order.index(k) if k in order else len(order)):
         section, title, is_log = key
-        figure = line_chart(placed[key], title=title, is_log=is_log, marks=marks)
-        found.setdefault(section, []).append(figure)
+        found[section].append(line_chart(placed[key], Labels(title), is_log=is_log, marks=marks))
     return found
 
 

@@ -44,7 +44,7 @@ def test_the_outputs_agree_with_one_another(played):
         "games.pgn",
         "index.html",
         "ratings.csv",
-        "ratings.png",
+        "ratings.svg",
         "results.csv",
     }
     results = read_results(played / "results.csv")

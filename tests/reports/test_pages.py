@@ -2,35 +2,22 @@
 
 import base64
 import hashlib
-import html
-import json
 import math
 import re
-import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 
 import chess
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
 
 from alphagateau.games.small_boards import GardnerBoard
-from alphagateau.reports import charts, parts
-from alphagateau.reports.board import GameView, game_viewer, view_game
-from alphagateau.reports.charts import CalibrationBin, Series, calibration_chart, line_chart
-from alphagateau.reports.ratings_page import Misfit, Pair, Player, ladder_page, rating_plot
-from alphagateau.reports.run_page import Event, report_page
-
-HOSTILE = """</script x><!--<script ><script>document.title="taken"</script><img src=x onerror=go()>"""
-HOSTILE += """"'`&amp;\x00\ud800${1}"""
-SHOWN = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
-VOID = {"meta", "link", "br", "img", "input", "wbr"}
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-FLAGS += " --disable-component-update --disable-sync --virtual-time-budget=3000 --dump-dom"
-browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+from alphagateau.ratings.rate import Residual
+from alphagateau.ratings.results import Row
+from alphagateau.reports.board import GameView, view_game, viewer_data
+from alphagateau.reports.charts import CalibrationBin
+from alphagateau.reports.ladder_page import LadderPage, RatedPlayer, ladder_page
+from alphagateau.reports.run_page import Event, RunPage, run_page
 
 
 def sample_games(name: str = "Ada") -> list[GameView]:
@@ -46,21 +33,22 @@ def sample_games(name: str = "Ada") -> list[GameView]:
 
 def sample_ladder(name: str = "Ada") -> str:
     players = [
-        Player(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
-        Player(f"{name}/2", 1100.0, 25.0, 40, 0.7, name, 2),
-        Player(f"random {name}", 10.0, 0.0, 20, 0.05),
-        Player("idle", math.nan, math.nan, 0),
+        RatedPlayer(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
+        RatedPlayer(f"{name}/2", 1100.0, 25.0, 40, 0.7, name, 2),
+        RatedPlayer(f"random {name}", 10.0, 0.0, 20, 0.05),
+        RatedPlayer("idle", math.nan, math.nan, 0),
     ]
-    return ladder_page(
+    page = LadderPage(
         f"Ladder of {name}",
         f"by {name}",
         players,
-        [Pair(f"{name}/1", f"{name}/2", 3, 4, 13), Pair(f"random {name}", f"{name}/1", 0, 2, 18)],
-        misfits=[Misfit(f"{name}/1", f"{name}/2", 20, 5.0, 9.5, -3.4)],
+        [Row(f"{name}/1", f"{name}/2", 3, 4, 13), Row(f"random {name}", f"{name}/1", 0, 2, 18)],
+        residuals=[Residual(f"{name}/1", f"{name}/2", 20, 5.0, 9.5, -3.4)],
         notes=[f"left out: {name}"],
         protocol={name: {"simulations": 16}},
         games=sample_games(name),
     )
+    return ladder_page(page)
 
 
 def sample_report(name: str = "Ada") -> str:
@@ -68,7 +56,7 @@ def sample_report(name: str = "Ada") -> str:
         {"iteration": i, "train/policy_loss": 2 / i, "train/value_loss": math.nan, name: i, f"time/{name}": 1.5}
         for i in range(1, 60)
     ]
-    return report_page(
+    page = RunPage(
         name,
         facts={"commit": name, "versions": {"jax": name}, "devices": [name, name]},
         metrics=rows,
@@ -76,59 +64,12 @@ def sample_report(name: str = "Ada") -> str:
         meaning={name: name},
         health=[Event(7, name, name)],
         calibration=[CalibrationBin(v / 4, v / 5, 30 + v, 0.1) for v in range(-4, 5)],
-        players=[Player(name, 1.0, 2.0, 3, 0.5, name, 1)],
+        players=[RatedPlayer(name, 1.0, 2.0, 3, 0.5, name, 1)],
         games=sample_games(name),
         notes=[name],
         subtitle=name,
     )
-
-
-class Outline(HTMLParser):
-    """Tags, attributes and texts of a page; fails on a tag that is closed out of order."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open, self.tags, self.attributes, self.texts = [], [], [], []
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-def dom_of(page: str, folder, fragment: str = "", driver: str = "") -> str:
-    """The page as Chromium has it after loading and after `driver`, a script that the policy then allows."""
-    if driver:
-        page = re.sub("script-src 'sha256-[^']+'", "script-src 'unsafe-inline'", page)
-        page = page.replace("</body>", f"<script>{driver}</script></body>")
-    path = folder / "page.html"
-    path.write_text(page, encoding="utf-8")
-    command = [str(CHROMIUM), *FLAGS.split(), f"--user-data-dir={folder / 'profile'}", path.as_uri() + fragment]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    opening = re.search("<html[^>]*>", done.stdout)
-    assert opening and "data-error" not in opening[0], opening
-    return done.stdout
-
-
-def said_by(dom: str) -> dict:
-    """What a driver put into the title."""
-    title = re.search("<title>(.*?)</title>", dom)
-    assert title
-    return json.loads(html.unescape(title[1]))
+    return run_page(page)
 
 
 @pytest.mark.parametrize("make", [sample_ladder, sample_report])
@@ -156,42 +97,11 @@ def test_policy_allows_only_the_pages_own_script():
     assert policy in page
 
 
-def test_pages_import_neither_jax_nor_matplotlib():
-    code = "import sys; from alphagateau.reports import ratings_page, run_page\n"
-    code += "print(sorted({'jax', 'matplotlib', 'scipy'} & set(sys.modules)))"
+def test_pages_import_neither_jax_nor_scipy():
+    code = "import sys; from alphagateau.reports import ladder_page, run_page\n"
+    code += "print(sorted({'jax', 'scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_numbers_as_people_read_them():
-    given_and_shown = {3: "3", 12345: "12,345", 0.12345: "0.1235", 1e-5: "1e-05", 1234.5: "1,234", 0.0: "0"}
-    assert {v: parts.number(v) for v in given_and_shown} == given_and_shown
-    assert [parts.number(v) for v in (math.nan, math.inf, 10**400)] == ["–"] * 3
-
-
-def test_table_marks_numbers_and_refuses_a_short_row():
-    markup = parts.table(["a", "b"], [["window_256_1m/1000", 2.5], [None, True]])
-    assert '<td>window_256_<wbr>1m/<wbr>1000</td><td data-order="2.5">2.5</td>' in markup
-    assert '<td data-order="nan">–</td><td>yes</td>' in markup
-    with pytest.raises(ValueError, match="1 cells: expected 2"):
-        parts.table(["a", "b"], [["x"]])
-
-
-def test_key_values_joins_nested_names():
-    markup = parts.key_values({"a": {"b": {"c": 1}}, "list": [1, None], "on": False})
-    assert re.findall("<d[td]>(.*?)</d[td]>", markup) == ["a.b.c", "1", "list", "1, –", "on", "no"]
-
-
-def test_cross_table_adds_rows_of_a_pair_whichever_side_they_are_from():
-    markup = parts.cross_table(["A", "B"], [("A", "B", 3, 1, 0), ("B", "A", 2, 0, 4, 1)])
-    assert "A against B: 7 won, 1 drawn, 2 lost" in markup and "B against A: 2 won, 1 drawn, 7 lost" in markup
-    assert "7.5<small>/10</small>" in markup and "2.5<small>/10</small>" in markup
-    assert '"good" style="--strength:0.50"' in markup and '"bad" style="--strength:0.50"' in markup
-
-
-def test_cross_table_of_many_players_says_what_it_leaves_out():
-    markup = parts.cross_table([f"p{i}" for i in range(2000)], [("p0", "p1999", 1, 0, 0)])
-    assert "The first 40 of 2000 players." in markup and "p40" not in markup
 
 
 def test_ladder_ranks_and_marks_what_it_does_not_know():
@@ -202,62 +112,24 @@ def test_ladder_ranks_and_marks_what_it_does_not_know():
 
 
 def test_page_of_thousands_of_players():
-    players = [Player(f"p{i}", float(i), 30.0, 10, 0.5) for i in range(2000)]
-    pairs = [Pair(f"p{i}", f"p{i * 7 % 2000}", 1, 1, 1) for i in range(1999)]
-    assert len(ladder_page("many", "wls", players, pairs)) < 1_000_000
-
-
-def test_ticks_are_round_and_inside():
-    assert charts.ticks(charts.Axis(-0.4, 10.4, 0, 1)) == [0, 2, 4, 6, 8, 10]
-    assert charts.ticks(charts.make_axis([1, 2], 0, 1)) == [1, 2]
-    assert charts.ticks(charts.make_axis([1.5, 2], 0, 1)) == pytest.approx([1.5, 1.6, 1.7, 1.8, 1.9, 2.0])
-    assert charts.ticks(charts.Axis(0.009, 150, 0, 1, True)) == pytest.approx([0.01, 0.1, 1, 10, 100])
-    assert charts.ticks(charts.Axis(900, 2100, 0, 1, True)) == list(range(1000, 2001, 200))
-    assert [charts.tick_label(v) for v in (0.1 + 0.2, 15_000, 3.4e6, 2500)] == ["0.3", "15k", "3.4M", "2500"]
-
-
-def test_line_has_gaps_where_a_value_is_missing():
-    values = [1, math.nan, 2, 3, -1]
-    lines = re.findall('class="line" d="(.*?)"', line_chart([Series("a", range(5), values)], is_log=True))
-    assert [len(re.findall(letter, lines[0])) for letter in "ML"] == [2, 1]
-
-
-def test_bars_reach_two_standard_errors():
-    chart = line_chart([Series("a", [0, 1], [100, 200], [10, math.nan])], x_label="n")
-    assert "a: 100 ± 20 at 0" in chart and "a: 200 at 1" in chart
-    (bar,) = re.findall(r'class="bar" d="M\S+ (\S+)h6m-3 0V(\S+)m', chart)
-    axis = charts.make_axis([80, 100, 120, 200], 270 - charts.BOTTOM, charts.TOP)
-    assert [float(y) for y in bar] == pytest.approx([axis.place(80), axis.place(120)], abs=0.06)
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.floats(), st.floats(min_value=0)), max_size=8), st.booleans())
-def test_any_numbers_make_a_chart(rows, is_log):
-    x, y, errors = list(zip(*rows, strict=True)) or [(), (), ()]
-    markup = line_chart([Series("s", x, y, errors)], is_log=is_log, levels=[("l", 1e300)])
-    places = re.findall(r'[ "](?:d|x|y|cx|cy|transform)="(.*?)"', markup)
-    assert not re.search("nan|inf", " ".join(places))
+    players = [RatedPlayer(f"p{i}", float(i), 30.0, 10, 0.5) for i in range(2000)]
+    rows = [Row(f"p{i}", f"p{i * 7 % 2000}", 1, 1, 1) for i in range(1999)]
+    assert len(ladder_page(LadderPage("many", "wls", players, rows))) < 1_000_000
 
 
 def test_report_draws_every_metric_once():
     names = ["train/loss", "train/gradient_norm", "selfplay/draw_rate", "selfplay/games", "time/train", "odd"]
     names += ["selfplay/moves_per_second", "train/policy_entropy", "train/value_accuracy"]
     rows = [{"iteration": i, **dict.fromkeys(names, i)} for i in (1, 2)]
-    page = report_page("r", facts={}, metrics=rows)
+    page = run_page(RunPage("r", facts={}, metrics=rows))
     assert sorted(re.findall(r"<title>(\S+): 2 at 2</title>", page)) == sorted(names)
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings == ["Health", "Learning", "Self-play", "Throughput", "Other figures"]
+    assert headings == ["Health", "Learning", "Self-play", "Throughput", "Other metrics"]
     assert "No warnings in 2 iterations." in page
 
 
 def test_report_of_a_run_without_iterations():
-    assert "No warnings in 0 iterations." in report_page("r", facts={"commit": None}, metrics=[])
-
-
-def test_calibration_without_positions_in_a_bin():
-    bins = [CalibrationBin(math.nan, math.nan, 0), CalibrationBin(0.5, 0.25, 9)]
-    markup = calibration_chart(bins)
-    assert "observed: 0.25 at 0.5" in markup and "9 positions predicted 0.5" in markup
-    assert "observed:" not in calibration_chart([])
+    assert "No warnings in 0 iterations." in run_page(RunPage("r", facts={"commit": None}, metrics=[]))
 
 
 def test_view_game_follows_python_chess_on_both_boards():
@@ -272,23 +144,10 @@ def test_view_game_follows_python_chess_on_both_boards():
 def test_viewer_refuses_games_that_do_not_fit():
     game = sample_games()[0]
     with pytest.raises(ValueError, match="3 moves and 3 FENs"):
-        game_viewer([game._replace(fens=game.fens[1:])])
+        viewer_data([game._replace(fens=game.fens[1:])])
     for fen in ("8/8 w", "99999999/8", "rnbqk/ppppp/5/PPPPP/RNBQ", ""):
         with pytest.raises(ValueError, match="square board"):
-            game_viewer([game._replace(fens=[fen] * 4)])
-
-
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-@pytest.mark.parametrize("iteration", [None, 3])
-def test_rating_plot_with_hostile_names(tmp_path, suffix, iteration):
-    players = [Player(name, 5.0, 2.0, 9, 0.5, name, iteration) for name in ("_a", "$x_{$", HOSTILE)]
-    players += [Player("random", 0.0, 0.0, 9), Player("idle", math.nan, math.nan, 0)]
-    path = tmp_path / f"plot.{suffix}"
-    rating_plot(players, path, "$title")
-    assert path.stat().st_size > 5000
-    if suffix == "svg":
-        drawn = path.read_text(encoding="utf-8")
-        assert all(name in drawn for name in ("$title", "_a", "$x_{$", "random")) and "idle" not in drawn
+            viewer_data([game._replace(fens=[fen] * 4)])
 
 
 @browser

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_pages import browser, dom_of, said_by
+from markup import browser, dom_of, said_by
 
 from alphagateau import config
 from alphagateau.commands.main import main

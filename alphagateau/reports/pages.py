@@ -1,0 +1,53 @@
+"""Turns a template and plain data into one self-contained file: every text is escaped, nothing is fetched."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def render(template: str, **data: Any) -> str:
+    """A file of `templates/` filled with data; U+FFFD for characters that HTML and SVG forbid."""
+    return UNSHOWABLE.sub("\ufffd", environment().get_template(template).render(data))
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; what they say of data that is missing is an error."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("alphagateau.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["breakable"] = breakable
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    script, page_css, chart_css = (_static(name) for name in ("page.js", "page.css", "chart.css"))
+    made.globals["script"] = Markup(script)
+    made.globals["script_sha256"] = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    made.globals["page_css"] = Markup(page_css + chart_css)
+    made.globals["light_chart_css"] = Markup(without_variables(chart_css, page_css))
+    return made
+
+
+def _static(name: str) -> str:
+    return resources.files("alphagateau.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def without_variables(css: str, theme: str) -> str:
+    """Rules with each var(--x) replaced by its value in the first block of `theme`: not every SVG viewer knows var."""
+    values = dict(re.findall(r"(--[\w-]+): ([^;]+);", theme.partition("}")[0]))
+    return re.sub(r"var\((--[\w-]+)\)", lambda found: values[found[1]], css)
+
+
+def breakable(value: object) -> Markup:
+    """Text that a narrow column may also break after a slash or an underscore that is not near either end."""
+    return Markup(re.sub("(?<=.{10}[/_])(?=.{4})", "<wbr>", escape(value)))

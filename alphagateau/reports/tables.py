@@ -1,0 +1,124 @@
+"""Turns plain data into the numbers, cells and rows that templates/parts.html draws."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+UNKNOWN = "–"
+MAX_NUMBER = 1e100  # what is larger is not shown, nor drawn
+MAX_CROSS_PLAYERS = 40  # a wider table is not read
+
+
+class Cell(NamedTuple):
+    """A table cell: shown as `text`, sorted by `order` (None: by text; NaN: last)."""
+
+    text: str
+    order: float | None = None
+    tone: str = ""  # "good", "bad" or none
+
+
+class Table(NamedTuple):
+    """A table that a click on its header sorts; cells with an order stand to the right."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+
+class CrossCell(NamedTuple):
+    """Points of a player against an opponent; strength: how far from half of them, 0 to 1."""
+
+    points: float
+    games: int
+    tone: str
+    strength: float
+    hint: str
+
+
+class CrossTable(NamedTuple):
+    """The points of each player (row) against each other (column); None: they did not meet."""
+
+    players: Sequence[str]
+    rows: Sequence[Sequence[CrossCell | None]]
+    num_players: int  # those left out counted too
+
+
+def number(value: float) -> str:
+    """Four digits or all of an integer: 12,345, 0.1234, 1.2e-05; UNKNOWN if it is not finite."""
+    if not abs(value) < MAX_NUMBER:
+        return UNKNOWN
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def key_values(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and what they are; a mapping within has its names joined by dots, a list its items by commas."""
+    return list(_flatten(values))
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        elif isinstance(value, list | tuple):
+            yield f"{prefix}{key}", ", ".join(map(_shown, value)) or UNKNOWN
+        else:
+            yield f"{prefix}{key}", _shown(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return number(value)
+    return UNKNOWN if value is None or value == "" else str(value)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """A table of Cell, str, int, float or None. Raises ValueError for a row that is not as long as the header."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    for row in cells:
+        if len(row) != len(header):
+            raise ValueError(f"a table row has {len(row)} cells: expected {len(header)}")
+    return Table(header, cells)
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if value is None:
+        return Cell(UNKNOWN, math.nan)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Cell(_shown(value), value if is_number else None)
+
+
+def number_cell(value: float, form: str, tone: str = "") -> Cell:
+    """A number in a format of its own; UNKNOWN, and sorted last, if it is not finite."""
+    return Cell(f"{value:{form}}" if math.isfinite(value) else UNKNOWN, value, tone)
+
+
+def cross_table(players: Sequence[str], pairs: Iterable[Sequence[Any]]) -> CrossTable:
+    """Points of the first MAX_CROSS_PLAYERS of `players` against one another.
+
+    `pairs`: rows that begin with player, opponent, wins, draws, losses; rows of the same pair add up.
+    """
+    shown = players[:MAX_CROSS_PLAYERS]
+    counts: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for player, opponent, wins, draws, losses, *_ in pairs:
+        sides = ((player, opponent, wins, losses), (opponent, player, losses, wins))
+        for one, other, won, lost in sides:
+            so_far = counts.get((one, other), (0, 0, 0))
+            counts[one, other] = (so_far[0] + won, so_far[1] + draws, so_far[2] + lost)
+    rows = [[_cross_cell(player, other, counts.get((player, other), (0, 0, 0))) for other in shown] for player in shown]
+    return CrossTable(shown, rows, len(players))
+
+
+def _cross_cell(player: str, opponent: str, counts: tuple[int, int, int]) -> CrossCell | None:
+    games = sum(counts)
+    if not games:
+        return None
+    wins, draws, losses = counts
+    points = wins + draws / 2
+    hint = f"{player} against {opponent}: {wins} won, {draws} drawn, {losses} lost"
+    tone = "good" if 2 * points >= games else "bad"
+    return CrossCell(points, games, tone, abs(2 * points / games - 1), hint)
