@@ -89,7 +89,7 @@ def first_iteration(trainer: Trainer, variables: Variables, folder: Path) -> dic
         if end in (Progress(0, PLAY, 1), Progress(1)):
             save(trainer, folder / ("whole" if end.is_between else "halfway"), state, end)
     trajectory, window = reached[Progress(0, WINDOW)].producer.trajectory, reached[Progress(0, TRAIN)].producer.window
-    first_step, epoch = reached[first_step].totals, reached[Progress(1)].totals
+    first_step, epoch = reached[Progress(0, TRAIN, 1)].totals, reached[Progress(1)].totals
     return dict(
         misplaced=found,
         trajectory=trajectory,

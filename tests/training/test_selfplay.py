@@ -271,6 +271,6 @@ def test_a_mate_on_the_last_ply_is_no_truncation():
     """Two games end at ply 256: the first by mate, which was counted as ended by length."""
     ply, ones = jnp.int16([[255, 255]]), jnp.ones((1, 2))
     position = Position(None, None, jnp.int8([[1, 1]]), None, None, None, ply, None)
-    trajectory = Trajectory(position, None, None, jnp.float32([[1, 0]]), 0 * ones, ones, ones)
+    trajectory = Trajectory(position, None, None, jnp.float32([[1, 0]]), 0 * ones, ones, ones, ones)
     statistics = game_statistics(trajectory, max_plies=256)
     assert (int(statistics["games"]), int(statistics["at_ply_limit"])) == (2, 1)
