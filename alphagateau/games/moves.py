@@ -23,7 +23,7 @@ class Moved(NamedTuple):
     halfmove_count: Array  # int32
 
 
-def flip_square(size: int, square):
+def flip_square(size: int, square: Array | int) -> Array | int:
     """The number that the other player gives to a square."""
     return square // size * size + size - 1 - square % size
 
