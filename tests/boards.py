@@ -1,4 +1,4 @@
-"""The compiled functions of both games that several tests share, and positions worth a name."""
+"""The compiled functions of the games that several tests share, and positions worth a name."""
 
 from functools import cache
 
@@ -7,9 +7,9 @@ import jax
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
-from alphagateau.games.variants import get_game
+from alphagateau.games.variants import GAME_NAMES, get_game
 
-GAMES = ["chess", "gardner_chess"]
+GAMES = list(GAME_NAMES)
 BATCH = 256  # every batched call has this many rows, so that each game compiles one step
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

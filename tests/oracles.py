@@ -1,15 +1,15 @@
-"""What other programs say of a game: python-chess on 8x8, Fairy-Stockfish (pyffish) on 5x5."""
+"""What other programs say of a game: python-chess on 8x8, Fairy-Stockfish (pyffish) on smaller boards."""
 
 from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-import chess
 import pyffish
 
-from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.games.small_boards import board_class
 
-MAX_PLIES = {"chess": 512, "gardner_chess": 256}
+VARIANTS = {"gardner_chess": "gardner", "los_alamos_chess": "losalamos"}  # of pyffish
+MAX_PLIES = {"chess": 512, "gardner_chess": 256, "los_alamos_chess": 384}
 REASONS = ["checkmate", "stalemate", "insufficient material", "fifty moves"]
 REASONS += ["threefold repetition", "ply limit"]
 
@@ -26,27 +26,27 @@ class Said(NamedTuple):
 class Line:
     """One game in progress, told to the oracle move by move.
 
-    A call of pyffish takes 3 ms, so on 5x5 `GardnerBoard` keeps the FEN, which pyffish confirms
-    now and then; legal moves and endings are pyffish's.
+    A call of pyffish takes 3 ms, so on small boards our class for python-chess keeps the FEN, which pyffish
+    confirms every `confirm_every` moves; legal moves and endings are pyffish's.
     """
 
-    def __init__(self, name: str, fen: str) -> None:
-        self.name, self.start, self.moves = name, fen, []
-        self.board = chess.Board(fen) if name == "chess" else GardnerBoard(fen)
+    def __init__(self, name: str, fen: str, confirm_every: int = 10) -> None:
+        self.name, self.start, self.moves, self.confirm_every = name, fen, [], confirm_every
+        self.board, self.variant = board_class(name)(fen), VARIANTS.get(name)
         self.fens = [self.board.fen()]
 
     def push(self, uci: str) -> None:
         self.moves.append(uci)
         self.board.push_uci(uci)
         self.fens.append(self.board.fen())
-        if self.name != "chess" and len(self.moves) % 10 == 0:
-            fen = pyffish.get_fen("gardner", self.start, self.moves)
+        if self.variant and len(self.moves) % self.confirm_every == 0:
+            fen = pyffish.get_fen(self.variant, self.start, self.moves)
             assert self.fens[-1] == fen, (self.start, self.moves)
 
     def say(self) -> Said:
         positions = [fen.rsplit(" ", 2)[0] for fen in self.fens]
         counts = Counter(positions)
-        said = self._chess() if self.name == "chess" else self._gardner(counts[positions[-1]])
+        said = self._small(counts[positions[-1]]) if self.variant else self._chess()
         legal, endings = said
         reasons = [reason for reason in REASONS if endings[reason]]
         repeated = [counts[position] >= 2 for position in reversed(positions)]
@@ -62,20 +62,20 @@ class Line:
             "ply limit": self.board.ply() >= MAX_PLIES[self.name],
         }
 
-    def _gardner(self, occurrences: int) -> tuple[set[str], dict[str, bool]]:
+    def _small(self, occurrences: int) -> tuple[set[str], dict[str, bool]]:
         fen = self.fens[-1]
         pieces, color, _, _, clock, number = fen.split()
-        legal = set(pyffish.legal_moves("gardner", fen, []))
-        is_check = not legal and pyffish.gives_check("gardner", fen, [])
+        legal = set(pyffish.legal_moves(self.variant, fen, []))
+        is_check = not legal and pyffish.gives_check(self.variant, fen, [])
         is_draw = int(clock) >= 100 or occurrences >= 3
         if int(clock) >= 99 or occurrences >= 2:
-            said, _ = pyffish.is_optional_game_end("gardner", self.start, self.moves)
+            said, _ = pyffish.is_optional_game_end(self.variant, self.start, self.moves)
             assert said == is_draw or not legal, (self.start, self.moves)
         is_bare = not set(pieces) & set("PRQprq")
         return legal, {
             "checkmate": not legal and is_check,
             "stalemate": not legal and not is_check,
-            "insufficient material": is_bare and all(pyffish.has_insufficient_material("gardner", fen, [])),
+            "insufficient material": is_bare and all(pyffish.has_insufficient_material(self.variant, fen, [])),
             "fifty moves": int(clock) >= 100,
             "threefold repetition": occurrences >= 3,
             "ply limit": 2 * (int(number) - 1) + (color == "b") >= MAX_PLIES[self.name],

@@ -43,6 +43,17 @@ SAMPLED = {  # where the random games start; the rarer events need a position th
         "3bk/5/2P2/5/K1B2 w - - 90 100",
         "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 119",
     ],
+    "los_alamos_chess": [
+        get_game("los_alamos_chess").start_fen,
+        get_game("los_alamos_chess").start_fen,
+        "2k3/P4P/6/6/p4p/2K3 w - - 0 1",  # promotions
+        "n1k2r/P4P/6/6/p4p/R2K1N b - - 0 1",
+        "k5/3PPP/6/6/3ppp/K5 w - - 0 1",
+        "k5/P5/2K3/6/6/6 w - - 0 1",  # stalemate
+        "1r3k/6/6/6/6/K3R1 w - - 60 80",
+        "4nk/6/3P2/6/6/K1N3 w - - 80 100",
+        "rnqknr/pppppp/6/6/PPPPPP/RNQKNR w - - 0 183",
+    ],
 }
 
 
@@ -104,13 +115,13 @@ def history_of(line: Line) -> list[list[int]]:
     return recent + [[0] * len(recent[0])] * (HISTORY - len(recent))
 
 
-def sample_games(name: str, num_rows: int, num_plies: int, seed: int) -> Sample:
+def sample_games(name: str, num_rows: int, num_plies: int, seed: int, confirm_every: int = 10) -> Sample:
     """Plays random games in parallel, comparing every position; a finished game starts anew."""
     game, rng = get_game(name), np.random.default_rng(seed)
     step, position = batched(name)
     starts = [(fen, jax.device_get(from_fen(game, fen))) for fen in SAMPLED[name]]
     games = [starts[row % len(starts)] for row in range(BATCH)]
-    lines = [Line(name, fen) for fen, _ in games[:num_rows]]
+    lines = [Line(name, fen, confirm_every) for fen, _ in games[:num_rows]]
     states = jax.tree.map(lambda *x: np.stack(x), *(state for _, state in games))
     played, endings, differences = Counter(), Counter(), {}
     for _ in range(num_plies):
@@ -125,7 +136,7 @@ def sample_games(name: str, num_rows: int, num_plies: int, seed: int) -> Sample:
             if said.reason != "unterminated":
                 endings[said.reason] += 1
                 fen, state = starts[rng.integers(len(starts))]
-                lines[row] = line = Line(name, fen)
+                lines[row] = line = Line(name, fen, confirm_every)
                 for column, value in zip(states, state, strict=True):
                     column[row] = value
             moves = legal_moves(game, state)

@@ -13,12 +13,10 @@ import chess
 import jax
 import numpy as np
 
-from alphagateau.games.legality import PAWN
+from alphagateau.games.entries import PAWN
 from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game
-from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.state import Position, State
 
-BOARDS: dict[str, type[chess.Board]] = {"chess": chess.Board, "gardner_chess": GardnerBoard}
 FAULTS = {  # of a position, with what was expected
     chess.STATUS_NO_WHITE_KING: "white has no king: expected one",
     chess.STATUS_NO_BLACK_KING: "black has no king: expected one",
@@ -72,7 +70,7 @@ def board_from_fen(game: Game, fen: str) -> chess.Board:
     wrong = _wrong_fields(game, *fields)
     if wrong:
         raise ValueError(f"FEN {shown} has a wrong {wrong[0]}")
-    board = BOARDS[game.name](fen)
+    board = game.board_class(fen)
     status = board.status()
     faults = [sentence for flag, sentence in FAULTS.items() if status & flag]
     if (moves := board.legal_moves.count()) > game.max_legal_moves:
@@ -86,14 +84,15 @@ def _wrong_fields(
     game: Game, pieces: str, side: str, castling: str, en_passant: str, clock: str, number: str
 ) -> list[str]:
     """Which fields are not what a FEN has there, and what was expected."""
-    size, rows = game.size, pieces.split("/")
-    is_board = len(rows) == size and all(_width(row) == size for row in rows)
-    castlings, rights, files = "-", "-", ""
-    if size == 8:
-        castlings, rights, files = "-|K?Q?k?q?", "- or some of KQkq", "abcdefgh"
-    squares = ["-", *(file + "36"[side == "w"] for file in files)]
+    size, rows, letters = game.size, pieces.split("/"), game.pieces
+    is_board = len(rows) == size and all(_width(letters, row) == size for row in rows)
+    castlings, rights = ("-|K?Q?k?q?", "- or some of KQkq") if game.castlings else ("-", "-")
+    squares = ["-"]
+    if game.double_step_rank is not None:
+        passed = game.double_step_rank + 2  # by white's pawns, counted from 1
+        squares += [f"{file}{size + 1 - passed if side == 'w' else passed}" for file in "abcdefgh"[:size]]
     is_valid = {
-        f"board: expected {size} rows of {size} squares, in PNBRQK, pnbrqk and digits": is_board,
+        f"board: expected {size} rows of {size} squares, in {letters}, {letters.lower()} and digits": is_board,
         "side to move: expected w or b": side in ("w", "b"),
         f"castling field: expected {rights}": re.fullmatch(castlings, castling),
         f"en passant field: expected {' or '.join(squares)}": en_passant in squares,
@@ -103,9 +102,9 @@ def _wrong_fields(
     return [expected for expected, holds in is_valid.items() if not holds]
 
 
-def _width(row: str) -> int:
-    """Squares of a row of a FEN; 0 if it is none. Two digits never follow one another."""
-    if not re.fullmatch("([PNBRQKpnbrqk]|[1-8](?![1-8]))+", row):
+def _width(letters: str, row: str) -> int:
+    """Squares of a row of a FEN with these pieces; 0 if it is none. Two digits never follow one another."""
+    if not re.fullmatch(f"([{letters}{letters.lower()}]|[1-8](?![1-8]))+", row):
         return 0
     return sum(int(letter) if letter.isdigit() else 1 for letter in row)
 
@@ -124,7 +123,7 @@ def _unflip(game: Game, is_white: bool, square: Any) -> chess.Square:
 
 def to_board(game: Game, state: State | Position) -> chess.Board:
     """python-chess's board of one State or Position, without its past."""
-    board = BOARDS[game.name](None)
+    board = game.board_class(None)
     board.turn = is_white = int(state.color) == 0
     codes = np.asarray(state.boards)[0]
     for square in np.flatnonzero(codes):

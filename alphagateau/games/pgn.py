@@ -1,4 +1,4 @@
-"""Turns games that were played into PGN text and back, for both boards (host side)."""
+"""Turns games that were played into PGN text and back, for every board (host side)."""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -8,8 +8,10 @@ from typing import Any
 import chess
 import chess.pgn
 
-from alphagateau.games.notation import BOARDS, board_from_fen, edge_to_uci, ending
+from alphagateau.games.entries import GAMES
+from alphagateau.games.notation import board_from_fen, edge_to_uci, ending
 from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
@@ -60,12 +62,12 @@ def _parse_move(board: chess.Board, uci: str, number: int) -> chess.Move:
 
 
 def to_pgn(record: GameRecord) -> str:
-    """One game as PGN in SAN, ending in an empty line; 5x5 games carry Variant, SetUp and FEN tags.
+    """One game as PGN in SAN, ending in an empty line; games of small boards carry Variant, SetUp and FEN tags.
 
     Raises ValueError, in one sentence, for an illegal move or a result not in RESULTS.
     """
     _check_result(record.result)
-    board = BOARDS[record.game](record.start_fen)
+    board = board_class(record.game)(record.start_fen)
     node = pgn = chess.pgn.Game()
     for name, value in record.headers.items():
         pgn.headers[name] = " ".join(value.split()).replace('"', "'")
@@ -114,9 +116,10 @@ def read_pgn(text: str) -> list[GameRecord]:
 def _read_game(pgn: chess.pgn.Game) -> GameRecord:
     headers = dict(pgn.headers)
     variant = headers.get("Variant", "Standard").lower()
-    names = [n for n, b in BOARDS.items() if variant in [alias.lower() for alias in b.aliases]]
+    names = [n for n, entry in GAMES.items() if variant in map(str.lower, entry.variant_names)]
     if not names:
-        raise ValueError(f"variant {variant[:20]!r}: expected 'Standard' or 'Gardner'")
+        known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
+        raise ValueError(f"variant {variant[:20]!r}: expected {known}")
     (name,) = names
     start_fen = headers.get("FEN", get_game(name).start_fen)
     board_from_fen(get_game(name), start_fen)

@@ -1,45 +1,47 @@
-"""Teaches python-chess Gardner's 5x5 game, so that its SAN, PGN and engine code serve both boards.
+"""Teaches python-chess the boards that it lacks: a game's entry to a class of board, so that SAN, PGN and engines work.
 
-Importing this module adds `GardnerBoard` to the variants that `chess.pgn` and `chess.engine` know.
-A program without it still reads the tags and results of our 5x5 PGN: python-chess then skips the
-moves and lists "unsupported variant" in `game.errors`.
+Importing this module adds a class for each game to the variants that `chess.pgn` and `chess.engine` know. A program
+without them still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported
+variant" in `game.errors`.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import chess
 import chess.variant
 
-CORNER = sum(chess.BB_FILES[:5]) & sum(chess.BB_RANKS[:5])  # a1-e5
-LAST = chess.BB_RANK_5 & CORNER  # where white pawns promote
+from alphagateau.games.entries import GAMES
 
 
-class GardnerBoard(chess.Board):
-    """5x5 chess on the squares a1 to e5 of python-chess's board; no double step, no castling."""
+class SmallBoard(chess.Board):
+    """Chess of `size` squares a side, from a1 on python-chess's board; no double step, no castling."""
 
-    aliases = ["Gardner", "Gardner chess", "Gardner minichess"]  # noqa: RUF012
-    uci_variant = "gardner"
-    xboard_variant = "gardner"
-    starting_fen = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
+    size: int
+    promotions: tuple[chess.PieceType, ...]  # from the queen down
+    squares: chess.Bitboard  # the board's
+    last_rank: chess.Bitboard  # where white pawns promote
     tbw_suffix = tbz_suffix = None
     tbw_magic = tbz_magic = None
 
-    def __init__(self, fen: str | None = starting_fen, *, chess960: bool = False) -> None:
-        super().__init__(fen, chess960=chess960)
+    def __init__(self, fen: str | None = "startpos", *, chess960: bool = False) -> None:
+        super().__init__(self.starting_fen if fen == "startpos" else fen, chess960=chess960)
 
     def reset(self) -> None:
         self.set_fen(self.starting_fen)
 
     def _set_board_fen(self, fen: str) -> None:
-        if fen.count("/") != 4:
-            raise ValueError(f"expected 5 rows in position part of fen: {fen!r}")
-        ends = {str(n): str(n + 3) for n in range(1, 6)}
-        rows = [row[:-1] + ends.get(row[-1:], row[-1:] + "3") for row in fen.split("/")]
-        super()._set_board_fen("/".join(["8", "8", "8", *rows]))
+        if fen.count("/") != self.size - 1:
+            raise ValueError(f"expected {self.size} rows in position part of fen: {fen!r}")
+        outside = 8 - self.size
+        ends = {str(n): str(n + outside) for n in range(1, self.size + 1)}
+        rows = [row[:-1] + ends.get(row[-1:], row[-1:] + str(outside)) for row in fen.split("/")]
+        super()._set_board_fen("/".join(["8"] * outside + rows))
 
     def board_fen(self, *, promoted: bool | None = False) -> str:
-        rows = super().board_fen(promoted=promoted).split("/")[3:]
-        return "/".join(row[:-1] + str(int(row[-1]) - 3).strip("0") for row in rows)
+        outside = 8 - self.size
+        rows = super().board_fen(promoted=promoted).split("/")[outside:]
+        return "/".join(row[:-1] + str(int(row[-1]) - outside).strip("0") for row in rows)
 
     def clean_castling_rights(self) -> chess.Bitboard:
         return chess.BB_EMPTY
@@ -47,18 +49,20 @@ class GardnerBoard(chess.Board):
     def generate_pseudo_legal_moves(
         self, from_mask: chess.Bitboard = chess.BB_ALL, to_mask: chess.Bitboard = chess.BB_ALL
     ) -> Iterator[chess.Move]:
-        for move in super().generate_pseudo_legal_moves(from_mask, to_mask & CORNER):
+        for move in super().generate_pseudo_legal_moves(from_mask, to_mask & self.squares):
             is_pawn = self.pawns & chess.BB_SQUARES[move.from_square]
-            if is_pawn and self.turn and chess.BB_SQUARES[move.to_square] & LAST:
-                for piece in (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT):
+            if is_pawn and abs(move.to_square - move.from_square) == 16:
+                continue
+            if is_pawn and self.turn and chess.BB_SQUARES[move.to_square] & self.last_rank:
+                for piece in self.promotions:
                     yield chess.Move(move.from_square, move.to_square, piece)
-            elif not is_pawn or abs(move.to_square - move.from_square) < 16:
+            elif not move.promotion or move.promotion in self.promotions:
                 yield move
 
     def generate_legal_moves(
         self, from_mask: chess.Bitboard = chess.BB_ALL, to_mask: chess.Bitboard = chess.BB_ALL
     ) -> Iterator[chess.Move]:
-        return super().generate_legal_moves(from_mask, to_mask & CORNER)
+        return super().generate_legal_moves(from_mask, to_mask & self.squares)
 
     def is_pseudo_legal(self, move: chess.Move) -> bool:
         from_mask, to_mask = chess.BB_SQUARES[move.from_square], chess.BB_SQUARES[move.to_square]
@@ -66,13 +70,42 @@ class GardnerBoard(chess.Board):
 
     def status(self) -> chess.Status:
         status = super().status()
-        if self.pawns & LAST:
+        if self.pawns & self.last_rank:
             status |= chess.STATUS_PAWNS_ON_BACKRANK
-        if chess.popcount(self.occupied_co[chess.WHITE]) > 10:
+        if chess.popcount(self.occupied_co[chess.WHITE]) > 2 * self.size:
             status |= chess.STATUS_TOO_MANY_WHITE_PIECES
-        if chess.popcount(self.occupied_co[chess.BLACK]) > 10:
+        if chess.popcount(self.occupied_co[chess.BLACK]) > 2 * self.size:
             status |= chess.STATUS_TOO_MANY_BLACK_PIECES
         return status
 
 
-chess.variant.VARIANTS.append(GardnerBoard)
+@lru_cache
+def board_class(name: str) -> type[chess.Board]:
+    """python-chess's class of the board of the game called `name`; a class made here is known to PGN from then on.
+
+    Raises ValueError for a small board with castling or double steps, which python-chess knows on 8x8 only.
+    """
+    entry = GAMES[name]
+    if entry.board_class:
+        return entry.board_class
+    if entry.castlings or entry.double_step_rank is not None:
+        raise ValueError(f"game {name!r} has castling or double steps: expected none, or a board_class of its own")
+    squares = sum(chess.BB_FILES[: entry.size]) & sum(chess.BB_RANKS[: entry.size])
+    facts = {
+        "size": entry.size,
+        "promotions": (chess.QUEEN, *sorted(entry.under_promotions, reverse=True)),
+        "squares": squares,
+        "last_rank": chess.BB_RANKS[entry.size - 1] & squares,
+        "aliases": list(entry.variant_names),
+        "uci_variant": entry.uci_variant,
+        "xboard_variant": entry.uci_variant,
+        "starting_fen": entry.start_fen,
+    }
+    made = type(entry.variant_names[0].title().replace(" ", "") + "Board", (SmallBoard,), facts)
+    chess.variant.VARIANTS.append(made)
+    return made
+
+
+for _name in GAMES:
+    board_class(_name)
+GardnerBoard, LosAlamosBoard = board_class("gardner_chess"), board_class("los_alamos_chess")

@@ -11,7 +11,7 @@ import jraph
 import numpy as np
 
 from alphagateau.games.actions import legal_edge_mask
-from alphagateau.games.legality import BISHOP, KNIGHT, QUEEN, ROOK
+from alphagateau.games.entries import BISHOP, KNIGHT, QUEEN, ROOK
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 
@@ -53,7 +53,7 @@ def position_scalars(game: Game, positions: Position) -> Array:
 
 
 def node_features(game: Game, positions: Position) -> Array:
-    """float32 [B, N, 119], in the order of pgx's chess planes (Table 1); 5x5 castling planes are 0.
+    """float32 [B, N, 119], in the order of pgx's chess planes (Table 1); a game without castling has its planes 0.
 
     The planes of the last 8 positions, newest first; then the scalars, the same on every square.
     """
@@ -65,44 +65,46 @@ def node_features(game: Game, positions: Position) -> Array:
 
 
 @lru_cache
-def static_edge_features(game_size: int, edges: tuple[tuple[int, int, int], ...]) -> np.ndarray:
-    """float32 [E, 14], the features of Table 2 that depend on the edge alone.
-
-    Squares moved left, squares moved up; would a pawn of the player to move promote to knight, bishop, rook, queen;
-    could a white, a black pawn make this move; could a knight, bishop, rook, queen; could the white, the black king.
-    An under-promotion edge is a pawn's and no other piece's.
-    """
-    last = game_size - 1
+def _static_edge_features(
+    size: int,
+    double_step_rank: int | None,
+    castlings: frozenset[tuple[int, int]],
+    edges: tuple[tuple[int, int, int], ...],
+) -> np.ndarray:
+    last = size - 1
     rows = []
     for sender, receiver, promotion in edges:
-        (file, rank), (to_file, to_rank) = divmod(sender, game_size), divmod(receiver, game_size)
+        (file, rank), (to_file, to_rank) = divmod(sender, size), divmod(receiver, size)
         left, up = file - to_file, to_rank - rank
         is_step = abs(left) <= 1
-        has_double_step = game_size == 8 and left == 0
-        white_pawn = 1 <= rank < last and ((is_step and up == 1) or (has_double_step and rank == 1 and up == 2))
-        black_pawn = 1 <= rank < last and (
-            (is_step and up == -1) or (has_double_step and rank == last - 1 and up == -2)
-        )
+        is_own_home, is_other_home = rank == double_step_rank, last - rank == double_step_rank
+        white_pawn = 1 <= rank < last and ((is_step and up == 1) or (left == 0 and is_own_home and up == 2))
+        black_pawn = 1 <= rank < last and ((is_step and up == -1) or (left == 0 and is_other_home and up == -2))
         promotes_to = (promotion or QUEEN) if white_pawn and to_rank == last else 0
         piece = not promotion
         diagonal, straight = abs(left) == abs(up), left == 0 or up == 0
         near = max(abs(left), abs(up)) == 1
-        castles = game_size == 8 and rank == 0 and file == 4 and up == 0 and abs(left) == 2
         rows.append(
             [left, up]
             + [promotes_to == kind for kind in (KNIGHT, BISHOP, ROOK, QUEEN)]
             + [white_pawn, black_pawn and piece]
             + [piece and sorted((abs(left), abs(up))) == [1, 2]]
             + [piece and diagonal, piece and straight, piece and (diagonal or straight)]
-            + [piece and (near or castles), piece and near]
+            + [piece and (near or (sender, receiver) in castlings), piece and near]
         )
     return np.array(rows, np.float32)
 
 
 def static_features(game: Game) -> np.ndarray:
-    """`static_edge_features` of a Game, float32 [E, 14]."""
+    """float32 [E, 14], the features of Table 2 that depend on the edge alone.
+
+    Squares moved left, squares moved up; would a pawn of the player to move promote to knight, bishop, rook, queen;
+    could a white, a black pawn make this move; could a knight, bishop, rook, queen; could the white, the black king.
+    An under-promotion edge is a pawn's and no other piece's.
+    """
     edges = zip(game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist(), strict=True)
-    return static_edge_features(game.size, tuple(edges))
+    castlings = frozenset((side.king, side.king_to) for side in game.castlings)
+    return _static_edge_features(game.size, game.double_step_rank, castlings, tuple(edges))
 
 
 def edge_features(game: Game, positions: Position) -> Array:

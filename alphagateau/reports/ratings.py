@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from alphagateau.games.notation import BOARDS
 from alphagateau.games.pgn import GameRecord, to_pgn
+from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.rate import Ratings, residuals
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
@@ -73,7 +73,7 @@ def rated_players(ratings: Ratings, places: Mapping[str, tuple[str, int]]) -> li
 def game_view(record: GameRecord, number: int) -> GameView:
     """A game for the page's board."""
     white, black = (record.headers.get(side, "?") for side in ("White", "Black"))
-    board = BOARDS[record.game](record.start_fen)
+    board = board_class(record.game)(record.start_fen)
     title = f"{number}. {white} - {black}  {record.result}"
     return view_game(board, record.moves, record.result, title, dict(record.headers))
 

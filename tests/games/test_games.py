@@ -1,4 +1,4 @@
-"""The games against python-chess (8x8) and Fairy-Stockfish (5x5): endings, tables, contracts."""
+"""The games against python-chess (8x8) and Fairy-Stockfish (5x5, 6x6): endings, tables, contracts."""
 
 from operator import itemgetter
 
@@ -10,7 +10,7 @@ from boards import BATCH, GAMES, batched, play, single
 from oracles import REASONS
 from random_games import SAMPLED, Sample, sample_games
 
-from alphagateau.games.legality import KNIGHT
+from alphagateau.games.entries import BISHOP, KNIGHT, ROOK
 from alphagateau.games.notation import from_fen, outcome, to_fen, uci_to_edge
 from alphagateau.games.rules import reward_and_discount
 from alphagateau.games.variants import get_game
@@ -19,7 +19,7 @@ from alphagateau.training.frames import Frame
 
 @pytest.fixture(scope="module", params=GAMES)
 def sample(request) -> Sample:
-    num_rows = {"chess": 64, "gardner_chess": 40}[request.param]
+    num_rows = {"chess": 64, "gardner_chess": 40, "los_alamos_chess": 40}[request.param]
     return sample_games(request.param, num_rows, num_plies=64, seed=7)
 
 
@@ -41,10 +41,17 @@ def test_the_random_games_meet_every_ending(sample):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", ["chess", "gardner_chess"])
 def test_many_more_random_games_agree_with_the_oracle(name):
     sample = sample_games(name, num_rows=BATCH, num_plies=80, seed=11)
     assert sample.differences == {}
+
+
+@pytest.mark.slow
+def test_5000_positions_of_los_alamos_chess_agree_with_the_oracle():
+    """The FEN too is Fairy-Stockfish's own, after every move."""
+    sample = sample_games("los_alamos_chess", num_rows=64, num_plies=80, seed=11, confirm_every=1)
+    assert sample.differences == {} and sample.positions >= 5000
 
 
 # Repetitions; pgx 2.6 misses the first two.
@@ -125,6 +132,13 @@ def test_a_repetition_is_seen_across_96_plies():
         ("gardner_chess", "k4/5/P1K2/5/5 w - - 0 1", "a3a4", ("*", "unterminated")),
         ("gardner_chess", "k4/P4/2K2/5/5 w - - 0 1", "c3b3", ("1/2-1/2", "stalemate")),
         ("gardner_chess", "4k/5/5/3p1/K3B w - - 0 1", "e1d2", ("1/2-1/2", "insufficient material")),
+        ("los_alamos_chess", "5k/6/5K/6/6/R5 w - - 99 80", "a1a6", ("1-0", "checkmate")),
+        ("los_alamos_chess", "5k/6/5K/6/6/R5 w - - 99 80", "a1a5", ("1/2-1/2", "fifty moves")),
+        ("los_alamos_chess", "r5/6/6/5k/6/5K b - - 0 192", "a6a1", ("0-1", "checkmate")),
+        ("los_alamos_chess", "r5/6/6/5k/6/5K b - - 0 192", "a6a2", ("1/2-1/2", "ply limit")),
+        ("los_alamos_chess", "k5/P5/2K3/6/6/6 w - - 0 1", "c4b4", ("1/2-1/2", "stalemate")),
+        ("los_alamos_chess", "5k/6/6/6/3p2/K1N3 w - - 0 1", "a1b1", ("*", "unterminated")),
+        ("los_alamos_chess", "5k/6/6/2p3/6/K2N2 w - - 0 1", "d1c3", ("1/2-1/2", "insufficient material")),
     ],
 )
 def test_a_move_to_the_edge_of_a_rule(name, fen, uci, ending):
@@ -144,6 +158,7 @@ def test_a_finished_game_stays_as_it_is_without_a_reward(name):
     fens = {
         "chess": ["R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "4k3/8/8/8/8/8/8/4K2R w K - 100 90"],
         "gardner_chess": ["R3k/5/4K/5/5 b - - 0 1", "4k/5/5/5/K2R1 w - - 100 90"],
+        "los_alamos_chess": ["R4k/6/5K/6/6/6 b - - 0 1", "5k/6/6/6/6/K3R1 w - - 100 90"],
     }[name]
     for fen, reward in zip(fens, (1.0, 0.0), strict=True):
         over = from_fen(game, fen)
@@ -204,9 +219,12 @@ def test_whose_reward_and_what_discount():
     assert reward_and_discount(on, on) == (0, 1)  # the same player again
 
 
-def test_an_unknown_game_is_refused():
-    with pytest.raises(ValueError, match="unknown game 'go': expected 'chess' or"):
-        get_game("go")
+@pytest.mark.parametrize(("name", "hint"), [("go", ""), ("gardner", ", did you mean 'gardner_chess'")])
+def test_an_unknown_game_is_refused(name, hint):
+    with pytest.raises(ValueError) as error:
+        get_game(name)
+    known = "expected 'chess', 'gardner_chess' or 'los_alamos_chess'"
+    assert str(error.value) == f"unknown game {name!r}{hint}: {known}"
 
 
 # The tables.
@@ -214,7 +232,7 @@ def test_an_unknown_game_is_refused():
 
 @pytest.mark.parametrize(
     ("name", "queens", "knights", "under"),
-    [("chess", 1456, 336, 66), ("gardner_chess", 320, 96, 39)],
+    [("chess", 1456, 336, 66), ("gardner_chess", 320, 96, 39), ("los_alamos_chess", 580, 160, 32)],
 )
 def test_edges(name, queens, knights, under):
     game = get_game(name)
@@ -227,31 +245,38 @@ def test_edges(name, queens, knights, under):
     assert game.num_edges == len(game.senders) == queens + knights + under
     assert (game.receivers[is_under] % game.size == game.size - 1).all()
     assert (up[is_under] == 1).all() and (np.abs(right[is_under]) <= 1).all()
-    assert set(game.promotions[is_under]) == {KNIGHT, KNIGHT + 1, KNIGHT + 2}
+    assert set(game.promotions[is_under]) == {KNIGHT, ROOK} | ({BISHOP} if "B" in game.pieces else set())
     triples = list(zip(game.receivers, game.senders, game.promotions, strict=True))
     assert triples == sorted(set(triples))
-    assert len(set(game.labels)) == game.num_edges
+    assert len(set(game.labels)) == game.num_edges and game.labels.max() < game.num_labels
 
 
-def test_no_5x5_position_has_more_legal_moves_than_slots():
-    """Five pawns become queens, and each piece has the most moves that a square allows."""
-    game = get_game("gardner_chess")
-    up = game.receivers % 5 - game.senders % 5
-    right = game.receivers // 5 - game.senders // 5
+@pytest.mark.parametrize(("name", "slots"), [("gardner_chess", 118), ("los_alamos_chess", 171)])
+def test_no_position_of_a_small_board_has_more_legal_moves_than_slots(name, slots):
+    """All pawns become queens, and each piece has the most moves that a square allows."""
+    game = get_game(name)
+    up = game.receivers % game.size - game.senders % game.size
+    right = game.receivers // game.size - game.senders // game.size
     is_knight = np.abs(up * right) == 2
     is_line, is_diagonal = (up == 0) | (right == 0), np.abs(up) == np.abs(right)
     is_normal = game.promotions == 0
 
     def most(moves) -> list[int]:
-        counts = np.bincount(game.senders[moves & is_normal], minlength=25)
+        counts = np.bincount(game.senders[moves & is_normal], minlength=game.num_squares)
         return sorted(counts.tolist(), reverse=True)
 
-    queens = most(is_line | is_diagonal)
-    pieces = most(is_line)[0] + most(is_diagonal)[0] + most(is_knight)[0] + 8  # R, B, N, K
-    assert sum(queens[:6]) + pieces == game.max_legal_moves == 118
+    ways = {"R": is_line, "B": is_diagonal, "N": is_knight}
+    home = game.start_fen.split("/")[-1].split()[0]
+    queens = most(is_line | is_diagonal)[: game.size + home.count("Q")]
+    pieces = sum(most(ways[piece])[0] for piece in home if piece in ways)
+    assert sum(queens) + pieces + 8 == game.max_legal_moves == slots
+    assert queens[-1] > 3 * (1 + len(set("RBN") & set(game.pieces)))  # what a pawn about to promote has
 
 
-@pytest.mark.parametrize(("name", "frame", "state"), [("chess", 2048, 2048), ("gardner_chess", 600, 1400)])
+@pytest.mark.parametrize(
+    ("name", "frame", "state"),
+    [("chess", 2048, 2048), ("gardner_chess", 600, 1400), ("los_alamos_chess", 900, 1600)],
+)
 def test_frames_and_states_are_small(name, frame, state):
     game = get_game(name)
     example = Frame(

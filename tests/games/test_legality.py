@@ -48,7 +48,7 @@ def step_many(step, states: State, edges: np.ndarray) -> State:
     return jax.tree.map(lambda *x: np.concatenate(x)[: len(edges)], *chunks)
 
 
-PERFT = [  # 8x8 from chessprogramming.org/Perft_Results; 5x5 from Fairy-Stockfish 11.1
+PERFT = [  # 8x8 from chessprogramming.org/Perft_Results; 5x5 from Fairy-Stockfish 11.1, 6x6 from pyffish 0.0.90
     ("chess", get_game("chess").start_fen, [20, 400, 8902]),
     ("chess", KIWIPETE, [48, 2039, 97862]),
     ("chess", "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", [14, 191, 2812]),
@@ -58,6 +58,9 @@ PERFT = [  # 8x8 from chessprogramming.org/Perft_Results; 5x5 from Fairy-Stockfi
     ("gardner_chess", get_game("gardner_chess").start_fen, [7, 53, 506, 4775, 52512]),
     ("gardner_chess", "2k2/P3P/5/p3p/2K2 w - - 0 1", [11, 87, 857, 8106]),
     ("gardner_chess", "n1k1r/P3P/5/p3p/R1K1N b - - 0 1", [7, 53, 496, 4955]),
+    ("los_alamos_chess", get_game("los_alamos_chess").start_fen, [10, 100, 1212, 14332]),
+    ("los_alamos_chess", "2k3/P4P/6/6/p4p/2K3 w - - 0 1", [10, 70, 726, 7129]),
+    ("los_alamos_chess", "n1k2r/P4P/6/6/p4p/R2K1N b - - 0 1", [9, 86, 1002, 12327]),
 ]
 DEEP_PERFT = [
     ("chess", get_game("chess").start_fen, 4, 197281),
@@ -69,6 +72,8 @@ DEEP_PERFT = [
     ("gardner_chess", get_game("gardner_chess").start_fen, 6, 572874),
     ("gardner_chess", "2k2/P3P/5/p3p/2K2 w - - 0 1", 5, 78729),
     ("gardner_chess", "n1k1r/P3P/5/p3p/R1K1N b - - 0 1", 5, 52280),
+    ("los_alamos_chess", get_game("los_alamos_chess").start_fen, 5, 191846),
+    ("los_alamos_chess", "2k3/P4P/6/6/p4p/2K3 w - - 0 1", 5, 79704),
 ]
 
 
@@ -105,6 +110,12 @@ def test_deep_perft(name, fen, depth, published):
         ("gardner_chess", "3bk/5/5/5/K1B2", False),
         ("gardner_chess", "4k/5/5/5/KB1B1", True),
         ("gardner_chess", "4k/5/5/5/KNN2", False),
+        ("los_alamos_chess", "5k/6/6/6/6/K5", True),
+        ("los_alamos_chess", "5k/6/6/6/6/KN4", True),
+        ("los_alamos_chess", "4nk/6/6/6/6/K5", True),
+        ("los_alamos_chess", "4nk/6/6/6/6/KN4", False),
+        ("los_alamos_chess", "5k/6/6/6/6/KNN3", False),
+        ("los_alamos_chess", "5k/6/6/6/6/KR4", False),
     ],
 )
 def test_insufficient_material(name, pieces, is_dead):
@@ -178,8 +189,9 @@ def scattered(name: str, rng: np.random.Generator) -> str:
     spots = rng.permutation(size * size)[: num_pieces + 2]
     for i, spot in enumerate(spots):
         rank, file = divmod(int(spot), size)
-        some = "QRBN" if rank in (0, size - 1) else "PPPPQRBN"
-        piece = "K" if i < 2 else str(rng.choice(list(some)))
+        officers = [letter for letter in "QRBN" if letter in get_game(name).pieces]
+        some = officers if rank in (0, size - 1) else [*"PPPP", *officers]
+        piece = "K" if i < 2 else str(rng.choice(some))
         board[rank, file] = piece if (i < 1 or (i > 1 and rng.random() < 0.5)) else piece.lower()
     rows = ["".join(row) for row in board]
     for n in range(size, 0, -1):

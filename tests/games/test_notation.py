@@ -7,12 +7,12 @@ import jax
 import numpy as np
 import pyffish
 import pytest
+from boards import GAMES
 from fuzzing import fuzzed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphagateau.games.notation import (
-    BOARDS,
     edge_to_uci,
     from_fen,
     legal_moves,
@@ -24,14 +24,13 @@ from alphagateau.games.notation import (
 )
 from alphagateau.games.variants import get_game
 
-GAMES = ["chess", "gardner_chess"]
 CHESS, GARDNER = get_game("chess"), get_game("gardner_chess")
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def walk(name: str, seed: int, num_plies: int) -> chess.Board:
     """python-chess's board after random moves."""
-    board, rng = BOARDS[name](), random.Random(seed)
+    board, rng = get_game(name).board_class(), random.Random(seed)
     for _ in range(num_plies):
         moves = sorted(board.legal_moves, key=str)
         if not moves:
@@ -51,11 +50,13 @@ def test_a_fen_of_play_comes_back(name, seed, num_plies):
     assert set(legal_moves(game, state)) == {move.uci() for move in board.legal_moves}
 
 
-def test_the_5x5_fen_is_fairy_stockfishs():
-    board = walk("gardner_chess", seed=4, num_plies=30)
+@pytest.mark.parametrize("name", ["gardner_chess", "los_alamos_chess"])
+def test_the_fen_of_a_small_board_is_fairy_stockfishs(name):
+    game, board = get_game(name), walk(name, seed=4, num_plies=30)
+    assert pyffish.start_fen(game.uci_variant) == game.start_fen
     moves = [move.uci() for move in board.move_stack]
-    fen = pyffish.get_fen("gardner", GARDNER.start_fen, moves)
-    assert to_fen(GARDNER, from_fen(GARDNER, fen)) == fen == board.fen()
+    fen = pyffish.get_fen(game.uci_variant, game.start_fen, moves)
+    assert to_fen(game, from_fen(game, fen)) == fen == board.fen()
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,7 @@ def test_plies_count_from_the_move_number():
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 SMALL = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
+MIDDLE = "rnqknr/pppppp/6/6/PPPPPP/RNQKNR w - - 0 1"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,11 @@ SMALL = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
         ("chess", START.replace("8/8/8", "8/ppppxppp/8"), "wrong board: expected 8 rows"),
         ("gardner_chess", SMALL.replace("5/", "6/"), "wrong board: expected 5 rows of 5 squares"),
         ("gardner_chess", SMALL.replace("5/", "/"), "wrong board: expected 5 rows of 5 squares"),
+        ("los_alamos_chess", MIDDLE.replace("N", "B"), "board: expected 6 rows of 6 squares, in PNRQK, pnrqk and"),
+        ("los_alamos_chess", MIDDLE.replace("w -", "w K"), "wrong castling field: expected -"),
+        ("los_alamos_chess", MIDDLE.replace("- - 0", "- c3 0"), "wrong en passant field: expected -"),
+        ("los_alamos_chess", MIDDLE.replace("6/", "p5/", 1), "black has too many pieces: expected"),
+        ("los_alamos_chess", "5k/6/6/6/6/K3pP w - - 0 1", "pawn is on a first or last rank: expected"),
         ("chess", START.replace(" w ", " x "), "wrong side to move: expected w or b"),
         ("chess", START.replace("KQkq", "KQxq"), "wrong castling field: expected"),
         ("chess", START.replace("KQkq", "KK"), "wrong castling field: expected - or some of KQkq"),
@@ -144,7 +151,7 @@ def assert_one_sentence(text: str) -> None:
 TEXTS = st.one_of(
     st.text(max_size=80),
     st.text("KQRBNPkqrbnp12345678/ wb-0", max_size=90),
-    st.lists(st.sampled_from([*START.split(), *SMALL.split(), "e3", "99"]), max_size=8).map(" ".join),
+    st.lists(st.sampled_from([*START.split(), *SMALL.split(), *MIDDLE.split(), "e3", "99"]), max_size=8).map(" ".join),
 )
 
 
@@ -191,6 +198,9 @@ def check_any_text(name: str, text: str) -> None:
         ("gardner_chess", SMALL.replace(" w ", " b "), "b5c3", 5, 12, 0),
         ("gardner_chess", "4k/P4/5/5/K4 w - - 0 1", "a4a5q", 3, 4, 0),
         ("gardner_chess", "k4/5/5/4p/K4 b - - 0 1", "e2e1b", 23, 24, 3),
+        ("los_alamos_chess", MIDDLE, "b1c3", 6, 14, 0),
+        ("los_alamos_chess", "k5/6/6/6/5p/K5 b - - 0 1", "f2f1q", 34, 35, 0),
+        ("los_alamos_chess", "k5/6/6/6/5p/K5 b - - 0 1", "f2f1r", 34, 35, 4),
     ],
 )
 def test_moves_and_edges(name, fen, uci, sender, receiver, promotion):
@@ -230,6 +240,12 @@ def test_a_promotion_needs_its_letter():
     }
     with pytest.raises(ValueError, match="'a7a8' is not a move"):
         uci_to_edge(CHESS, state, "a7a8")
+
+
+def test_los_alamos_pawns_become_no_bishops():
+    game = get_game("los_alamos_chess")
+    moves = legal_moves(game, from_fen(game, "5k/P5/6/6/6/5K w - - 0 1"))
+    assert {uci for uci in moves if uci.startswith("a5")} == {"a5a6q", "a5a6r", "a5a6n"}
 
 
 @pytest.mark.parametrize("edge", [-1, 1858])

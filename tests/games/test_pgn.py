@@ -1,4 +1,4 @@
-"""PGN of both boards, and python-chess's 5x5 board against Fairy-Stockfish."""
+"""PGN of all boards, and python-chess's small boards against Fairy-Stockfish."""
 
 import io
 import random
@@ -12,18 +12,20 @@ import chess.engine
 import chess.pgn
 import pyffish
 import pytest
+from boards import GAMES
 from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Line
 
-from alphagateau.games.notation import BOARDS, uci_to_edge
+from alphagateau.games.notation import uci_to_edge
 from alphagateau.games.pgn import GameRecord, read_pgn, record_game, to_pgn
-from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.games.small_boards import GardnerBoard, LosAlamosBoard, board_class
 from alphagateau.games.variants import get_game
 
-GAMES = ["chess", "gardner_chess"]
 SMALL = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
+MIDDLE = "rnqknr/pppppp/6/6/PPPPPP/RNQKNR w - - 0 1"
+VARIANT_TAGS = {"gardner_chess": "Gardner", "los_alamos_chess": "Los Alamos"}
 FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 
 
@@ -69,18 +71,20 @@ def test_a_game_becomes_pgn_that_python_chess_reads(name, seed):
     assert read.errors == []
     assert read.end().board().fen() == line.fens[-1]
     assert (read.headers["White"], read.headers["Result"]) == ("a", record.result)
-    if name == "gardner_chess":
+    if name in VARIANT_TAGS:
         tags = {tag: read.headers[tag] for tag in ("Variant", "FEN", "SetUp")}
-        assert tags == {"Variant": "Gardner", "FEN": SMALL, "SetUp": "1"}
+        assert tags == {"Variant": VARIANT_TAGS[name], "FEN": game.start_fen, "SetUp": "1"}
 
 
-def test_records_come_back_from_a_file_of_both_boards():
+def test_records_come_back_from_a_file_of_all_boards():
     records = []
     for name, fen in [
         ("chess", None),
         ("gardner_chess", None),
+        ("los_alamos_chess", None),
         ("chess", "4k3/8/8/8/8/8/4P3/4K3 b - - 3 40"),
         ("gardner_chess", "4k/4p/5/P4/K4 b - - 3 40"),
+        ("los_alamos_chess", "5k/5p/6/6/P5/K5 b - - 3 40"),
     ]:
         line = play_out(name, 5, fen)
         records.append(record_game(get_game(name), edges_of(line), fen, {"Black": "b"}))
@@ -107,13 +111,17 @@ def test_python_chess_alone_reads_tags_and_result_of_a_5x5_game():
     assert done.stdout == f"Gardner {record.result} unsupported variant: Gardner\n"
 
 
-def test_san_of_the_5x5_board_is_fairy_stockfishs():
+@pytest.mark.parametrize(
+    ("name", "promotions"),
+    [("gardner_chess", "2k2/P3P/5/p3p/2K2 w - - 0 1"), ("los_alamos_chess", "2k3/P4P/6/6/p4p/2K3 w - - 0 1")],
+)
+def test_san_of_a_small_board_is_fairy_stockfishs(name, promotions):
     for seed in range(8):
-        line = play_out("gardner_chess", seed, ["2k2/P3P/5/p3p/2K2 w - - 0 1", None][seed % 2])
-        board, sans = GardnerBoard(line.start), []
+        line = play_out(name, seed, [promotions, None][seed % 2])
+        board, sans = board_class(name)(line.start), []
         for uci in line.moves:
             sans.append(board.san_and_push(chess.Move.from_uci(uci)))
-        assert sans == pyffish.get_san_moves("gardner", line.start, line.moves)
+        assert sans == pyffish.get_san_moves(board.uci_variant, line.start, line.moves)
 
 
 def perft(board: chess.Board, depth: int) -> int:
@@ -140,6 +148,17 @@ def test_the_5x5_board():
     assert not GardnerBoard("4P/P3k/5/5/K4 w - - 0 1").is_valid()  # a pawn on the last rank
 
 
+def test_the_6x6_board():
+    board = LosAlamosBoard()
+    assert board.fen() == MIDDLE and board.is_valid()
+    assert [perft(board, depth) for depth in (1, 2, 3)] == [10, 100, 1212]
+    assert not any(board.is_legal(chess.Move.from_uci(uci)) for uci in ("a2a4", "b1d2", "a2a3q", "f6f5"))
+    board.push_san("Nd3")
+    assert board.copy().root().fen() == MIDDLE and type(board.copy()) is LosAlamosBoard
+    assert repr(board).startswith("LosAlamosBoard('rnqknr/")
+    assert not LosAlamosBoard("5P/P4k/6/6/6/K5 w - - 0 1").is_valid()  # a pawn on the last rank
+
+
 @pytest.mark.skipif(FAIRY is None, reason="fairy-stockfish is not installed")
 def test_fairy_stockfish_plays_the_5x5_board():
     with chess.engine.SimpleEngine.popen_uci(FAIRY, timeout=20) as engine:
@@ -161,6 +180,7 @@ def test_fairy_stockfish_plays_the_5x5_board():
         ('[Result "2-0"]\n\n1. e4 *', "PGN game 1: result '2-0': expected one of 1-0, 0-1"),
         ('[FEN "x"]\n\n1. e4 *', "PGN game 1: FEN 'x' has 1 fields: expected 6"),
         ('[Variant "Atomic"]\n\n1. e4 *', "PGN game 1: variant 'atomic': expected 'Standard' or"),
+        ('[Variant "Los Alamos"]\n\n1. a4 *', "PGN game 1: illegal san: 'a4' in rnqknr/pppppp"),
         ('[Variant "Chess960"]\n\n1. e4 *', "PGN game 1: variant 'chess960': expected"),
         ('[Variant "Gardner"]\n\n1. e4 *', "PGN game 1: illegal san: 'e4' in rnbqk/ppppp"),
         ("1. e4 $" + "9" * 5000, "PGN game 1: "),
@@ -219,4 +239,6 @@ def test_what_cannot_be_written():
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_boards_are_those_of_the_games(name):
-    assert BOARDS[name].starting_fen == get_game(name).start_fen
+    game = get_game(name)
+    assert game.board_class is board_class(name)
+    assert (game.board_class.starting_fen, game.board_class.uci_variant) == (game.start_fen, game.uci_variant)

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from alphagateau.games.notation import BOARDS, board_from_fen, to_fen
+from alphagateau.games.notation import board_from_fen, to_fen
 from alphagateau.games.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
+from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import choose_rows_per_search, opening_points, play_games, play_match
@@ -50,7 +51,7 @@ def first_by_name(start_fen: str, moves: Sequence[str]) -> str:
 
 def replay(played: PlayedGame) -> Iterator[tuple[chess.Board, str]]:
     """(board, move made on it) of each ply."""
-    board = BOARDS[played.record.game](played.record.start_fen)
+    board = board_class(played.record.game)(played.record.start_fen)
     for uci in played.record.moves:
         yield board, uci
         board.push_uci(uci)
@@ -66,7 +67,7 @@ def test_openings_are_distinct_unfinished_legal_lines(name: str) -> None:
     openings = make_openings(game, 20, 4, seed=7)
     fens = []
     for number in range(20):
-        board = BOARDS[name](openings.start_fens[number])
+        board = board_class(name)(openings.start_fens[number])
         for uci in openings.lines[number]:
             board.push(board.parse_uci(uci))
         assert not board.is_game_over()

@@ -7,7 +7,7 @@ import pgx
 import pytest
 
 from alphagateau.games.actions import legal_edge_mask
-from alphagateau.games.legality import BISHOP, KNIGHT, ROOK
+from alphagateau.games.entries import BISHOP, KNIGHT, ROOK
 from alphagateau.games.notation import from_fen
 from alphagateau.games.variants import get_game
 from alphagateau.networks.graph_features import edge_features, graphs_tuple, node_features, static_features
@@ -45,7 +45,8 @@ def test_node_features_are_pgx_planes(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "under", "queen", "leaps"), [("chess", 66, 1456, 336), ("gardner_chess", 39, 320, 96)]
+    ("name", "under", "queen", "leaps"),
+    [("chess", 66, 1456, 336), ("gardner_chess", 39, 320, 96), ("los_alamos_chess", 32, 580, 160)],
 )
 def test_edges_are_counted_as_the_paper_counts_them(name, under, queen, leaps):
     game = get_game(name)
@@ -71,7 +72,7 @@ def named(game, *move) -> dict[str, float]:
 
 
 def test_static_edge_features_by_hand():
-    chess, gardner = get_game("chess"), get_game("gardner_chess")
+    chess, gardner, los_alamos = map(get_game, ("chess", "gardner_chess", "los_alamos_chess"))
     assert named(chess, "e2", "e4") == {"up": 2, "white_pawn": 1, "rook": 1, "queen": 1}
     assert named(chess, "e7", "e5") == {"up": -2, "black_pawn": 1, "rook": 1, "queen": 1}
     assert named(chess, "g1", "f3") == {"left": 1, "up": 2, "knight": 1}
@@ -83,9 +84,13 @@ def test_static_edge_features_by_hand():
     assert named(chess, "a7", "b8") == {"left": -1, "up": 1, "to_queen": 1, "white_pawn": 1, "bishop": 1, **near}
     assert named(gardner, "a2", "a4") == {"up": 2, "rook": 1, "queen": 1}
     assert named(gardner, "e4", "e5", BISHOP) == {"up": 1, "to_bishop": 1, "white_pawn": 1}
+    assert named(los_alamos, "d1", "f1") == {"left": -2, "rook": 1, "queen": 1}
+    assert named(los_alamos, "a2", "a4") == {"up": 2, "rook": 1, "queen": 1}
+    assert named(los_alamos, "a5", "b6", ROOK) == {"left": -1, "up": 1, "to_rook": 1, "white_pawn": 1}
+    assert static_features(los_alamos)[:, COLUMN["to_bishop"]].sum() == 0
 
 
-@pytest.mark.parametrize("name", ["chess", "gardner_chess"])
+@pytest.mark.parametrize("name", ["chess", "gardner_chess", "los_alamos_chess"])
 def test_the_graph_tuple_holds_the_batch(name):
     game = get_game(name)
     positions = jax.tree.map(lambda x: jnp.concatenate([x, x]), one(game, game.init()))

@@ -1,0 +1,90 @@
+"""What is special to each chess-like game, an entry a game: a new board is one more entry, and nothing else."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import chess
+
+PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(1, 7)  # the codes of python-chess and of pgx
+
+
+class Castling(NamedTuple):
+    """Squares of the player to move, numbered as in `rules.py`; king and rook stand on the first rank."""
+
+    king: int
+    king_to: int
+    rook: int
+    rook_to: int
+
+
+@dataclass(frozen=True)
+class GameEntry:
+    """The facts of one game, on a square board of at most 64 squares.
+
+    Pieces move as in chess. Pawns start on the second rank and promote on the last: to a queen along the plain edge
+    of the move, to each of `under_promotions` along an edge of its own.
+    """
+
+    name: str
+    size: int  # squares a side
+    start_fen: str  # white moves first
+    max_legal_moves: int  # a bound that holds in every position that a game can reach
+    max_plies: int  # the game is then a draw
+    variant_names: tuple[str, ...]  # in PGN's Variant tag; the first is written
+    uci_variant: str  # of UCI_Variant, as Fairy-Stockfish and pyffish have it
+    under_promotions: tuple[int, ...] = (KNIGHT, BISHOP, ROOK)
+    double_step_rank: int | None = None  # where a pawn may step twice, the first rank being 0; None: nowhere
+    castlings: tuple[Castling, ...] = ()  # none, or the queen's side and the king's
+    pgx_id: str | None = None  # the environment of pgx whose moves are played; None: those of `moves.py`
+    board_class: type[chess.Board] | None = None  # python-chess's own; None: `small_boards.py` makes one
+
+    @property
+    def pieces(self) -> str:
+        """The pieces that can stand on the board, as letters of FEN: PNBRQK without what this game lacks."""
+        promoted = {chess.piece_symbol(kind).upper() for kind in (*self.under_promotions, QUEEN)}
+        known = promoted | set(self.start_fen.split()[0].upper())
+        return "".join(letter for letter in "PNBRQK" if letter in known)
+
+
+CHESS = GameEntry(
+    name="chess",
+    size=8,
+    start_fen="rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    max_legal_moves=218,  # a known result
+    max_plies=512,
+    variant_names=tuple(chess.Board.aliases),
+    uci_variant="chess",
+    double_step_rank=1,
+    castlings=(Castling(king=32, king_to=16, rook=0, rook_to=24), Castling(king=32, king_to=48, rook=56, rook_to=40)),
+    pgx_id="chess",
+    board_class=chess.Board,
+)
+
+GARDNER = GameEntry(
+    name="gardner_chess",
+    size=5,
+    start_fen="rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1",
+    # The most a side can own, on the squares that give most: 6 queens (16 moves from the centre, at most 14
+    # elsewhere), rook, bishop, knight, king 8 each.
+    max_legal_moves=118,
+    max_plies=256,
+    variant_names=("Gardner", "Gardner chess", "Gardner minichess"),
+    uci_variant="gardner",
+    pgx_id="gardner_chess",
+)
+
+LOS_ALAMOS = GameEntry(
+    name="los_alamos_chess",
+    size=6,
+    start_fen="rnqknr/pppppp/6/6/PPPPPP/RNQKNR w - - 0 1",
+    # Counted as on 5x5: 7 queens (19 moves from the 4 squares of the centre, 17 from the ring around it), 2 rooks
+    # of 10, 2 knights of 8, the king 8. A pawn about to promote has 9 moves at most, fewer than the queen it becomes.
+    max_legal_moves=171,
+    max_plies=384,
+    variant_names=("Los Alamos", "Los Alamos chess"),
+    uci_variant="losalamos",
+    under_promotions=(KNIGHT, ROOK),
+)
+
+GAMES: dict[str, GameEntry] = {entry.name: entry for entry in (CHESS, GARDNER, LOS_ALAMOS)}
+GAME_NAMES = tuple(GAMES)

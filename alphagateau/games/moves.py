@@ -1,0 +1,73 @@
+"""Plays a move on any chess-like board: a State and an edge to the board that the next player sees.
+
+What a game has of castling, double steps and promotions is read from its entry and its edges. The tests hold this
+equal to pgx on the boards of both; the move is taken to be legal.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from alphagateau.games.edges import Edges
+from alphagateau.games.entries import KING, PAWN, QUEEN, ROOK, GameEntry
+from alphagateau.games.state import Array, State
+
+
+class Moved(NamedTuple):
+    """A board after a move, already seen by the next player."""
+
+    board: Array  # int32 [N]
+    castling: Array  # bool [4]
+    en_passant: Array  # int32, the square a pawn stepped over, else -1
+    halfmove_count: Array  # int32
+
+
+def flip_square(size: int, square: Array | int) -> Array | int:
+    """The number that the other player gives to a square."""
+    return square // size * size + size - 1 - square % size
+
+
+def flip_boards(size: int, boards: Array) -> Array:
+    """Boards [..., N] as the other player sees them."""
+    return -boards.reshape(*boards.shape[:-1], size, size)[..., ::-1].reshape(boards.shape)
+
+
+def make_move(entry: GameEntry, edges: Edges) -> Callable[[State, Array], Moved]:
+    """The function (state, edge) -> Moved of a game."""
+    size, has_double_step = entry.size, entry.double_step_rank is not None
+
+    def move(state: State, edge: Array) -> Moved:
+        sender, receiver, promotion = (
+            jnp.asarray(x)[edge].astype(jnp.int32) for x in (edges.senders, edges.receivers, edges.promotions)
+        )
+        board, en_passant = state.boards[0].astype(jnp.int32), jnp.int32(-1)
+        piece, is_capture = board[sender], board[receiver] < 0
+        is_pawn = piece == PAWN
+        if has_double_step:
+            is_passing = is_pawn & (state.en_passant >= 0) & (receiver == state.en_passant)
+            board = board.at[receiver - 1].set(jnp.where(is_passing, 0, board[receiver - 1]))
+            is_double_step = is_pawn & (receiver == sender + 2)
+            en_passant = jnp.where(is_double_step, flip_square(size, sender + 1), -1)
+        becomes = jnp.where(is_pawn & (receiver % size == size - 1), QUEEN, piece)
+        board = board.at[sender].set(0).at[receiver].set(jnp.where(promotion > 0, promotion, becomes))
+        for king, king_to, rook, rook_to in entry.castlings:
+            is_castling = (piece == KING) & (sender == king) & (receiver == king_to)
+            board = jnp.where(is_castling, board.at[rook].set(0).at[rook_to].set(ROOK), board)
+        return Moved(
+            board=flip_boards(size, board),
+            castling=_castling_after(entry, state.castling, sender, receiver),
+            en_passant=en_passant,
+            halfmove_count=jnp.where(is_pawn | is_capture, 0, state.halfmove_count.astype(jnp.int32) + 1),
+        )
+
+    return move
+
+
+def _castling_after(entry: GameEntry, castling: Array, sender: Array, receiver: Array) -> Array:
+    """The rights bool [4] as the next player sees them: a king's or rook's move and a rook's capture end them."""
+    if not entry.castlings:
+        return castling
+    own = jnp.stack([(sender != side.king) & (sender != side.rook) for side in entry.castlings])
+    others = jnp.stack([receiver != flip_square(entry.size, side.rook) for side in entry.castlings])
+    return jnp.concatenate([castling[2:] & others, castling[:2] & own])

@@ -1,0 +1,74 @@
+"""A game is one entry: what is said of the entries, and a toy game that is added by nothing else."""
+
+from dataclasses import replace
+
+import chess.variant
+import jax
+import numpy as np
+import pytest
+
+from alphagateau.games.entries import CHESS, GAME_NAMES, GAMES, KNIGHT, ROOK, GameEntry
+from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves, outcome, to_fen
+from alphagateau.games.pgn import read_pgn, record_game, to_pgn
+from alphagateau.games.small_boards import board_class
+from alphagateau.games.variants import get_game
+
+TOY = GameEntry(
+    name="silverman_chess",
+    size=4,
+    start_fen="rqkr/pppp/PPPP/RQKR w - - 0 1",
+    max_legal_moves=80,
+    max_plies=60,
+    variant_names=("Silverman", "Silverman 4x4"),
+    uci_variant="silverman",
+    under_promotions=(KNIGHT, ROOK),
+)
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setitem(GAMES, TOY.name, TOY)
+    monkeypatch.setattr(chess.variant, "VARIANTS", [*chess.variant.VARIANTS])
+    return get_game(TOY.name)
+
+
+def test_a_game_is_added_by_one_entry(toy):
+    """Random games of it, held against python-chess's board, which finds moves in its own way."""
+    assert to_fen(toy, toy.init()) == TOY.start_fen
+    step, rng, endings = jax.jit(toy.step), np.random.default_rng(1), set()
+    for _ in range(12):
+        state, board, edges = toy.init(), toy.board_class(), []
+        while not state.terminated:
+            moves = legal_moves(toy, state)
+            assert set(moves) == {move.uci() for move in board.legal_moves}
+            edges.append(moves[str(rng.choice(sorted(moves)))])
+            board.push_uci(edge_to_uci(toy, state, edges[-1]))
+            state = step(state, edges[-1])
+            assert to_fen(toy, state) == board.fen() == to_fen(toy, from_fen(toy, board.fen()))
+        record = record_game(toy, edges)
+        assert (record.result, record.termination) == outcome(toy, state)
+        endings.add(record.termination)
+        (read,) = read_pgn(to_pgn(record))
+        assert (read.game, read.moves, read.result) == (toy.name, record.moves, record.result)
+    assert "checkmate" in endings and "unterminated" not in endings
+
+
+def test_a_promotion_that_the_toy_lacks_has_no_edge(toy):
+    assert set(toy.promotions) == {0, KNIGHT, ROOK}
+    state = from_fen(toy, "3k/P3/4/K3 w - - 0 1")
+    assert {uci for uci in legal_moves(toy, state) if uci.startswith("a3")} == {"a3a4q", "a3a4r", "a3a4n"}
+
+
+def test_a_small_board_cannot_castle_in_python_chess(monkeypatch):
+    monkeypatch.setitem(GAMES, "castling", replace(TOY, name="castling", castlings=CHESS.castlings))
+    with pytest.raises(
+        ValueError, match="game 'castling' has castling or double steps: expected none, or a board_class"
+    ):
+        board_class("castling")
+
+
+def test_the_entries_have_names_of_their_own():
+    assert GAME_NAMES == ("chess", "gardner_chess", "los_alamos_chess")
+    assert [name for name, entry in GAMES.items() if name != entry.name] == []
+    names = [alias.lower() for entry in GAMES.values() for alias in entry.variant_names]
+    assert len(names) == len(set(names))
