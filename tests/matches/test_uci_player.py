@@ -13,6 +13,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import Openings, make_openings
 from alphagateau.matches.players import HostPlayer, random_player
+from alphagateau.matches.scheduler import Match
 from alphagateau.matches.uci_player import EngineError, load_engine, parse_spec
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -109,9 +110,9 @@ def test_spec_that_is_wrong(spec: str, message: str) -> None:
 def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -> None:
     player = fake("well", "nodes=1&Move Overhead=5&processes=2")
     assert player.name == "Fake well nodes=1 Move Overhead=5"
-    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert (result.unfinished, result.failures) == (0, {})
-    itself = play_match(gardner, player, player, openings, seed=0, rows_per_search=1)
+    itself = play_match(gardner, Match(player, player, openings), rows_per_search=1)
     assert itself.pentanomial == (0, 0, 2, 0, 0)
 
 
@@ -128,7 +129,7 @@ def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -
 def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, manner: str, message: str) -> None:
     player = fake(manner, "nodes=1&timeout=4")
     started = time.monotonic()
-    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert time.monotonic() - started < 60
     assert message in result.failures[player.name]
     assert result.unfinished == 4 and len(result.records) == 4
@@ -173,7 +174,7 @@ def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) 
 def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Openings) -> None:
     player = load_engine(f"uci:{FAIRY}?nodes=300&Skill Level=20", gardner)
     assert "Fairy" in player.name and player.name.endswith(" nodes=300 Skill Level=20")
-    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     player.close()
     assert result.failures == {} and result.unfinished == 0
     assert result.wins >= 3
@@ -183,7 +184,7 @@ def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Opening
 def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game) -> None:
     game = get_game("chess")
     player = load_engine(f"uci:{STOCKFISH}?nodes=30", game)
-    result = play_match(game, player, player, make_openings(game, 2, 4, 0), seed=0, rows_per_search=1)
+    result = play_match(game, Match(player, player, make_openings(game, 2, 4, 0)), rows_per_search=1)
     player.close()
     assert result.pentanomial == (0, 0, 2, 0, 0)
     with pytest.raises(EngineError, match="plays only chess"):
