@@ -133,9 +133,9 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
             raise PlayerError(f"player {spec!r}: the random mover has no options")
         return RatedPlayer("random", random_player(), ("random", "", game_name), "", None)
     if path.startswith("uci:"):
-        from alphagateau.matches.uci_player import load_engine
+        from alphagateau.matches.uci_player import load_uci_player
 
-        player = load_engine(spec, get_game(game_name))
+        player = load_uci_player(spec, get_game(game_name))
         return RatedPlayer(player.name, player, (player.name, "uci", game_name), "", None)
     found = newest(Path(path))
     trained = found.manifest["search"]
