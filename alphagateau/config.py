@@ -385,3 +385,20 @@ def _show(value: Any) -> str:
 def _printable(text: Any) -> str:
     """On one line, whatever is in it."""
     return str(text) if str(text).isprintable() else ascii(str(text))[1:-1]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GumbelConfig:
+    """Gumbel MuZero's search."""
+
+    algorithm: Literal["gumbel"] = "gumbel"
+    num_simulations: int = 128
+    max_num_considered_actions: int = 16
+    gumbel_scale: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicyConfig:
+    """No search: the network's first choice."""
+
+    algorithm: Literal["policy"] = "policy"

@@ -17,7 +17,7 @@ import pgx
 from rich.console import Console
 from rich.table import Table
 
-from alphagateau.config import NetworkConfig
+from alphagateau.config import GumbelConfig, NetworkConfig
 from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
@@ -25,7 +25,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import make_reference
 from alphagateau.networks.network import Network, Variables
-from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.make_search import make_search
 from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes
 from alphagateau.training.frames import Frame
@@ -161,7 +161,7 @@ def selfplay_row(game_name: str, config: NetworkConfig, sizes: tuple[int, int], 
     game = get_game(game_name)
     network = make_gateau(game, config)
     variables = network.init(jax.random.key(0))
-    search = make_gumbel_search(game, network, num_simulations=num_simulations)
+    search = make_search(game, network, GumbelConfig(num_simulations=num_simulations))
     play = jax.jit(make_selfplay(game, search, 1))
     games, rows, key = start_games(game, num_games), jnp.arange(num_games), jax.random.key(0)
     for ply in range(3):

@@ -8,6 +8,7 @@ from alphagateau.matches.final_match import print_scores, score_of
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import make_openings, read_openings
 from alphagateau.matches.player_specs import board_of, load_player
+from alphagateau.matches.scheduler import Match
 from alphagateau.ratings.sprt import sprt
 from alphagateau.runs import files
 
@@ -15,7 +16,7 @@ from alphagateau.runs import files
 def run_match(spec_a: str, spec_b: str, options: dict[str, str | None]) -> int:
     """`alphagateau match`: plays, prints the table, writes PGN; 1 if games are missing a result.
 
-    Raises MatchError, PlayerError, CheckpointError, EngineError: each one sentence.
+    Raises MatchError, PlayerError, CheckpointError: each one sentence.
     """
     num_games = _number(options, "games", 64)
     if num_games % 2:
@@ -31,10 +32,7 @@ def run_match(spec_a: str, spec_b: str, options: dict[str, str | None]) -> int:
     test = _sprt_bounds(options["sprt"])
     result = play_match(
         game,
-        a.player,
-        b.player,
-        openings,
-        seed=seed,
+        Match(a.player, b.player, openings, seed),
         num_rows=_number(options, "rows", 64),
         is_decided=test and (lambda counts: sprt(counts, *test).decision != "continue"),
     )

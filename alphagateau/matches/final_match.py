@@ -12,8 +12,9 @@ from alphagateau.config import Experiment
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import MatchResult, play_match
 from alphagateau.matches.openings import make_openings
-from alphagateau.matches.player_specs import load_weights, match_search
+from alphagateau.matches.player_specs import load_weights, match_config, match_search
 from alphagateau.matches.players import Player, random_player
+from alphagateau.matches.scheduler import Match
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.run_folder import newest, read_final
 
@@ -64,24 +65,30 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     known = read_final(run)
     if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
         return [Score(*row) for row in known["scores"]]
-    game = get_game(experiment.game)
     simulations = rule.num_simulations or experiment.selfplay.num_simulations
-    considered = experiment.selfplay.max_num_considered_actions
-    search = match_search(game.name, experiment.network, simulations, considered)
+    scores = _play(experiment, run, variables, simulations, should_stop)
+    if scores is not None:
+        record = {
+            "weights_hash": identity,
+            "evaluation": list(vars(rule).values()),
+            "simulations": simulations,
+            "scores": scores,
+        }
+        files.write_text(path, json.dumps(record, indent=1))
+    return scores
+
+
+def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop) -> list[Score] | None:
+    game, rule = get_game(experiment.game), experiment.evaluation
+    config = match_config({**vars(experiment.selfplay), "num_simulations": num_simulations})
+    search = match_search(game.name, experiment.network, config)
     first = load_weights(newest(run / "checkpoints" / "0"), game.name)
     last = Player(f"iteration {experiment.num_iterations}", search, variables)
     openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
     scores = []
     for opponent in (Player("iteration 0", search, first), random_player()):
-        result = play_match(game, last, opponent, openings, seed=experiment.seed, should_stop=should_stop)
+        result = play_match(game, Match(last, opponent, openings, experiment.seed), should_stop=should_stop)
         if should_stop():
             return None
         scores.append(score_of(last.name, opponent.name, result))
-    record = {
-        "weights_hash": identity,
-        "evaluation": list(vars(rule).values()),
-        "simulations": simulations,
-        "scores": scores,
-    }
-    files.write_text(path, json.dumps(record, indent=1))
     return scores

@@ -11,27 +11,7 @@ from jax.sharding import Mesh
 
 from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.rules import Game
-from alphagateau.matches.openings import Openings, make_openings, read_openings
-from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError, policy_player, random_player
-from alphagateau.matches.scheduler import Match, PlayedGame, advance, close, open_hall
-
-__all__ = [
-    "HostPlayer",
-    "Match",
-    "MatchResult",
-    "Openings",
-    "PlayedGame",
-    "Player",
-    "PlayerError",
-    "Statistics",
-    "make_openings",
-    "opening_points",
-    "play_games",
-    "play_match",
-    "policy_player",
-    "random_player",
-    "read_openings",
-]
+from alphagateau.matches.scheduler import Match, PlayedGame, Scheduler, Sizes, advance, close, open_scheduler
 
 
 class Statistics(NamedTuple):
@@ -68,16 +48,14 @@ def play_games(
     num_rows: int = 64,
     rows_per_search: int | None = None,
     on_game: Callable[[PlayedGame], None] | None = None,
-    on_failure: Callable[[str, str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Statistics:
     """Plays many matches at once, with up to `num_rows` games in progress.
 
-    `on_game` gets each game as it ends, `on_failure` the name of a player that failed and what it
-    did. `matches` may be a generator: it is asked for the next match when a place is free, so it can
-    go by the games that ended. `rows_per_search` is what `choose_rows_per_search` says unless given,
-    rounded up to a multiple of this host's devices, which share each search. The games in progress
-    when `should_stop` says so, or a player fails, are handed over without results.
+    `on_game` gets each game as it ends. `matches` may be a generator: it is asked for the next match when a place is
+    free, so it can go by the games that ended. `rows_per_search` is what `choose_rows_per_search` says unless given,
+    rounded up to a multiple of this host's devices, which share each search. The games in progress when `should_stop`
+    says so, or a player fails, are handed over without results.
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
     if rows_per_search is None:
@@ -85,29 +63,25 @@ def play_games(
         if isinstance(matches, Sequence):
             num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
         rows_per_search = choose_rows_per_search(num_rows, num_games)
-    hall = open_hall(
-        game,
-        matches,
-        mesh,
-        num_rows,
-        choose_searches_at_once(),
-        rows_per_search=rows_per_search + -rows_per_search % mesh.size,
-        on_game=on_game or (lambda played: None),
-        on_failure=on_failure or (lambda name, why: None),
-    )
+    sizes = Sizes(num_rows, rows_per_search + -rows_per_search % mesh.size, choose_searches_at_once())
+    scheduler = open_scheduler(game, matches, mesh, sizes, on_game or (lambda played: None))
     try:
-        while not (should_stop and should_stop()) and advance(hall):
+        while not (should_stop and should_stop()) and advance(scheduler):
             pass
     finally:
-        close(hall, "stopped")
-    counts, seconds = hall.counts, time.perf_counter() - begun
+        close(scheduler, "stopped")
+    return _statistics(scheduler, time.perf_counter() - begun)
+
+
+def _statistics(scheduler: Scheduler, seconds: float) -> Statistics:
+    counts = scheduler.counts
     return Statistics(
         moves=counts.moves,
         seconds=seconds,
         moves_per_second=max(counts.moves - counts.warm_moves, 0) / max(seconds - counts.warm_seconds, 1e-9),
         live_fraction=counts.live_rows / counts.rows if counts.rows else 1.0,
         unfinished=counts.unfinished,
-        failures=hall.failures,
+        failures=scheduler.failures,
     )
 
 
@@ -129,55 +103,64 @@ def choose_searches_at_once() -> int:
 
 def play_match(
     game: Game,
-    a: AnyPlayer,
-    b: AnyPlayer,
-    openings: Openings,
+    match: Match,
     *,
-    seed: int,
     num_rows: int = 64,
     rows_per_search: int | None = None,
-    on_game: Callable[[PlayedGame], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     is_decided: Callable[[tuple[int, ...]], bool] | None = None,
 ) -> MatchResult:
     """Plays every opening twice, with colors swapped.
 
-    `is_decided(pentanomial)`, a sequential test such as `matching.sprt`, may end the match early. It
-    sees openings 0 to n - 1, for the largest n such that all of these are finished: short games must
-    not count before long ones. A player that fails raises nothing: its games have no result, and
-    `failures` says what it did. The rest is as in `play_games`.
+    `is_decided(pentanomial)`, a sequential test such as `ratings.sprt`, may end the match early. It sees openings 0 to
+    n - 1, for the largest n such that all of these are finished: short games must not count before long ones. A player
+    that fails raises nothing: its games have no result, and `failures` says what it did. The rest is as in
+    `play_games`.
     """
     records: list[PlayedGame] = []
-    scores: dict[int, list[float]] = {}  # opening -> of its games
-    judged, is_over = [], False
+    decides, is_over = _make_decides(is_decided), False
 
     def take(played: PlayedGame) -> None:
         nonlocal is_over
         records.append(played)
-        if on_game:
-            on_game(played)
-        if is_decided and played.score is not None and not is_over:
-            scores.setdefault(played.opening, []).append(played.score)
-            num_judged = len(judged)
-            while len(scores.get(len(judged), ())) == 2:
-                judged.append(sum(scores[len(judged)]))
-            is_over = len(judged) > num_judged and is_decided(_pentanomial(judged))
+        is_over = is_over or decides(played)
 
     statistics = play_games(
         game,
-        [Match(a, b, openings, seed)],
+        [match],
         num_rows=num_rows,
         rows_per_search=rows_per_search,
         on_game=take,
         should_stop=lambda: is_over or (should_stop is not None and should_stop()),
     )
+    return _result(match, records, statistics)
+
+
+def _make_decides(is_decided: Callable[[tuple[int, ...]], bool] | None) -> Callable[[PlayedGame], bool]:
+    """Of each game as it ends: whether the match is decided by it."""
+    scores: dict[int, list[float]] = {}  # opening -> of its games
+    judged: list[float] = []  # points of the openings 0, 1, 2, ...
+
+    def decides(played: PlayedGame) -> bool:
+        if is_decided is None or played.score is None:
+            return False
+        scores.setdefault(played.opening, []).append(played.score)
+        num_before = len(judged)
+        while len(scores.get(len(judged), ())) == 2:
+            judged.append(sum(scores[len(judged)]))
+        return len(judged) > num_before and is_decided(_pentanomial(judged))
+
+    return decides
+
+
+def _result(match: Match, records: list[PlayedGame], statistics: Statistics) -> MatchResult:
     points = [played.score for played in records if played.score is not None]
     return MatchResult(
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
         pentanomial=_pentanomial(opening_points(records).values()),
-        unfinished=2 * len(openings) - len(points),
+        unfinished=2 * len(match.openings) - len(match.done) - len(points),
         failures=statistics.failures,
         records=records,
         live_fraction=statistics.live_fraction,

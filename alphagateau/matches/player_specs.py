@@ -1,29 +1,37 @@
-"""Players by name: a run, a checkpoint, `random` or an engine in, a player of the arena with its identity out.
+"""Players by name: a run, a checkpoint, `random` or an engine in, a player of a match with its identity out.
 
 checkpoints/quickstart            the newest checkpoint of a run
 checkpoints/quickstart/checkpoints/3?simulations=64
-PATH?search=policy                no search: the move of the highest prior
+PATH?search=policy                another search, with its own options: no search, the move of the highest prior
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
 """
 
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphagateau.config import ConfigError, NetworkConfig
+from alphagateau.config import ConfigError, GumbelConfig, NetworkConfig, PolicyConfig
 from alphagateau.games.variants import get_game
-from alphagateau.matches.players import HostPlayer, Player, PlayerError, random_player
+from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.run_folder import newest
-from alphagateau.search.baselines import make_policy_search
-from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
+SearchConfig = GumbelConfig | PolicyConfig
+SEARCHES: dict[str, type[SearchConfig]] = {"gumbel": GumbelConfig, "policy": PolicyConfig}
+LONG_NAMES = {"simulations": "num_simulations", "considered": "max_num_considered_actions"}
+SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
+WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
 
-class Entrant(NamedTuple):
+
+class RatedPlayer(NamedTuple):
     """A player that may be rated; two with the same identity are the same player."""
 
     name: str
@@ -34,33 +42,65 @@ class Entrant(NamedTuple):
 
 
 @lru_cache
-def match_search(
-    game_name: str, network: NetworkConfig, num_simulations: int, max_num_considered_actions: int
-) -> Search:
-    """Search without noise, one object for all players that share its settings; 0 simulations: the raw policy."""
+def match_search(game_name: str, network: NetworkConfig, config: SearchConfig) -> Search:
+    """One object for all players that share its settings, and so one compiled program."""
     game = get_game(game_name)
-    if num_simulations == 0:
-        return make_policy_search(game, make_network(game, network))
-    return make_gumbel_search(
-        game,
-        make_network(game, network),
-        num_simulations=num_simulations,
-        max_num_considered_actions=max_num_considered_actions,
-        gumbel_scale=0.0,
-    )
+    return make_search(game, make_network(game, network), config)
 
 
-def split_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """("PATH", options) of "PATH?a=1&b=2". Raises PlayerError."""
-    path, _, query = spec.partition("?")
-    options = {}
-    for part in query.split("&") if query else ():
-        key, _, value = part.partition("=")
-        options[key] = value
-    for key, value in options.items():
-        if not value:
-            raise PlayerError(f"player {spec!r}: option {key!r} needs a value, as in ?simulations=32")
-    return path, options
+def match_config(values: Mapping[str, Any]) -> SearchConfig:
+    """The search that `values` name, as a manifest does, without noise; what it has no keys for is left out."""
+    record = SEARCHES[_algorithm_of(values)]
+    known = {**values, **WITHOUT_NOISE}
+    return record(**{name: known[name] for name in option_types(record) if name in known})
+
+
+def _algorithm_of(values: Mapping[str, Any]) -> str:
+    return values.get("algorithm", "gumbel")  # the first manifests name none
+
+
+def option_types(record: type[SearchConfig] | SearchConfig) -> dict[str, Any]:
+    """The type of each option of a search."""
+    return {field.name: field.type for field in dataclasses.fields(record) if field.name != "algorithm"}
+
+
+def describe_search(config: SearchConfig) -> str:
+    """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity."""
+    values = {name: getattr(config, name) for name in option_types(config)}
+    shown = [f"{value} {SHORT_NAMES.get(name, name)}" for name, value in values.items() if name not in WITHOUT_NOISE]
+    shown += [f"{value:g} {name}" for name, value in values.items() if WITHOUT_NOISE.get(name, value) != value]
+    return f"{config.algorithm} {', '.join(shown)}".strip()
+
+
+def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any]) -> SearchConfig:
+    """What the options of a player's spec ask for; else `trained`, the search that its checkpoint names.
+
+    0 simulations are the raw policy. Raises PlayerError.
+    """
+    texts = {LONG_NAMES.get(name, name): text for name, text in options.items()}
+    values = {**trained, "algorithm": texts.pop("search", _algorithm_of(trained))}
+    algorithm = values["algorithm"]
+    if algorithm not in SEARCHES:
+        raise PlayerError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
+    if texts.get("num_simulations") == "0":
+        return PolicyConfig()
+    types = option_types(SEARCHES[algorithm])
+    if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
+        allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
+        raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
+    parse = {int: parse_count, float: _parse_number}
+    asked = {name: parse[types[name]](spec, name, text) for name, text in texts.items()}
+    return dataclasses.replace(match_config(values), **asked)
+
+
+def _parse_number(spec: str, name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
+    return value
 
 
 def network_config(found: Checkpoint) -> NetworkConfig:
@@ -71,7 +111,7 @@ def network_config(found: Checkpoint) -> NetworkConfig:
         raise CheckpointError(f"{found.path} names no network that this version knows: {error}") from None
 
 
-def board_of(specs: list[str], game_name: str | None = None) -> str:
+def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
     """The board on which players meet: the one asked for, else the one that the first checkpoint learnt on."""
     for spec in specs:
         path, _ = split_spec(spec)
@@ -82,36 +122,31 @@ def board_of(specs: list[str], game_name: str | None = None) -> str:
     return game_name
 
 
-def load_player(spec: str, game_name: str, num_simulations: int | None = None) -> Entrant:
+def load_player(spec: str, game_name: str, num_simulations: int | None = None) -> RatedPlayer:
     """The player `spec` on a board; `num_simulations` (None: as in its training) where the spec says nothing.
 
     Raises PlayerError, CheckpointError.
     """
     path, options = split_spec(spec)
     if path == "random":
-        return Entrant("random", random_player(), ("random", "", game_name), "", None)
+        if options:
+            raise PlayerError(f"player {spec!r}: the random mover has no options")
+        return RatedPlayer("random", random_player(), ("random", "", game_name), "", None)
     if path.startswith("uci:"):
-        from alphagateau.matches.uci_player import load_engine
+        from alphagateau.matches.uci_player import load_uci_player
 
-        engine = load_engine(spec, get_game(game_name))
-        return Entrant(engine.name, engine, (engine.name, "uci", game_name), "", None)
+        player = load_uci_player(spec, get_game(game_name))
+        return RatedPlayer(player.name, player, (player.name, "uci", game_name), "", None)
     found = newest(Path(path))
-    manifest, network = found.manifest, network_config(found)
-    unknown = options.keys() - {"simulations", "search"}
-    if unknown or options.get("search", "gumbel") not in ("gumbel", "policy"):
-        raise PlayerError(f"player {spec!r}: expected ?simulations=N or ?search=gumbel or ?search=policy")
-    simulations = options.get("simulations", num_simulations or manifest["search"]["num_simulations"])
-    if not str(simulations).isdecimal():
-        raise PlayerError(f"player {spec!r}: simulations must be a whole number, got {simulations!r}")
-    simulations = 0 if options.get("search") == "policy" else int(simulations)
-    considered = manifest["search"]["max_num_considered_actions"]
-    search = match_search(game_name, network, simulations, considered)
-    kind = f"gumbel {simulations} simulations, {considered} considered" if simulations else "policy"
+    trained = found.manifest["search"]
+    if num_simulations:
+        trained = {**trained, "num_simulations": num_simulations}
+    search = search_of(spec, options, trained)
     run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
     name = f"{run}/{found.path.name}"
-    variables = load_weights(found, game_name)
-    identity = (manifest["weights_hash"], kind, game_name)
-    return Entrant(name, Player(name, search, variables), identity, run, manifest["iteration"])
+    player = Player(name, match_search(game_name, network_config(found), search), load_weights(found, game_name))
+    identity = (found.manifest["weights_hash"], describe_search(search), game_name)
+    return RatedPlayer(name, player, identity, run, found.manifest["iteration"])
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:

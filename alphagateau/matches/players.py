@@ -1,5 +1,6 @@
-"""What matches are made of: players, the openings they meet on, and the games that come out."""
+"""Players: a network with its search, or whatever answers moves on the host; and how their specs are written."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -53,3 +54,22 @@ def policy_player(game: Game, network: Network, variables: Variables, name: str)
 @lru_cache
 def _policy_search(game_name: str, network: Network) -> Search:
     return make_policy_search(get_game(game_name), network)
+
+
+def split_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """("PATH", options) of "PATH?a=1&b=2". Raises PlayerError."""
+    path, _, query = spec.partition("?")
+    options: dict[str, str] = {}
+    for part in query.split("&") if query else ():
+        name, _, value = (text.strip() for text in part.partition("="))
+        if not name or not value or name in options:
+            raise PlayerError(f"player {spec!r}: {part!r} was given, expected options such as nodes=50, each once")
+        options[name] = value
+    return path, options
+
+
+def parse_count(spec: str, name: str, text: str) -> int:
+    """The number that an option of `spec` gives. Raises PlayerError."""
+    if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
+        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected a whole number above 0")
+    return int(text)

@@ -10,20 +10,19 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, per_device
-from alphagateau.games.notation import edge_to_uci, outcome, uci_to_edge
+from alphagateau.distributed.mesh import REPLICATED
+from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State
-from alphagateau.games.variants import get_game
-from alphagateau.matches.openings import Openings, one_state, select_states, step_states
+from alphagateau.games.state import State
+from alphagateau.matches.find_moves import ask_host_player, compiled_search
+from alphagateau.matches.openings import Openings, one_state, select_states
 from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
@@ -51,7 +50,7 @@ class PlayedGame(NamedTuple):
     record: GameRecord  # with the opening's moves
 
 
-class Live(NamedTuple):
+class LiveGame(NamedTuple):
     """A game in progress, or about to be."""
 
     match_number: int
@@ -70,9 +69,17 @@ class Live(NamedTuple):
         return self.match.openings.start_fens[self.number // 2]
 
 
+class Sizes(NamedTuple):
+    """How much is done at a time."""
+
+    num_rows: int  # games in progress
+    rows_per_search: int
+    searches_at_once: int
+
+
 @dataclass
-class Seat:
-    """A player while it has games."""
+class PlayerQueue:
+    """A player while it has games, and those that wait for its move."""
 
     player: AnyPlayer
     num_games: int = 0
@@ -86,7 +93,7 @@ class Call(NamedTuple):
 
     player: AnyPlayer
     places: list[int]
-    games: list[Live]
+    games: list[LiveGame]
 
 
 @dataclass
@@ -102,233 +109,206 @@ class Counts:
 
 
 @dataclass
-class Hall:
+class Scheduler:
     """Everything in progress. A place is a number below num_rows, and holds a game or is free."""
 
     game: Game
     mesh: Mesh
-    rows_per_search: int
-    searches_at_once: int
-    supply: Iterator[Live]
+    sizes: Sizes
+    to_start: Iterator[LiveGame]
     on_game: Callable[[PlayedGame], None]
-    on_failure: Callable[[str, str], None]
     boards: State  # numpy [num_rows]
     free: list[int]
     workers: ThreadPoolExecutor  # of searches
-    live: dict[int, Live] = field(default_factory=dict)
-    seats: dict[tuple[int, ...], Seat] = field(default_factory=dict)
+    live: dict[int, LiveGame] = field(default_factory=dict)
+    queues: dict[tuple[int, ...], PlayerQueue] = field(default_factory=dict)
     calls: dict[Future, Call] = field(default_factory=dict)  # result: edges [B], States after [B]
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[Search] = field(default_factory=set)  # searches that were called
     counts: Counts = field(default_factory=Counts)
 
 
-def open_hall(game: Game, matches: Iterable[Match], mesh: Mesh, num_rows: int, searches_at_once: int, **rest) -> Hall:
-    """An empty hall; `advance` plays."""
-    return Hall(
+def open_scheduler(
+    game: Game, matches: Iterable[Match], mesh: Mesh, sizes: Sizes, on_game: Callable[[PlayedGame], None]
+) -> Scheduler:
+    """Nothing in progress yet; `advance` plays."""
+    return Scheduler(
         game=game,
         mesh=mesh,
-        searches_at_once=searches_at_once,
-        supply=_games_of(matches),
-        boards=jax.tree.map(lambda x: np.zeros((num_rows, *x.shape), x.dtype), game.init()),
-        free=list(reversed(range(num_rows))),
-        workers=ThreadPoolExecutor(searches_at_once),
-        **rest,
+        sizes=sizes,
+        to_start=_games_of(matches),
+        on_game=on_game,
+        boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
+        free=list(reversed(range(sizes.num_rows))),
+        workers=ThreadPoolExecutor(sizes.searches_at_once),
     )
 
 
-def _games_of(matches: Iterable[Match]) -> Iterator[Live]:
+def _games_of(matches: Iterable[Match]) -> Iterator[LiveGame]:
     for match_number, match in enumerate(matches):
         for number in range(2 * len(match.openings)):
             if number not in match.done:
-                yield Live(match_number, match, number, list(match.openings.lines[number // 2]))
+                yield LiveGame(match_number, match, number, list(match.openings.lines[number // 2]))
 
 
-def advance(hall: Hall) -> bool:
+def advance(scheduler: Scheduler) -> bool:
     """Does what is to be done next; False: nothing is left."""
-    _seat_games(hall)
-    if not hall.live:
+    _start_games(scheduler)
+    if not scheduler.live:
         return False
-    _take_moves(hall, timeout=0)
-    seat = max(hall.seats.values(), key=lambda seat: len(seat.waiting), default=None)
-    num_waiting = len(seat.waiting) if seat else 0
-    num_searches = sum(isinstance(call.player, Player) for call in hall.calls.values())
-    is_due = num_waiting >= (hall.rows_per_search if hall.calls else 1)
-    if seat and is_due and num_searches < hall.searches_at_once:
-        _start_search(hall, seat)
-    elif hall.calls:
-        _take_moves(hall, timeout=None)
+    _take_moves(scheduler, timeout=0)
+    longest = max(scheduler.queues.values(), key=lambda queue: len(queue.waiting), default=None)
+    num_waiting = len(longest.waiting) if longest else 0
+    num_searches = sum(isinstance(call.player, Player) for call in scheduler.calls.values())
+    is_due = num_waiting >= (scheduler.sizes.rows_per_search if scheduler.calls else 1)
+    if longest and is_due and num_searches < scheduler.sizes.searches_at_once:
+        _start_search(scheduler, longest)
+    elif scheduler.calls:
+        _take_moves(scheduler, timeout=None)
     return True
 
 
-def close(hall: Hall, why: str) -> None:
+def close(scheduler: Scheduler, why: str) -> None:
     """Ends what is in progress, without results."""
-    for place in list(hall.live):
-        _end_game(hall, place, why)
-    hall.workers.shutdown(cancel_futures=True)
+    for place in list(scheduler.live):
+        _end_game(scheduler, place, why)
+    scheduler.workers.shutdown(cancel_futures=True)
 
 
-def _seat_games(hall: Hall) -> None:
+def _start_games(scheduler: Scheduler) -> None:
     """Gives the free places to the next games."""
-    while hall.free and (live := next(hall.supply, None)):
-        if any(player.name in hall.failures for player in live.players):
-            hall.counts.unfinished += 1
+    while scheduler.free and (live := next(scheduler.to_start, None)):
+        if any(player.name in scheduler.failures for player in live.players):
+            scheduler.counts.unfinished += 1
             continue
-        place = hall.free.pop()
-        hall.live[place] = live
+        place = scheduler.free.pop()
+        scheduler.live[place] = live
         for player in live.players:
-            hall.seats.setdefault(_key_of(player), Seat(player)).num_games += 1
-        _write(hall, [place], select_states(live.match.openings.states, [live.number // 2]))
-        _await_move(hall, place)
+            scheduler.queues.setdefault(_key_of(player), PlayerQueue(player)).num_games += 1
+        _write(scheduler, [place], select_states(live.match.openings.states, [live.number // 2]))
+        _await_move(scheduler, place)
 
 
 def _key_of(player: AnyPlayer) -> tuple[int, ...]:
-    """The same for players that are one; good as long as a seat holds the player."""
+    """The same for players that are one; good as long as a queue holds the player."""
     if isinstance(player, HostPlayer):
         return (id(player.move),)
     return id(player.search), id(player.variables)
 
 
-def _write(hall: Hall, places: list[int], states: State) -> None:
-    for x, rows in zip(hall.boards, states, strict=True):
+def _write(scheduler: Scheduler, places: list[int], states: State) -> None:
+    for x, rows in zip(scheduler.boards, states, strict=True):
         x[places] = rows
 
 
-def _await_move(hall: Hall, place: int) -> None:
-    live = hall.live[place]
-    seat = hall.seats[_key_of(live.players[hall.boards.color[place]])]
-    if isinstance(seat.player, HostPlayer):
-        seat.workers = seat.workers or ThreadPoolExecutor(seat.player.num_workers)
-        before, moves = select_states(hall.boards, [place]), tuple(live.moves)
-        answer = seat.workers.submit(_ask, hall.game, seat.player, live.start_fen, moves, before)
-        hall.calls[answer] = Call(seat.player, [place], [live])
+def _await_move(scheduler: Scheduler, place: int) -> None:
+    """Asks the host player that is to move, or lets the game wait for a search."""
+    live = scheduler.live[place]
+    queue = scheduler.queues[_key_of(live.players[scheduler.boards.color[place]])]
+    if isinstance(queue.player, HostPlayer):
+        queue.workers = queue.workers or ThreadPoolExecutor(queue.player.num_workers)
+        before, moves = select_states(scheduler.boards, [place]), tuple(live.moves)
+        answer = queue.workers.submit(ask_host_player, scheduler.game, queue.player, live.start_fen, moves, before)
+        scheduler.calls[answer] = Call(queue.player, [place], [live])
     else:
-        seat.waiting.append(place)
+        queue.waiting.append(place)
 
 
-def _ask(
-    game: Game, player: HostPlayer, start_fen: str, moves: tuple[str, ...], before: State
-) -> tuple[np.ndarray, State]:
-    """The player's edge [1] in the State [1], and the State after it. Raises PlayerError."""
-    uci = player.move(start_fen, moves)
-    try:
-        edge = np.array([uci_to_edge(game, one_state(before, 0), uci)], np.int16)
-    except ValueError as error:
-        raise PlayerError(f"{player.name} broke the rules: {error}") from None
-    return edge, step_states(game, before, edge)
-
-
-@lru_cache(maxsize=64)
-def _compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable:
-    """(variables, draws uint32 [rows, 3], states [rows]) -> (edges [rows], states after [rows]), numpy."""
-    game = get_game(game_name)
-
-    def key_of(draw: Array) -> Array:
-        key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
-        return jax.random.fold_in(key, draw[2])
-
-    @jax.jit
-    @per_device(mesh, (REPLICATED, BY_FIRST, BY_FIRST), BY_FIRST)
-    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State]:
-        edges = search(variables, jax.vmap(key_of)(draws), states).edge
-        return edges, jax.vmap(game.step)(states, edges)
-
-    return lambda *arguments: jax.device_get(search_and_step(*arguments))
-
-
-def _start_search(hall: Hall, seat: Seat) -> None:
+def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     """One device call, for the games that are least far on; rows left over repeat the first."""
-    begun, player, counts = time.perf_counter(), seat.player, hall.counts
+    begun, player, num_rows = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
     assert isinstance(player, Player)
-    seat.waiting.sort(key=lambda place: hall.boards.ply[place])
-    places, seat.waiting = seat.waiting[: hall.rows_per_search], seat.waiting[hall.rows_per_search :]
-    rows = places + places[:1] * (hall.rows_per_search - len(places))
-    states = select_states(hall.boards, rows)
-    games = [hall.live[place] for place in rows]
+    queue.waiting.sort(key=lambda place: scheduler.boards.ply[place])
+    places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
+    rows = places + places[:1] * (num_rows - len(places))
+    states = select_states(scheduler.boards, rows)
+    games = [scheduler.live[place] for place in rows]
     draws = [[live.match.seed % 2**32 for live in games], [live.number for live in games], states.ply]
-    if seat.variables is None:
-        seat.variables = jax.device_put(player.variables, NamedSharding(hall.mesh, REPLICATED))
-    search = _compiled_search(hall.game.name, player.search, hall.mesh)
-    found = hall.workers.submit(search, seat.variables, np.array(draws).T.astype(np.uint32), states)
-    hall.calls[found] = Call(player, places, games[: len(places)])
-    counts.rows += len(rows)
-    counts.live_rows += len(places)
-    if player.search not in hall.warm:
-        hall.warm.add(player.search)
+    if queue.variables is None:
+        queue.variables = jax.device_put(player.variables, NamedSharding(scheduler.mesh, REPLICATED))
+    search = compiled_search(scheduler.game.name, player.search, scheduler.mesh)
+    found = scheduler.workers.submit(search, queue.variables, np.array(draws).T.astype(np.uint32), states)
+    scheduler.calls[found] = Call(player, places, games[: len(places)])
+    scheduler.counts.rows += len(rows)
+    scheduler.counts.live_rows += len(places)
+    if player.search not in scheduler.warm:
+        scheduler.warm.add(player.search)
         wait([found])
-        counts.warm_seconds += time.perf_counter() - begun
-        counts.warm_moves += len(places)
+        scheduler.counts.warm_seconds += time.perf_counter() - begun
+        scheduler.counts.warm_moves += len(places)
 
 
-def _take_moves(hall: Hall, timeout: float | None) -> None:
+def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
     """Plays the moves that were found; without a timeout waits for some."""
-    for found in wait(hall.calls, timeout, FIRST_COMPLETED).done:
-        call = hall.calls.pop(found, None)
-        if call is None:  # given up with its seat
+    for found in wait(scheduler.calls, timeout, FIRST_COMPLETED).done:
+        call = scheduler.calls.pop(found, None)
+        if call is None:  # given up with its queue
             continue
         try:
             edges, after = found.result()
         except PlayerError as error:
-            _fail(hall, call.player, str(error))
+            _fail(scheduler, call.player, str(error))
             continue
         # A place holds another game by now if a player of the one that was searched has failed.
         games = enumerate(zip(call.places, call.games, strict=True))
-        rows = [row for row, (place, live) in games if hall.live.get(place) is live]
-        _move(hall, [call.places[row] for row in rows], edges[rows], select_states(after, rows))
+        rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
+        _move(scheduler, [call.places[row] for row in rows], edges[rows], select_states(after, rows))
 
 
-def _move(hall: Hall, places: list[int], edges: np.ndarray, after: State) -> None:
+def _move(scheduler: Scheduler, places: list[int], edges: np.ndarray, after: State) -> None:
     """The games at `places` [B] go along edges [B] to the States `after` [B]."""
+    boards = scheduler.boards
     for place, edge in zip(places, edges.tolist(), strict=True):
-        state = hall.boards._replace(boards=hall.boards.boards[place], color=hall.boards.color[place])
-        hall.live[place].moves.append(edge_to_uci(hall.game, state, edge))
-    hall.counts.moves += len(places)
-    _write(hall, places, after)
+        state = boards._replace(boards=boards.boards[place], color=boards.color[place])
+        scheduler.live[place].moves.append(edge_to_uci(scheduler.game, state, edge))
+    scheduler.counts.moves += len(places)
+    _write(scheduler, places, after)
     for place in places:
-        if hall.boards.terminated[place]:
-            _end_game(hall, place)
+        if boards.terminated[place]:
+            _end_game(scheduler, place)
         else:
-            _await_move(hall, place)
+            _await_move(scheduler, place)
 
 
-def _fail(hall: Hall, player: AnyPlayer, why: str) -> None:
+def _fail(scheduler: Scheduler, player: AnyPlayer, why: str) -> None:
     """The player's games end without results, and it is given no more."""
-    hall.failures[player.name] = why
-    hall.on_failure(player.name, why)
-    for place, live in list(hall.live.items()):
+    scheduler.failures[player.name] = why
+    for place, live in list(scheduler.live.items()):
         if player.name in [one.name for one in live.players]:
-            _end_game(hall, place, why)
+            _end_game(scheduler, place, why)
 
 
-def _end_game(hall: Hall, place: int, why: str | None = None) -> None:
+def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     """Hands over a game with its result, or without one for the reason given, and frees its place."""
-    live, state = hall.live.pop(place), one_state(hall.boards, place)
-    result, reason = ("*", why) if why else outcome(hall.game, state)
-    hall.free.append(place)
+    live, state = scheduler.live.pop(place), one_state(scheduler.boards, place)
+    result, reason = ("*", why) if why else outcome(scheduler.game, state)
+    scheduler.free.append(place)
     for player in live.players:
-        _leave(hall, player, place)
+        _leave(scheduler, player, place)
+    played = _played(scheduler.game, live, result, reason)
+    scheduler.counts.unfinished += played.score is None
+    scheduler.on_game(played)
+
+
+def _played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGame:
     opening, is_swapped = divmod(live.number, 2)
-    headers = {
-        "White": live.players[0].name,
-        "Black": live.players[1].name,
-        "Round": f"{opening + 1}.{is_swapped + 1}",
-    }
-    record = GameRecord(hall.game.name, live.start_fen, tuple(live.moves), result, reason, headers)
+    white, black = live.players
+    headers = {"White": white.name, "Black": black.name, "Round": f"{opening + 1}.{is_swapped + 1}"}
+    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers)
     score = WHITE_SCORES.get(result)
-    hall.counts.unfinished += score is None
     score = 1 - score if score is not None and is_swapped else score
-    hall.on_game(PlayedGame(live.match_number, opening, not is_swapped, score, record))
+    return PlayedGame(live.match_number, opening, not is_swapped, score, record)
 
 
-def _leave(hall: Hall, player: AnyPlayer, place: int) -> None:
-    """A game of the player's is over; a seat without games is given up."""
-    seat = hall.seats[_key_of(player)]
-    seat.num_games -= 1
-    if place in seat.waiting:
-        seat.waiting.remove(place)
-    if seat.num_games == 0:
-        del hall.seats[_key_of(player)]
-        if seat.workers:
-            seat.workers.shutdown(wait=False, cancel_futures=True)
-            kept = [item for item in hall.calls.items() if item[1].player is not seat.player]
-            hall.calls = dict(kept)
+def _leave(scheduler: Scheduler, player: AnyPlayer, place: int) -> None:
+    """A game of the player's is over; a queue without games is given up."""
+    queue = scheduler.queues[_key_of(player)]
+    queue.num_games -= 1
+    if place in queue.waiting:
+        queue.waiting.remove(place)
+    if queue.num_games == 0:
+        del scheduler.queues[_key_of(player)]
+        if queue.workers:
+            queue.workers.shutdown(wait=False, cancel_futures=True)
+            kept = [item for item in scheduler.calls.items() if item[1].player is not queue.player]
+            scheduler.calls = dict(kept)

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from alphagateau.commands.ladder import run_ladder
 from alphagateau.commands.main import main
-from alphagateau.matches.ladder import Ladder, LadderError, _load_entrants, load_ladder, make_ladder, read_games
+from alphagateau.matches.ladder import Ladder, LadderError, load_ladder, make_ladder
+from alphagateau.matches.ladder_games import LadderGamesError, read_games
+from alphagateau.matches.ladder_players import list_specs, load_players
 from alphagateau.ratings.results_files import read_results
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
@@ -98,14 +100,18 @@ def test_a_checkpoint_that_vanished_is_left_out_and_said(smoke_run, tmp_path, ca
     assert "gone" in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_players_under_different_searches_are_different_players(smoke_run, tmp_path):
+def test_players_under_different_searches_are_different_players(smoke_run):
     spec = f"{smoke_run}/checkpoints/2"
-    ladder = Ladder(players=(f"{spec}?search=policy", f"{spec}?simulations=2"), boards=("gardner_chess",))
-    entrants, notes = _load_entrants(ladder, "gardner_chess")
-    assert len({e.identity for e in entrants}) == len({e.name for e in entrants}) == 2 and not notes
-    twice = Ladder(players=(spec, spec), boards=("gardner_chess",))
-    entrants, notes = _load_entrants(twice, "gardner_chess")
-    assert len(entrants) == 1 and "one player" in notes[0]
+    players, notes = load_players([f"{spec}?search=policy", f"{spec}?simulations=2"], "gardner_chess")
+    assert len({p.identity for p in players}) == len({p.name for p in players}) == 2 and not notes
+    assert [p.identity[1] for p in players] == ["policy", "gumbel 2 simulations, 16 considered"]
+    players, notes = load_players([spec, f"{spec}?search=gumbel"], "gardner_chess")
+    assert len(players) == 1 and "one player" in notes[0]
+
+
+def test_a_run_stands_for_every_kth_of_its_iterations_and_the_last(smoke_run):
+    names = [Path(spec).name for spec in list_specs([f"{smoke_run}?search=policy", "random"], every=2)]
+    assert names == ["0?search=policy", "2?search=policy", "random"]
 
 
 def test_the_informative_ladder_stops_at_its_number_of_games(smoke_run, tmp_path):
@@ -169,7 +175,7 @@ def test_a_ladder_file_that_is_not_toml_is_named(tmp_path):
 
 def test_a_damaged_game_line_is_named(tmp_path):
     (tmp_path / "games.jsonl").write_text("{}\n")
-    with pytest.raises(LadderError, match="line 1"):
+    with pytest.raises(LadderGamesError, match="line 1"):
         read_games(tmp_path / "games.jsonl")
 
 

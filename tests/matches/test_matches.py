@@ -123,7 +123,7 @@ def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, op
     search = make_gumbel_search(gardner, tiny.network, num_simulations=4, gumbel_scale=0.0)
     player = Player("p", search, tiny.variables)
     again = Player("the same, stored elsewhere", search, dict(tiny.variables))
-    result = play_match(gardner, player, again, openings.select(range(12)), seed=0, rows_per_search=ROWS)
+    result = play_match(gardner, Match(player, again, openings.select(range(12))), rows_per_search=ROWS)
     assert result.wins == result.losses
     assert result.pentanomial == (0, 0, 12, 0, 0)
     games = moves_by_game(result.records)
@@ -132,7 +132,7 @@ def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, op
 
 @pytest.fixture(scope="module")
 def random_result(gardner: Game, openings: Openings):
-    return play_match(gardner, random_player(), random_player(), openings, seed=3, rows_per_search=ROWS)
+    return play_match(gardner, Match(random_player(), random_player(), openings, seed=3), rows_per_search=ROWS)
 
 
 def test_books_of_a_match(random_result, openings: Openings) -> None:
@@ -194,7 +194,7 @@ def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, ope
     network = stub_network(gardner)
     first = policy_player(gardner, network, network.init(None), "first")
     last = Player("last", take_last, {})
-    result = play_match(gardner, first, last, openings.select(range(8)), seed=0, rows_per_search=ROWS)
+    result = play_match(gardner, Match(first, last, openings.select(range(8))), rows_per_search=ROWS)
     order = {}
     for edge in range(gardner.num_edges):
         key = (int(gardner.receivers[edge]), int(gardner.senders[edge]), int(gardner.promotions[edge]))
@@ -218,21 +218,14 @@ def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, ope
 
 def test_stopped_match_calls_nothing_a_draw(gardner: Game, openings: Openings) -> None:
     seen: list[PlayedGame] = []
-    result = play_match(
-        gardner,
-        random_player(),
-        random_player(),
-        openings,
-        seed=3,
-        rows_per_search=ROWS,
-        on_game=seen.append,
-        should_stop=lambda: len(seen) >= 20,
+    match = Match(random_player(), random_player(), openings, seed=3)
+    statistics = play_games(
+        gardner, [match], rows_per_search=ROWS, on_game=seen.append, should_stop=lambda: len(seen) >= 20
     )
-    finished = [played for played in result.records if played.score is not None]
-    assert 20 <= len(finished) < 128 and result.unfinished == 128 - len(finished)
-    for played in result.records[len(finished) :]:
+    finished = [played for played in seen if played.score is not None]
+    assert 20 <= len(finished) < 128 and statistics.unfinished == len(seen) - len(finished) > 0
+    for played in seen[len(finished) :]:
         assert (played.record.result, played.record.termination) == ("*", "stopped")
-    assert result.draws == sum(p.record.result == "1/2-1/2" for p in finished)
 
 
 def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, openings: Openings) -> None:
@@ -242,14 +235,15 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
         seen.append(pentanomial)
         return sum(pentanomial) >= 10
 
-    result = play_match(
-        gardner, random_player(), random_player(), openings, seed=3, rows_per_search=ROWS, is_decided=is_decided
-    )
+    match = Match(random_player(), random_player(), openings, seed=3)
+    result = play_match(gardner, match, rows_per_search=ROWS, is_decided=is_decided)
     points = opening_points(random_result.records)
     for pentanomial in seen:
         expected = Counter(points[n] for n in range(sum(pentanomial)))
         assert pentanomial == tuple(expected[k / 2] for k in range(5))
     assert sum(result.pentanomial) >= 10 and result.unfinished > 0
+    assert result.wins + result.draws + result.losses + result.unfinished == 128
+    assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
 
 
 def test_next_match_is_asked_for_when_a_place_is_free(gardner: Game, openings: Openings) -> None:
@@ -277,13 +271,13 @@ def test_games_done_before_are_not_played_again(gardner: Game, random_result, op
 def test_host_player(gardner: Game, openings: Openings) -> None:
     host = HostPlayer("alphabet", first_by_name, num_workers=2)
     some = openings.select(range(4))
-    result = play_match(gardner, host, Player("last", take_last, {}), some, seed=0, rows_per_search=ROWS)
+    result = play_match(gardner, Match(host, Player("last", take_last, {}), some), rows_per_search=ROWS)
     assert result.unfinished == 0
     for played in result.records:
         for ply, (board, uci) in enumerate(replay(played)):
             if ply >= 4 and board.turn == played.a_is_white:
                 assert uci == min(move.uci() for move in board.legal_moves)
-    itself = play_match(gardner, host, host, some, seed=0, rows_per_search=ROWS)
+    itself = play_match(gardner, Match(host, host, some), rows_per_search=ROWS)
     assert itself.pentanomial == (0, 0, 4, 0, 0)
 
 
@@ -294,7 +288,6 @@ def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openin
         return first_by_name(start_fen, moves)
 
     records: list[PlayedGame] = []
-    told = {}
     bad, good = HostPlayer("bad", give_up), random_player()
     some = openings.select(range(3))
     statistics = play_games(
@@ -308,20 +301,19 @@ def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openin
         num_rows=10,
         rows_per_search=ROWS,
         on_game=records.append,
-        on_failure=told.setdefault,
     )
-    assert statistics.failures == told == {"bad": "engine 'x' ended by itself (exit code 3)"}
+    assert statistics.failures == {"bad": "engine 'x' ended by itself (exit code 3)"}
     finished = [played for played in records if played.score is not None]
     assert {0, 3} <= {played.match for played in finished}
     assert sum(played.match in (0, 3) for played in finished) == 12
     assert statistics.unfinished == 24 - len(finished) > 0
     for played in records:
-        assert (played.score is None) == (played.record.termination == told["bad"])
+        assert (played.score is None) == (played.record.termination == statistics.failures["bad"])
 
 
 def test_illegal_move_is_said_of_its_player(gardner: Game, openings: Openings) -> None:
     cheat = HostPlayer("cheat", lambda start_fen, moves: "e2e4")
-    result = play_match(gardner, random_player(), cheat, openings.select(range(3)), seed=0, rows_per_search=ROWS)
+    result = play_match(gardner, Match(random_player(), cheat, openings.select(range(3))), rows_per_search=ROWS)
     assert (result.wins, result.draws, result.losses, result.unfinished) == (0, 0, 0, 6)
     assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.failures["cheat"]
 
@@ -334,12 +326,13 @@ def test_rows_of_a_search(num_rows: int, num_games: int | None, rows: int) -> No
 TWO_DEVICES = """
 import jax
 from alphagateau.games.variants import get_game
-from alphagateau.matches.match import *
+from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import make_openings
-from alphagateau.matches.players import HostPlayer, random_player
+from alphagateau.matches.players import random_player
+from alphagateau.matches.scheduler import Match
 game = get_game("gardner_chess")
 openings = make_openings(game, 64, 4, 1).select(range(8))
-result = play_match(game, random_player(), random_player(), openings, seed=3, rows_per_search=4)
+result = play_match(game, Match(random_player(), random_player(), openings, seed=3), rows_per_search=4)
 print(jax.device_count(), sorted((p.opening, p.a_is_white, " ".join(p.record.moves)) for p in result.records))
 """
 

@@ -1,6 +1,8 @@
 """UCI engines: specs, options, and what is said when one crashes, hangs or cheats."""
 
+import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,15 +14,17 @@ from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import Openings, make_openings
-from alphagateau.matches.players import HostPlayer, random_player
-from alphagateau.matches.uci_player import EngineError, load_engine, parse_spec
+from alphagateau.matches.players import HostPlayer, PlayerError, random_player
+from alphagateau.matches.scheduler import Match
+from alphagateau.matches.uci_player import UciError, load_uci_player, parse_spec
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 
 FAKE = """
-import sys, time
+import os, pathlib, sys, time
 import chess
+pathlib.Path(__file__).with_suffix(".pid").write_text(str(os.getpid()))
 sys.path.insert(0, {root!r})
 from alphagateau.games.small_boards import GardnerBoard
 manner, searches, board = sys.argv[1], 0, None
@@ -32,6 +36,8 @@ for line in sys.stdin:
         print("id name Fake", manner)
         print("option name UCI_Variant type combo default chess var chess var gardner")
         print("option name Move Overhead type spin default 10 min 0 max 100")
+        print("option name Style type combo default Solid var Solid var Very Risky")
+        print("option name Quiet type check default false")
         print("uciok", flush=True)
     elif words[0] == "isready":
         print("readyok", flush=True)
@@ -62,13 +68,20 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def fake(gardner: Game, tmp_path: Path) -> Iterator:
+def script(tmp_path: Path) -> Path:
+    """The fake engine; it leaves its process id beside it."""
+    path = tmp_path / "fake.py"
+    path.write_text(FAKE.format(root=str(Path(__file__).parents[2])))
+    return path
+
+
+@pytest.fixture
+def fake(gardner: Game, script: Path) -> Iterator:
     """Starts a fake engine of the given manner."""
-    script, players = tmp_path / "fake.py", []
-    script.write_text(FAKE.format(root=str(Path(__file__).parents[2])))
+    players = []
 
     def start(manner: str, settings: str = "nodes=1") -> HostPlayer:
-        players.append(load_engine(f"uci:{sys.executable} {script} {manner}?{settings}", gardner))
+        players.append(load_uci_player(f"uci:{sys.executable} {script} {manner}?{settings}", gardner))
         return players[-1]
 
     yield start
@@ -101,17 +114,17 @@ def test_spec() -> None:
     ],
 )
 def test_spec_that_is_wrong(spec: str, message: str) -> None:
-    with pytest.raises(EngineError) as error:
+    with pytest.raises(PlayerError) as error:
         parse_spec(spec)
     assert message in str(error.value) and repr(spec) in str(error.value)
 
 
 def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -> None:
-    player = fake("well", "nodes=1&Move Overhead=5&processes=2")
-    assert player.name == "Fake well nodes=1 Move Overhead=5"
-    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    player = fake("well", "nodes=1&Style=Very Risky&Move Overhead=5&processes=2")
+    assert player.name == "Fake well nodes=1 Move Overhead=5 Style=Very Risky"
+    result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert (result.unfinished, result.failures) == (0, {})
-    itself = play_match(gardner, player, player, openings, seed=0, rows_per_search=1)
+    itself = play_match(gardner, Match(player, player, openings), rows_per_search=1)
     assert itself.pentanomial == (0, 0, 2, 0, 0)
 
 
@@ -121,14 +134,14 @@ def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -
         ("crash", "fake.py crash' ended by itself (exit code 3)"),
         ("hang", "fake.py hang' did not answer 'go nodes 1' within 4 s"),
         ("babble", "fake.py babble' did not answer 'go nodes 1' within 4 s"),
-        ("cheat", "Fake cheat nodes=1 broke the rules: 'a1a5' is not a move"),
-        ("resign", "Fake resign nodes=1 broke the rules: '(none)' is not a move"),
+        ("cheat", "fake.py cheat' broke the rules: illegal uci: 'a1a5' in "),
+        ("resign", "fake.py resign' broke the rules: it gave no move in "),
     ],
 )
 def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, manner: str, message: str) -> None:
     player = fake(manner, "nodes=1&timeout=4")
     started = time.monotonic()
-    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert time.monotonic() - started < 60
     assert message in result.failures[player.name]
     assert result.unfinished == 4 and len(result.records) == 4
@@ -136,8 +149,37 @@ def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, ma
     assert any(len(played.record.moves) > 5 for played in result.records)
 
 
+def test_engine_that_failed_says_its_first_failure_again(fake, openings: Openings) -> None:
+    player = fake("crash")
+    for _ in range(3):
+        player.move(openings.start_fens[0], openings.lines[0])
+    for _ in range(2):
+        with pytest.raises(UciError, match=r"ended by itself \(exit code 3\)"):
+            player.move(openings.start_fens[0], openings.lines[0])
+
+
+ENGINE_LEFT_OPEN = """
+import os, signal, sys, types
+from alphagateau.matches.uci_player import load_uci_player
+player = load_uci_player(sys.argv[1], types.SimpleNamespace(name="gardner_chess"))
+try:
+    os.killpg(0, signal.SIGINT)  # as a terminal does, to all processes of the group
+    signal.pause()
+except KeyboardInterrupt:
+    print(player.move("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1", ()))
+"""
+
+
+def test_engine_hears_no_interrupt_and_ends_with_the_program(script: Path) -> None:
+    command = [sys.executable, "-c", ENGINE_LEFT_OPEN, f"uci:{sys.executable} {script} well?nodes=1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, start_new_session=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a2a3\n", "")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(script.with_suffix(".pid").read_text()), 0)
+
+
 def test_engine_that_does_not_greet(fake) -> None:
-    with pytest.raises(EngineError, match=r"deaf' did not answer 'uci' within 0.3 s"):
+    with pytest.raises(UciError, match=r"deaf' did not answer 'uci' within 0.3 s"):
         fake("deaf", "timeout=0.3")
 
 
@@ -150,8 +192,8 @@ def test_engine_that_does_not_greet(fake) -> None:
     ],
 )
 def test_program_that_is_no_engine(gardner: Game, command: str, message: str) -> None:
-    with pytest.raises(EngineError) as error:
-        load_engine(f"uci:{command}", gardner)
+    with pytest.raises(UciError) as error:
+        load_uci_player(f"uci:{command}", gardner)
     assert message in str(error.value)
 
 
@@ -159,21 +201,24 @@ def test_program_that_is_no_engine(gardner: Game, command: str, message: str) ->
     ("settings", "message"),
     [
         ("Move Overhaed=5", "has no option 'Move Overhaed'; did you mean 'Move Overhead'?"),
-        ("Move Overhead=101", "option 'Move Overhead' is '101', expected a whole number from 0 to 100"),
-        ("Move Overhead=some", "option 'Move Overhead' is 'some', expected a whole number from 0 to 100"),
+        ("Move Overhead=101", "expected value for option 'Move Overhead' to be at most 100, got: 101"),
+        ("Move Overhead=some", "expected integer for spin option 'Move Overhead', got: 'some'"),
+        ("Style=Risky", "invalid value for combo option 'Style', got: Risky (available: Solid, Very Risky)"),
+        ("Quiet=yes", "option 'Quiet' is 'yes', expected true or false"),
+        ("UCI_Variant=chess", "option 'UCI_Variant' is 'chess', expected to be left to the match"),
     ],
 )
 def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) -> None:
-    with pytest.raises(EngineError) as error:
+    with pytest.raises(UciError) as error:
         fake("well", settings)
     assert message in str(error.value)
 
 
 @pytest.mark.skipif(FAIRY is None, reason="Fairy-Stockfish is not installed (Debian: fairy-stockfish)")
 def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Openings) -> None:
-    player = load_engine(f"uci:{FAIRY}?nodes=300&Skill Level=20", gardner)
+    player = load_uci_player(f"uci:{FAIRY}?nodes=300&Skill Level=20", gardner)
     assert "Fairy" in player.name and player.name.endswith(" nodes=300 Skill Level=20")
-    result = play_match(gardner, player, random_player(), openings, seed=0, rows_per_search=1)
+    result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     player.close()
     assert result.failures == {} and result.unfinished == 0
     assert result.wins >= 3
@@ -182,9 +227,9 @@ def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Opening
 @pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed (Debian: stockfish)")
 def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game) -> None:
     game = get_game("chess")
-    player = load_engine(f"uci:{STOCKFISH}?nodes=30", game)
-    result = play_match(game, player, player, make_openings(game, 2, 4, 0), seed=0, rows_per_search=1)
+    player = load_uci_player(f"uci:{STOCKFISH}?nodes=30", game)
+    result = play_match(game, Match(player, player, make_openings(game, 2, 4, 0)), rows_per_search=1)
     player.close()
     assert result.pentanomial == (0, 0, 2, 0, 0)
-    with pytest.raises(EngineError, match="plays only chess"):
-        load_engine(f"uci:{STOCKFISH}", gardner)
+    with pytest.raises(UciError, match="does not play gardner_chess"):
+        load_uci_player(f"uci:{STOCKFISH}", gardner)

@@ -1,0 +1,77 @@
+"""The games of a ladder: a line of `games.jsonl` each, from played games, to results tables and game records."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from alphagateau.games.pgn import GameRecord
+from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.ratings.results import Results, Row, make_results
+
+POINTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}
+
+
+class LadderGamesError(ValueError):
+    """The games of a ladder cannot be read or played; one sentence."""
+
+
+class StoredGame(NamedTuple):
+    """A game with a result, as a line of games.jsonl."""
+
+    white: tuple[str, ...]  # identity
+    black: tuple[str, ...]
+    opening: int
+    result: str
+    termination: str
+    start_fen: str
+    moves: tuple[str, ...]
+
+
+def append_game(path: Path, game: StoredGame) -> None:
+    """The game is on disk when this returns."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(game._asdict()) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_games(path: Path) -> list[StoredGame]:
+    """The whole lines of games.jsonl. A last line cut short by a kill is removed; LadderGamesError for any other."""
+    if not path.exists():
+        return []
+    *lines, rest = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    games = []
+    for number, line in enumerate(lines, 1):
+        try:
+            game = StoredGame(**json.loads(line))
+            games.append(game._replace(white=tuple(game.white), black=tuple(game.black), moves=tuple(game.moves)))
+        except (ValueError, TypeError):
+            raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
+    if rest:  # the next game must start on a line of its own
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return games
+
+
+def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:
+    """The games between these players, by color."""
+    names = {p.identity: p.name for p in players}
+    rows = [
+        Row(names[g.white], names[g.black], *POINTS[g.result], 1)
+        for g in games
+        if g.white in names and g.black in names and g.result in POINTS
+    ]
+    return make_results(rows, [p.name for p in players])
+
+
+def to_records(games: Sequence[StoredGame], players: Sequence[RatedPlayer], board: str, event: str) -> list[GameRecord]:
+    """The games between these players, for PGN."""
+    names = {p.identity: p.name for p in players}
+    records = []
+    for game in games:
+        if game.white in names and game.black in names:
+            tags = {"Event": event, "Round": str(game.opening + 1)}
+            tags |= {"White": names[game.white], "Black": names[game.black]}
+            records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags))
+    return records

@@ -1,0 +1,44 @@
+"""The searches by name: a game, a network and a search's configuration in, a Search out."""
+
+from collections.abc import Callable
+from typing import Any
+
+from alphagateau.games.rules import Game
+from alphagateau.networks.network import Network
+from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.search import Search
+
+
+def make_search(game: Game, network: Network, config: Any) -> Search:
+    """The search that `config.algorithm` names; the rest of `config` is that algorithm's own."""
+    if config.algorithm not in ALGORITHMS:
+        raise ValueError(f"unknown search algorithm {config.algorithm!r}: expected one of {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[config.algorithm](game, network, config)
+
+
+def _gumbel(game: Game, network: Network, config: Any) -> Search:
+    return make_gumbel_search(
+        game,
+        network,
+        num_simulations=config.num_simulations,
+        max_num_considered_actions=config.max_num_considered_actions,
+        gumbel_scale=config.gumbel_scale,
+    )
+
+
+def _policy(game: Game, network: Network, config: Any) -> Search:
+    del config
+    return make_policy_search(game, network)
+
+
+def _random(game: Game, network: Network, config: Any) -> Search:
+    del game, network, config
+    return make_random_search()
+
+
+ALGORITHMS: dict[str, Callable[[Game, Network, Any], Search]] = {
+    "gumbel": _gumbel,
+    "policy": _policy,
+    "random": _random,
+}

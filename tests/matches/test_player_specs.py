@@ -1,0 +1,67 @@
+"""What a player's spec asks for: the search and its options, and what is said of those that cannot be."""
+
+import pytest
+
+from alphagateau.config import GumbelConfig, PolicyConfig
+from alphagateau.matches.player_specs import describe_search, load_player, search_of
+from alphagateau.matches.players import PlayerError, split_spec
+
+TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a checkpoint's manifest has it
+
+
+@pytest.mark.parametrize(
+    ("options", "config", "shown"),
+    [
+        ("", GumbelConfig(num_simulations=32, max_num_considered_actions=8, gumbel_scale=0.0), "32 simulations, 8"),
+        (
+            "?simulations=4&considered=3&gumbel_scale=0.5",
+            GumbelConfig(num_simulations=4, max_num_considered_actions=3, gumbel_scale=0.5),
+            "gumbel 4 simulations, 3 considered, 0.5 gumbel_scale",
+        ),
+        (
+            "?search=gumbel&num_simulations=5",
+            GumbelConfig(num_simulations=5, max_num_considered_actions=8, gumbel_scale=0.0),
+            "gumbel 5 simulations, 8 considered",
+        ),
+        ("?search=policy", PolicyConfig(), "policy"),
+        ("?simulations=0", PolicyConfig(), "policy"),
+    ],
+)
+def test_search_of_a_spec(options: str, config: GumbelConfig | PolicyConfig, shown: str) -> None:
+    spec = f"runs/a{options}"
+    assert search_of(spec, split_spec(spec)[1], TRAINED) == config
+    assert shown in describe_search(config)
+
+
+def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
+    assert search_of("runs/a", {}, {"algorithm": "policy", "num_simulations": 32}) == PolicyConfig()
+    assert search_of("runs/a", {}, {"algorithm": "gumbel", "gumbel_scale": 1.0}) == GumbelConfig(gumbel_scale=0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("?search=mcts", "search is 'mcts', expected one of gumbel, policy"),
+        ("?simulation=4", "'simulation' is no option of search gumbel, expected search, simulations, considered"),
+        ("?search=policy&simulations=4", "'simulations' is no option of search policy, expected search"),
+        ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
+        ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
+        ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
+        ("?simulations=4&simulations=5", "'simulations=5' was given, expected options such as nodes=50, each once"),
+    ],
+)
+def test_search_that_cannot_be_is_one_sentence(options: str, message: str) -> None:
+    spec = f"runs/a{options}"
+    with pytest.raises(PlayerError) as error:
+        search_of(spec, split_spec(spec)[1], TRAINED)
+    assert message in str(error.value) and repr(spec) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_manifest_may_name_a_search_of_a_later_version() -> None:
+    with pytest.raises(PlayerError, match="search is 'minimax', expected one of gumbel, policy"):
+        search_of("runs/a", {}, {"algorithm": "minimax"})
+
+
+def test_the_random_mover_has_no_options() -> None:
+    with pytest.raises(PlayerError, match="the random mover has no options"):
+        load_player("random?simulations=4", "gardner_chess")

@@ -1,0 +1,58 @@
+"""Searches by name, and what it takes to add one."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from alphagateau.config import GumbelConfig, PolicyConfig
+from alphagateau.games.rules import Game
+from alphagateau.search import make_search as module
+from alphagateau.search.make_search import ALGORITHMS, make_search
+from alphagateau.search.search import SearchOutput
+
+
+def first_states(game: Game):
+    return jax.tree.map(lambda x: jnp.asarray(x)[None], game.init())
+
+
+def test_a_search_is_made_by_its_name(gardner: Game, stub_network) -> None:
+    network = stub_network(gardner)
+    states, keys = first_states(gardner), jax.random.split(jax.random.key(0), 1)
+    favourite = int(states.legal_edges[0, 3])
+    variables = network.init(None) | {"prior_logits": jnp.zeros(gardner.num_edges).at[favourite].set(1.0)}
+    policy = make_search(gardner, network, PolicyConfig())(variables, keys, states)
+    assert int(policy.edge[0]) == favourite
+    random = make_search(gardner, network, SimpleNamespace(algorithm="random"))
+    moves = {int(random(variables, jax.random.split(jax.random.key(n), 1), states).edge[0]) for n in range(20)}
+    assert len(moves) > 3
+
+
+def test_gumbel_gets_all_its_options(gardner: Game, stub_network, monkeypatch) -> None:
+    network, given = stub_network(gardner), {}
+    monkeypatch.setattr(module, "make_gumbel_search", lambda game, network, **options: given.update(options))
+    make_search(gardner, network, GumbelConfig(num_simulations=7, max_num_considered_actions=3, gumbel_scale=0.5))
+    assert given == {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5}
+
+
+def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monkeypatch) -> None:
+    def make_first(game: Game, network, config):
+        del game, network
+
+        def search(variables, keys, states) -> SearchOutput:
+            del variables, keys
+            zeros = jnp.zeros(states.legal_edges.shape)
+            return SearchOutput(states.legal_edges[:, config.slot], zeros, zeros, zeros[:, 0])
+
+        return search
+
+    monkeypatch.setitem(ALGORITHMS, "nth", make_first)
+    search = make_search(gardner, stub_network(gardner), SimpleNamespace(algorithm="nth", slot=2))
+    states = first_states(gardner)
+    assert search({}, jax.random.split(jax.random.key(0), 1), states).edge[0] == states.legal_edges[0, 2]
+
+
+def test_an_unknown_search_is_one_sentence(gardner: Game, stub_network) -> None:
+    with pytest.raises(ValueError, match=r"^unknown search algorithm 'mcts': expected one of gumbel, policy, random$"):
+        make_search(gardner, stub_network(gardner), SimpleNamespace(algorithm="mcts"))
