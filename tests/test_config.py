@@ -209,7 +209,7 @@ def minimal_file(tmp_path_factory):
 
 def test_command_line_overrides_any_key(minimal_file):
     options = (
-        "--no-aim --selfplay.num-simulations 32 --selfplay.num_plies=8 --network.dtype bfloat16 "
+        "--no-aim --search.num-simulations 32 --selfplay.num_plies=8 --network.dtype bfloat16 "
         "--selfplay.continue-games --selfplay.gumbel-scale 0 --seed 1 --seed 2"
     )
     experiment = config.parse_command_line(minimal_file, options.split())

@@ -65,8 +65,8 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
         return [Score(*row) for row in known["scores"]]
     game = get_game(experiment.game)
-    simulations = rule.num_simulations or experiment.selfplay.num_simulations
-    considered = experiment.selfplay.max_num_considered_actions
+    simulations = rule.num_simulations or experiment.search.num_simulations
+    considered = experiment.search.max_num_considered_actions
     search = match_search(game.name, experiment.network, simulations, considered)
     first = load_weights(newest(run / "checkpoints" / "0"), game.name)
     last = Player(f"iteration {experiment.num_iterations}", search, variables)

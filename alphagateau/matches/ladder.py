@@ -4,17 +4,14 @@ Every finished game is a line of `games.jsonl` at once. What is rated is worked 
 players' identities (weights, search, board), so games under different protocols are never pooled.
 """
 
-import dataclasses
-import difflib
 import itertools
 import json
-import math
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple
 
+from alphagateau.config import LadderConfig
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import Statistics, play_games
@@ -32,84 +29,7 @@ class LadderError(ValueError):
     """A ladder that cannot be played as asked; one sentence."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Ladder:
-    """What a ladder file says. Paths are relative to the working folder."""
-
-    players: tuple[str, ...]  # runs (all their checkpoints), checkpoints, random, uci:COMMAND
-    boards: tuple[str, ...] = ()  # () the board that the first checkpoint learnt on
-    every: int = 1  # of a run, every k-th iteration and the last
-    simulations: int = 0  # per move; 0: as in each player's training
-    matching: str = "informative"  # informative | all | paper
-    games_per_pair: int = 20  # games of one meeting, even
-    max_games: int = 0  # a board; 0: 20 a player, or what `all` and `paper` take
-    target_error: float = 0.0  # Elo; 0: none
-    opening_plies: int = 4
-    openings: str = ""  # file of FENs or UCI lines, instead of random openings
-    seed: int = 0
-    rows: int = 64  # games in progress at a time
-    method: str = "bradley-terry"  # bradley-terry | wls
-    anchor: str = ""  # name of a player of fixed rating
-    anchor_rating: float = 0.0
-
-
-CHOICES = {
-    "matching": ("informative", "all", "paper"),
-    "method": ("bradley-terry", "wls"),
-}
-
-
-def load_ladder(path: Path) -> Ladder:
-    """Reads a ladder file. Raises LadderError, one line that names the file."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LadderError(f"{path}: cannot read the ladder file: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise LadderError(f"{path}: not TOML: {str(error).splitlines()[0]}") from None
-    return make_ladder(table, str(path))
-
-
-def make_ladder(table: dict[str, Any], name: str) -> Ladder:
-    """A checked Ladder. Raises LadderError."""
-    fields = {field.name: field for field in dataclasses.fields(Ladder)}
-    for key, value in table.items():
-        if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1)
-            hint = f"did you mean {near[0]}?" if near else f"valid keys: {', '.join(fields)}"
-            raise LadderError(f"{name}: unknown key {key!r}; {hint}")
-        kind = fields[key].type
-        if get_args(kind):
-            if not (isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)):
-                raise LadderError(f"{name}: {key} must be a list of strings, got {value!r}")
-            table = {**table, key: tuple(value)}
-        elif kind is not str and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise LadderError(f"{name}: {key} must be a number, got {value!r}")
-        elif kind is int and not (isinstance(value, int) and value >= 0):
-            raise LadderError(f"{name}: {key} must be a whole number, 0 or more, got {value!r}")
-        elif kind is float and not (math.isfinite(value)):
-            raise LadderError(f"{name}: {key} must be a finite number, got {value!r}")
-        elif kind is str and not isinstance(value, str):
-            raise LadderError(f"{name}: {key} must be a string, got {value!r}")
-        if key in CHOICES and value not in CHOICES[key]:
-            raise LadderError(f"{name}: {key} must be one of {', '.join(CHOICES[key])}, got {value!r}")
-    if not table.get("players"):
-        raise LadderError(f"{name}: players must name at least one run, checkpoint or player")
-    ladder = Ladder(**table)
-    for key, low in (("games_per_pair", 2), ("rows", 1), ("every", 1)):
-        if getattr(ladder, key) < low:
-            raise LadderError(f"{name}: {key} must be at least {low}, got {getattr(ladder, key)}")
-    if ladder.games_per_pair % 2:
-        raise LadderError(f"{name}: games_per_pair must be even, as each opening is played both ways")
-    for board in ladder.boards:
-        try:
-            get_game(board)
-        except ValueError as error:
-            raise LadderError(f"{name}: {error}") from None
-    return ladder
-
-
-def expand(ladder: Ladder) -> list[str]:
+def expand(ladder: LadderConfig) -> list[str]:
     """The players' specs, each run replaced by its checkpoints."""
     specs = []
     for spec in ladder.players:
@@ -174,7 +94,7 @@ class RatedPool(NamedTuple):
 
 
 def play_ladder(
-    ladder: Ladder,
+    ladder: LadderConfig,
     folder: Path,
     say: Callable[[str], None],
     should_stop: Callable[[], bool] = lambda: False,
@@ -230,7 +150,7 @@ def _play_board(ladder, board, folder, say, should_stop) -> RatedPool:
     return _conclude(ladder, board, folder, entrants, games, notes)
 
 
-def _load_entrants(ladder: Ladder, board: str) -> tuple[list[Entrant], list[str]]:
+def _load_entrants(ladder: LadderConfig, board: str) -> tuple[list[Entrant], list[str]]:
     """The players that can be had, and one sentence on each that cannot."""
     entrants: dict[tuple[str, ...], Entrant] = {}
     notes = []
@@ -264,7 +184,7 @@ def tabulate(entrants: Sequence[Entrant], games: Sequence[Stored]) -> Results:
     return make_results(rows, [e.name for e in entrants])
 
 
-def _next_pairings(ladder: Ladder, active: Sequence[Entrant], results: Results) -> list[Pairing]:
+def _next_pairings(ladder: LadderConfig, active: Sequence[Entrant], results: Results) -> list[Pairing]:
     """The meetings to play next, () at the end."""
     names, num_games = [e.name for e in active], ladder.games_per_pair
     if len(names) < 2:
@@ -293,7 +213,7 @@ def _next_pairings(ladder: Ladder, active: Sequence[Entrant], results: Results) 
     return [p for p in left if p.games > 0]
 
 
-def _anchor(ladder: Ladder, results: Results) -> str | None:
+def _anchor(ladder: LadderConfig, results: Results) -> str | None:
     if ladder.anchor and ladder.anchor not in results.players:
         raise LadderError(f"anchor {ladder.anchor!r} is not a player: {', '.join(results.players)}")
     return ladder.anchor or None
@@ -302,7 +222,7 @@ def _anchor(ladder: Ladder, results: Results) -> str | None:
 class _Pool:
     """Openings of a board, as many as are asked for; the first n are the same whatever is asked later."""
 
-    def __init__(self, ladder: Ladder, board: str) -> None:
+    def __init__(self, ladder: LadderConfig, board: str) -> None:
         self._ladder, self._game = ladder, get_game(board)
         self._openings = read_openings(self._game, ladder.openings) if ladder.openings else None
 
@@ -330,7 +250,9 @@ class _Meeting(NamedTuple):
     openings: tuple[int, ...]
 
 
-def _meet(ladder: Ladder, pool: _Pool, a: Entrant, b: Entrant, num_games: int, games: Sequence[Stored]) -> _Meeting:
+def _meet(
+    ladder: LadderConfig, pool: _Pool, a: Entrant, b: Entrant, num_games: int, games: Sequence[Stored]
+) -> _Meeting:
     """The pair's next openings of which a game is missing."""
     done = {(g.opening, g.white == a.identity) for g in games if {g.white, g.black} == {a.identity, b.identity}}
     numbers, already, missing = [], [], 0

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphagateau.config import ConfigError, NetworkConfig
+from alphagateau.config import ConfigError, NetworkConfig, read_network
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, random_player
 from alphagateau.networks.make_network import make_network
@@ -66,8 +66,8 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
 def network_config(found: Checkpoint) -> NetworkConfig:
     """The network that a checkpoint's manifest names. Raises CheckpointError."""
     try:
-        return NetworkConfig(**found.manifest["network"])
-    except (KeyError, TypeError, ConfigError) as error:
+        return read_network(found.manifest["network"])
+    except (KeyError, TypeError, AttributeError, ConfigError) as error:
         raise CheckpointError(f"{found.path} names no network that this version knows: {error}") from None
 
 

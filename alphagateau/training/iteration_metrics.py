@@ -45,7 +45,7 @@ def pace_figures(
     frames = epoch_steps * experiment.training.num_epochs * experiment.training.batch_size
     return {
         "selfplay/moves_per_second": moves,
-        "selfplay/simulations_per_second": moves * experiment.selfplay.num_simulations,
+        "selfplay/simulations_per_second": moves * experiment.search.num_simulations,
         "train/frames_per_second": frames / seconds.get("train", math.nan),
         **{f"time/{name}": value for name, value in seconds.items()},
     }

@@ -53,3 +53,6 @@ def _policy_target(game: Game, frames: Frame) -> tuple[Array, Array]:
     """(target [B, E], legal mask [B, E])."""
     legal = legal_edge_mask(game, frames.position)
     return over_edges(legal, frames.policy_target.astype(jnp.float32)), legal
+
+
+LOSSES = {"policy_value": loss_terms}  # by the name that an experiment gives

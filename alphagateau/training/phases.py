@@ -198,9 +198,9 @@ def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
     search = make_gumbel_search(
         game,
         network,
-        num_simulations=selfplay.num_simulations,
-        max_num_considered_actions=selfplay.max_num_considered_actions,
-        gumbel_scale=selfplay.gumbel_scale,
+        num_simulations=experiment.search.num_simulations,
+        max_num_considered_actions=experiment.search.max_num_considered_actions,
+        gumbel_scale=experiment.search.gumbel_scale,
     )
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
     play_segment = make_selfplay(game, search, segment_plies)

@@ -109,8 +109,8 @@ def save(engine: Engine, experiment: Experiment, run: Path, state: RunState, pro
         "game": experiment.game,
         "network": dataclasses.asdict(experiment.network),
         "search": {
-            "num_simulations": experiment.selfplay.num_simulations,
-            "max_num_considered_actions": experiment.selfplay.max_num_considered_actions,
+            "num_simulations": experiment.search.num_simulations,
+            "max_num_considered_actions": experiment.search.max_num_considered_actions,
         },
         "weights_hash": checkpoint.weights_hash(variables),
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),

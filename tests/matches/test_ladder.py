@@ -24,7 +24,7 @@ SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 def smoke_run(tmp_path_factory) -> Path:
     """Two iterations of the smallest run: three checkpoints."""
     folder = tmp_path_factory.mktemp("runs")
-    options = ["--num-iterations", "2", "--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+    options = ["--num-iterations", "2", "--evaluation.num-games", "0", "--search.num-simulations", "2"]
     assert main(["train", str(SMOKE), "--runs", str(folder), *options]) == 0
     return folder / "smoke"
 

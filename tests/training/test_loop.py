@@ -28,7 +28,7 @@ from alphagateau.training.phases import make_engine
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 BENCHMARKS = SMOKE.parents[2] / "benchmarks"
-SMALL = ["--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2"]
 SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
 
 
