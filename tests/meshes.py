@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
@@ -21,7 +21,7 @@ from alphagateau.training.resume import Progress
 
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 SOURCE = 2  # devices that write the checkpoint from which all go on
-EXPERIMENT = config.parse_command_line(SMOKE, ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4"])
+EXPERIMENT = read_experiment(SMOKE, ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4"])
 
 
 class Record(NamedTuple):

@@ -54,14 +54,11 @@ def run(words: Sequence[str]) -> int:
     """Plays what is left, and prints the page's path."""
     ladder, folder = read_ladder(words)
     use_compilation_cache()
-    from alphagateau.games.variants import get_game
     from alphagateau.runs.run_folder import locked
     from alphagateau.runs.stop import StopRequest
 
     stop = StopRequest()
     try:
-        for board in ladder.boards:
-            get_game(board)
         with locked(folder), stop.listening():
             run_ladder(ladder, folder, lambda text: print(text, file=sys.stderr), lambda: stop.reason is not None)
     except ValueError as error:  # players, boards or openings that cannot be

@@ -62,11 +62,11 @@ def run(words: Sequence[str]) -> int:
             raise UsageError(str(error)) from None
         launch.start(here)
         with processes.ending_together():
-            run_experiment(experiment, folder, stop, arguments.init_from)
+            run_experiment(experiment, path, folder, stop, arguments.init_from)
     return 0
 
 
-def run_experiment(experiment: Experiment, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
+def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
     """Trains, once all processes of the run are known to be alike and the experiment to be possible."""
     from alphagateau.distributed import processes
     from alphagateau.distributed.mesh import choose_platform
@@ -75,7 +75,7 @@ def run_experiment(experiment: Experiment, folder: Path, stop: StopRequest, init
     processes.check_same(run_folder.identity(experiment, init_from))
     choose_platform(experiment.platform)
     use_compilation_cache()
-    processes.on_first(lambda: check(experiment, folder), ConfigError)
+    processes.on_first(lambda: check(experiment, path), ConfigError)
     from alphagateau.training.loop import train
 
     train(

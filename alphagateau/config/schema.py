@@ -198,9 +198,7 @@ class LadderConfig:
     boards: tuple[str, ...] = names("each rated on its own (none: what the first checkpoint learnt on)", default=())
     every: int = num("of a run, every k-th iteration and the last", default=1, low=1)
     simulations: int = num("search simulations a ply of players that do not say (0: as in their training)", default=0)
-    matching: Literal["informative", "all", "paper"] = choice(
-        "who meets whom; paper: Algorithm 2", default="informative"
-    )
+    matching: Literal["informative", "all", "paper"] = choice("pairs (paper: Algorithm 2)", default="informative")
     games_per_pair: int = num("games of one meeting, an even number", default=20, low=2)
     max_games: int = num("games of a board, at most (0: 20 a player; `all` and `paper`: to their end)", default=0)
     target_error: float = num("stop once every standard error is at most this, Elo (0: no such rule)", default=0.0)

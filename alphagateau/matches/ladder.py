@@ -100,7 +100,7 @@ def play_ladder(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[RatedPool]:
     """Plays what is left, board by board; each board's pool as it ends."""
-    boards = ladder.boards or (board_of(expand(ladder)),)
+    boards = [get_game(board).name for board in ladder.boards] or [board_of(expand(ladder))]
     for board in boards:
         target = folder / board if len(boards) > 1 else folder
         target.mkdir(parents=True, exist_ok=True)

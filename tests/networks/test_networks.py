@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.commands.bench import random_positions
+from alphagateau.commands.throughput import random_positions
 from alphagateau.config import GateauConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
