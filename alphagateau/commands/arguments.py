@@ -38,6 +38,8 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
     said = io.StringIO()
     options: dict[str, Any] = {} if default is None else {"default": default}
     prog = f"alphagateau {command}"
+    if {"-h", "--help"} & set(words):  # alone, or tyro leaves out what stands before it
+        words = ["--help"]
     try:
         with contextlib.redirect_stderr(said):
             arguments, unknown = tyro.cli(

@@ -85,12 +85,12 @@ def sections_of(field: FieldInfo) -> dict[str, type]:
     return kinds_of(field.annotation, tag if isinstance(tag, str) else None)
 
 
-def keys_of(kind: Any, prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Dotted name and declaration of every key that a record or a record within may have."""
+def keys_of(kind: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted names of all keys that a record and the records within may have."""
     for name, field in fields_of(kind).items():
         kinds = sections_of(field)
         if not kinds:
-            yield prefix + name, field
+            yield prefix + name
         for inner in kinds.values():
             yield from keys_of(inner, f"{prefix}{name}.")
 
@@ -131,7 +131,7 @@ def _find(kind: Any, loc: Sequence[Any]) -> tuple[str, FieldInfo | None, Any]:
 
 
 def _unknown(name: str, owner: Any, kind: Any) -> str:
-    candidates = [other for other, _ in keys_of(kind)]
+    candidates = list(keys_of(kind))
     if owner is kind:
         candidates += [other for other in fields_of(kind) if other not in candidates]
     near = nearest(name, candidates)

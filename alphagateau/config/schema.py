@@ -187,7 +187,7 @@ class Experiment:
         return self
 
 
-KEYS = dict(keys_of(Experiment))  # "selfplay.num_games" -> its declaration, in the order of a file
+KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"
 
 
 @record

@@ -37,8 +37,8 @@ def minimal_file(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def one_column(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
 
 
 def plain(text: str) -> str:
@@ -74,10 +74,13 @@ def test_help_of_train_lists_every_key_with_its_help_and_default(minimal_file):
     text = plain(subprocess_output(["train", *words]))
     experiment = loads(MINIMAL)
     for name, value in config.flatten(experiment).items():
+        section, _, key = name.rpartition(".")
+        record = getattr(experiment, section) if section else experiment
         assert "--" + name.replace("_", "-") in text
-        assert f"{config.KEYS[name].description} (default: {value})" in text
+        assert f"{config.fields_of(type(record))[key].description} (default: {value})" in text
     for flag in ("--init-from", "--run", "--runs", "--stop-after", "--coordinator", "--num-processes", "--process-id"):
         assert f"{flag} " in text
+    assert "[EXPERIMENT]" in text
     assert "(required)" in plain(help_of(MODULES["train"].Arguments, "train"))
 
 
@@ -173,7 +176,7 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
         ("match a b --games -2", "--games"),
         ("match a b --games 3", "--games must be even, as each opening is played with both colors, got 3"),
         ("match a b --sprt 5", "--sprt must be two Elo differences such as 0,10, got '5'"),
-        ("match a b --gamse 4", 'unknown option "--gamse"; did you mean --games?'),
+        ("match a b --opening-ply 4", 'unknown option "--opening-ply"; did you mean --opening-plies?'),
         ("rate a --method elo", '--method must be one of "bradley-terry", "wls", got "elo"'),
         ("bench --quik", "did you mean --quick?"),
         ("ladder", "ladder file"),
@@ -269,7 +272,7 @@ WORDS = st.one_of(
 )
 
 
-@fuzzed(100)
+@fuzzed(40)
 @given(st.lists(WORDS, max_size=5))
 def test_any_command_line_is_read_or_refused(minimal_file, words):
     reads_or_refuses([str(minimal_file), *words])
