@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from alphagateau.config import Experiment
+from alphagateau.config import Experiment, SelfPlayConfig
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -69,6 +69,7 @@ class Plan(NamedTuple):
     """What all functions of an Engine are made from."""
 
     experiment: Experiment
+    selfplay: SelfPlayConfig
     game: Game
     mesh: Mesh
 
@@ -79,7 +80,7 @@ class Plan(NamedTuple):
     @property
     def rows(self) -> Array:
         """The games' numbers."""
-        return jnp.arange(self.experiment.selfplay.num_games)
+        return jnp.arange(self.selfplay.num_games)
 
     @property
     def share_batch(self) -> int:
@@ -114,7 +115,7 @@ def make_play(plan: Plan, play_segment: SelfPlay) -> Callable:
 
 def make_fill_window(plan: Plan) -> Callable:
     """(RunState, iteration) -> (RunState, statistics by name)."""
-    selfplay = plan.experiment.selfplay
+    selfplay = plan.selfplay
 
     @per_device(plan.mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), BY_FIRST)
     def local(window, key, share_ids, trajectory):
@@ -171,14 +172,14 @@ def make_build(plan: Plan, network: Network, play_segment: SelfPlay) -> Callable
     step_alone = make_train_step(game, network, optimizer)
 
     def build(variables: Variables) -> RunState:
-        games = start_games(game, experiment.selfplay.num_games)
+        games = start_games(game, plan.selfplay.num_games)
         window = init_window(game, experiment.num_shares, experiment.window.size)
         train = init_train_state(variables, optimizer)
         segment = jax.eval_shape(play_segment, variables, plan.key_of(), plan.rows, 0, games)[1]
         order = jax.eval_shape(epoch_order, window, plan.key_of(), plan.share_ids)
         batch = jax.eval_shape(partial(take_batch, share_batch=plan.share_batch), window, order, 0)
         terms = jax.eval_shape(step_alone, train, batch)[1]
-        num_plies = experiment.selfplay.num_plies
+        num_plies = plan.selfplay.num_plies
         trajectory = jax.tree.map(lambda x: jnp.zeros((num_plies, *x.shape[1:]), x.dtype), segment)
         return RunState(train, games, window, trajectory, zeros_like(terms))
 
@@ -193,6 +194,7 @@ def zeros_like(shapes: Any) -> Any:
 def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
     """Compiles nothing yet: jit does at the first call of each function."""
     selfplay = experiment.selfplay
+    assert selfplay is not None  # an experiment without frames is refused when it is made
     game = get_game(experiment.game)
     network = make_network(game, experiment.network)
     search = make_gumbel_search(
@@ -205,7 +207,7 @@ def make_engine(experiment: Experiment, mesh: Mesh) -> Engine:
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
     play_segment = make_selfplay(game, search, segment_plies)
     train_step = make_train_step(game, network, make_optimizer(experiment.training.learning_rate), AXIS)
-    plan = Plan(experiment, game, mesh)
+    plan = Plan(experiment, selfplay, game, mesh)
     build = make_build(plan, network, play_segment)
 
     def init_variables() -> Variables:
