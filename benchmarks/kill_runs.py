@@ -29,7 +29,7 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
-TINY = "--no-aim --evaluation.num-games 0 --num-iterations 10 --selfplay.num-simulations 2 --selfplay.num-plies 4"
+TINY = "--no-aim --evaluation.num-games 0 --num-iterations 10 --search.num-simulations 2 --selfplay.num-plies 4"
 TINY += " --selfplay.segment-plies 2 --training.segment-steps 1 --sample-games 1 --retention.keep-newest 1"
 MOST_CHANGES = 2000  # of one start, far more than there are
 

@@ -5,13 +5,14 @@ bytes that a device hands in. The program of training holds one optimizer step, 
 CPU devices (--devices, 8); further options are those of the experiment, such as --window.size 4096.
 """
 
+import argparse
 import json
 import os
 import re
 import sys
 from collections import defaultdict
 
-from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 
 OPERATIONS = "all-reduce|all-gather|all-to-all|collective-permute|collective-broadcast|reduce-scatter|ragged-all-to-all"
 LINE = re.compile(rf"^ *(?:ROOT )?%\S+ = (.*?) ({OPERATIONS})(?:-start)?\(", re.M)
@@ -42,7 +43,7 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
     from alphagateau.training.doctor import tree_bytes
     from alphagateau.training.trainer import make_train_steps, make_trainer
 
-    experiment = config.parse_command_line(path, options)
+    experiment = read_experiment(path, options)
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
     state = trainer.abstract_state
     play, fill_window, _ = (jax.jit(phase.run_segment, static_argnums=(1, 2)) for phase in trainer.phases)
@@ -64,9 +65,10 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
 
 
 def main(argv: list[str]) -> None:
-    from alphagateau.commands.main import take_option
-
-    num_devices = int(take_option(argv, "--devices") or 8)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--devices", type=int, default=8)
+    options, argv = parser.parse_known_args(argv)
+    num_devices = options.devices
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={num_devices}"
     os.environ["JAX_PLATFORMS"] = "cpu"
     print(json.dumps(count(argv[0], argv[1:], num_devices), indent=1))

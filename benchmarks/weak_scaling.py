@@ -6,6 +6,7 @@ if devices did not disturb one another. It holds what devices share on one CPU (
 reductions within a process; it says nothing of a network between hosts.
 """
 
+import argparse
 import json
 import os
 import statistics
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 
 OPTIONS = {  # of each device
     "--selfplay.num-games": 32,
@@ -28,13 +29,13 @@ def measure(path: str, options: list[str], num_devices: int) -> None:
     """Prints a JSON list of the seconds of each round, as a child whose input is one line a round."""
     import jax
 
-    from alphagateau.commands.main import use_compilation_cache
+    from alphagateau.commands.compilation import use_compilation_cache
     from alphagateau.distributed.mesh import make_mesh
     from alphagateau.training.trainer import make_train_steps, make_trainer
 
     use_compilation_cache()
     sizes = [word for name, value in OPTIONS.items() for word in (name, str(value * num_devices))]
-    experiment = config.parse_command_line(path, [*sizes, *FIXED, *options])
+    experiment = read_experiment(path, [*sizes, *FIXED, *options])
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     state, iteration = trainer.init(trainer.init_variables()), 0
     play, fill_window, _ = trainer.phases
@@ -83,9 +84,11 @@ def ask(child: subprocess.Popen) -> dict[str, float]:
 
 
 def main(argv: list[str]) -> None:
-    from alphagateau.commands.main import take_option
-
-    out, rounds = take_option(argv, "--json"), int(take_option(argv, "--rounds") or 5)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json")
+    parser.add_argument("--rounds", type=int, default=5)
+    options, argv = parser.parse_known_args(argv)
+    out, rounds = options.json, options.rounds
     argv = argv if argv and not argv[0].startswith("-") else ["experiments/quickstart.toml", *argv]
     cores = sorted(os.sched_getaffinity(0))
     sizes = [n for n in (1, 2, 4, 8) if n <= len(cores)]

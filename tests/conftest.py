@@ -63,7 +63,7 @@ class Tiny(NamedTuple):
 @pytest.fixture(scope="session")
 def tiny(gardner: Game) -> Tiny:
     """GATEAU of one block, 8 features wide, on the 5x5 board."""
-    network = make_network(gardner, config.NetworkConfig(hidden_size=8, num_blocks=1))
+    network = make_network(gardner, config.GateauConfig(hidden_size=8, num_blocks=1))
     return Tiny(network, network.init(jax.random.key(0)))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
@@ -23,7 +23,7 @@ from alphagateau.training.trainer import Trainer, make_trainer
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 SOURCE = 2  # devices that write the checkpoint from which all go on
 OPTIONS = ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4", "--training.segment-steps", "1"]
-EXPERIMENT = config.parse_command_line(SMOKE, OPTIONS)
+EXPERIMENT = read_experiment(SMOKE, OPTIONS)
 
 
 class Record(NamedTuple):

@@ -1,9 +1,7 @@
-"""Experiment files and command-line options: what is read, what is refused and in which words."""
+"""Experiment files: what is read, what is refused and in which words, what is written."""
 
 import dataclasses
-import re
-import subprocess
-import sys
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment, SelfPlayConfig, dumps, loads
+from alphagateau.config import (
+    AlphaZeroConfig,
+    ConfigError,
+    Experiment,
+    GateauConfig,
+    GumbelConfig,
+    PolicyConfig,
+    SelfPlayConfig,
+    dumps,
+    loads,
+)
 
 EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.toml"))
 MINIMAL = """
@@ -65,15 +73,25 @@ def test_the_experiments_of_the_paper_are_there():
 def test_defaults_and_given_values():
     experiment = loads(MINIMAL)
     assert experiment.game == "chess"
-    assert experiment.selfplay == SelfPlayConfig(num_games=16, num_plies=32, num_simulations=128)
-    assert experiment.network.message == "edge"
+    assert experiment.selfplay == SelfPlayConfig(num_games=16, num_plies=32)
+    assert experiment.search == GumbelConfig(num_simulations=128, max_num_considered_actions=16, gumbel_scale=1.0)
+    assert experiment.network == GateauConfig(message="edge")
+    assert experiment.training.loss == "policy_value"
     assert experiment.window.size == 1_000_000
     assert experiment.aim is True
 
 
 def test_integer_where_a_number_is_expected_becomes_a_float():
-    experiment = loads(MINIMAL + "gumbel_scale = 2")
-    assert type(experiment.selfplay.gumbel_scale) is float
+    experiment = loads(MINIMAL + "[training]\nlearning_rate = 1")
+    assert type(experiment.training.learning_rate) is float
+
+
+def test_a_section_is_the_record_that_its_tag_names():
+    experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
+    assert experiment.network == AlphaZeroConfig()
+    assert experiment.search == PolicyConfig()
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero"}
+    assert set(config.ALGORITHMS) == {"gumbel", "policy", "random"}
 
 
 def test_dictionary_round_trip_and_flat_view():
@@ -81,14 +99,15 @@ def test_dictionary_round_trip_and_flat_view():
     assert table["selfplay"]["num_games"] == 8
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
-    assert list(flat) == list(config.KEYS)
+    assert list(flat) == [name for name in config.KEYS if name in flat]
+    assert set(config.KEYS) == set(flat)
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
 
 
 def test_written_file_explains_its_keys():
     text = dumps(SMALL)
-    assert "num_plies = 8  # plies of each game slot in an iteration; 1 or more\n" in text
+    assert "num_plies = 8 # plies of each game slot in an iteration; 1 or more\n" in text
     assert max(map(len, text.splitlines())) <= 120
 
 
@@ -99,11 +118,20 @@ def test_describe_difference_names_the_keys():
         "seed: 0 -> 4",
         "selfplay.num_games: 8 -> 16",
     ]
+    cnn = dataclasses.replace(SMALL, network=AlphaZeroConfig())
+    assert config.describe_difference(SMALL, cnn) == [
+        'network.architecture: "gateau" -> "alphazero"',
+        'network.message: "edge" -> nothing',
+    ]
 
 
 def test_an_experiment_made_in_code_is_checked_too():
     message = message_of(lambda: dataclasses.replace(SMALL, seed=-1))
     assert message == "seed must be an integer from 0 to 2147483647, got -1"
+    message = message_of(lambda: SelfPlayConfig(num_games=8, num_plies=True))
+    assert message == "num_plies must be an integer from 1 to 2147483647, got true"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SMALL.seed = 3
 
 
 @pytest.mark.parametrize(
@@ -129,6 +157,18 @@ def test_an_experiment_made_in_code_is_checked_too():
         ("learning_rate = true", "training", "must be a finite number from 1e-09 to 1, got true"),
         ("max_weight_norm = inf", "health", "must be a finite number, 0 or more, got inf"),
         ("network = 3", "", "[network] must be a table of keys, got 3"),
+        ("health = 3", "", "[health] must be a table of keys, got 3"),
+        (
+            "architecture = 'resnet'",
+            "network",
+            'network.architecture must be one of "gateau", "alphazero", got "resnet"',
+        ),
+        ("architecture = ['gateau']", "network", '"alphazero", got an array'),
+        ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
+        ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
+        ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "random", got'),
+        ("num_simulations = 0", "search", "search.num_simulations must be an integer from 1 to 2147483647, got 0"),
+        ("loss = 3", "training", "training.loss must be a text, got 3"),
         (
             "batch_size = 100",
             "training",
@@ -159,19 +199,58 @@ def test_what_is_wrong_is_said_in_one_line(line, section, expected):
     assert expected in message
 
 
-def test_more_plies_than_the_longest_game():
-    assert message_of(loads, MINIMAL.replace("32", "513"), "x.toml") == (
-        "x.toml: selfplay.num_plies (513) must be at most 512, the longest game of chess"
+def test_an_experiment_without_frames_is_refused():
+    assert message_of(loads, MINIMAL.split("[")[0], "x.toml") == (
+        "x.toml: an experiment needs [selfplay], from which its frames come"
     )
-    small_board = MINIMAL.replace("chess", "gardner_chess").replace("32", "257")
-    assert "must be at most 256, the longest game of gardner_chess" in message_of(loads, small_board)
+
+
+OLD_MANIFEST = {  # of a CNN, as the version before wrote it: one record for all architectures
+    "architecture": "alphazero",
+    "hidden_size": 8,
+    "num_blocks": 1,
+    "normalization": "batch",
+    "message": "edge",
+    "dtype": "float32",
+    "batch_norm_momentum": 0.9,
+}
+
+
+def test_a_file_of_the_version_before_means_what_it_meant():
+    old = MINIMAL + "num_simulations = 4\nmax_num_considered_actions = 8\ngumbel_scale = 0.5\n"
+    experiment = loads(old + "[network]\narchitecture = 'alphazero'\nmessage = 'edge'")
+    assert experiment.search == GumbelConfig(num_simulations=4, max_num_considered_actions=8, gumbel_scale=0.5)
+    assert experiment.selfplay == SelfPlayConfig(num_games=16, num_plies=32)
+    assert experiment.network == AlphaZeroConfig()
+    assert loads(MINIMAL + "num_simulations = 4\n[search]\ngumbel_scale = 0.5").search == GumbelConfig(
+        num_simulations=4, gumbel_scale=0.5
+    )
+
+
+def test_a_key_in_its_old_and_its_new_place_is_refused():
+    message = message_of(loads, MINIMAL + "num_simulations = 4\n[search]\nnum_simulations = 8", "x.toml")
+    assert message == 'x.toml: unknown key "selfplay.num_simulations"; did you mean search.num_simulations?'
+
+
+def test_migration_leaves_a_table_of_today_and_its_argument_as_they_are():
+    table = config.to_dict(SMALL)
+    before = json.dumps(table)
+    assert config.migrate(table) == table
+    config.migrate({**table, "selfplay": {"num_simulations": 3}})
+    assert json.dumps(table) == before
+
+
+def test_the_network_of_a_manifest():
+    assert config.read_network(OLD_MANIFEST) == AlphaZeroConfig(hidden_size=8, num_blocks=1)
+    assert config.read_network({**OLD_MANIFEST, "architecture": "gateau"}) == GateauConfig(hidden_size=8, num_blocks=1)
+    assert "architecture must be one of" in message_of(config.read_network, {"architecture": "resnet"})
 
 
 def test_missing_key_is_explained():
     assert message_of(loads, 'game = "chess"', "x.toml") == (
         "x.toml: missing key num_iterations (iterations of self-play and training; 1 or more)"
     )
-    assert "missing key selfplay.num_games" in message_of(loads, MINIMAL.split("[")[0])
+    assert "missing key selfplay.num_games" in message_of(loads, MINIMAL.partition("num_games")[0])
 
 
 def test_syntax_error_gives_file_and_line(tmp_path):
@@ -187,6 +266,7 @@ def test_files_that_cannot_be_read(tmp_path):
     near.write_text(MINIMAL)
     wrong = tmp_path / "quikstart.toml"
     assert message_of(config.load, wrong) == (f"{wrong}: no such experiment file; did you mean {near}?")
+    assert "did you mean smoke?" in message_of(config.load, tmp_path / "elsewhere" / "smoke.toml")
     assert "Is a directory" in message_of(config.load, tmp_path)
     assert "Not a directory" in message_of(config.load, near / "x.toml")
     assert "null byte" in message_of(config.load, "a\0b")
@@ -207,70 +287,14 @@ def minimal_file(tmp_path_factory):
     return path
 
 
-def test_command_line_overrides_any_key(minimal_file):
-    options = (
-        "--no-aim --selfplay.num-simulations 32 --selfplay.num_plies=8 --network.dtype bfloat16 "
-        "--selfplay.continue-games --selfplay.gumbel-scale 0 --seed 1 --seed 2"
-    )
-    experiment = config.parse_command_line(minimal_file, options.split())
-    assert experiment.aim is False
-    assert experiment.selfplay.num_simulations == 32
-    assert experiment.selfplay.num_plies == 8
-    assert experiment.selfplay.continue_games is True
-    assert experiment.network.dtype == "bfloat16"
-    assert experiment.seed == 2
-    assert type(experiment.selfplay.gumbel_scale) is float
-    assert config.parse_command_line(minimal_file, []) == loads(MINIMAL)
-
-
-@pytest.mark.parametrize("name", config.KEYS)
-def test_command_line_takes_every_key_of_a_file(minimal_file, name):
-    value = config.flatten(SMALL)[name]
-    flag = "--" + name.replace("_", "-")
-    switch = flag if value is True else re.sub(r"(--(?:\w+\.)?)", r"\1no-", flag, count=1)
-    argv = [switch] if isinstance(value, bool) else [flag, str(value)]
-    assert config.flatten(config.parse_command_line(minimal_file, argv))[name] == value
-
-
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        ("--sead 3", 'unknown option "--sead"; did you mean --seed?'),
-        ("--num-games 3", 'unknown option "--num-games"; did you mean --selfplay.num-games?'),
-        ("--xyzzy 3", 'unknown option "--xyzzy"; --help lists them all'),
-        ("--seed", "--seed must be an integer from 0 to 2147483647, got nothing"),
-        ("--seed --no-aim", "--seed must be an integer from 0 to 2147483647, got nothing"),
-        ("--seed x", '--seed must be an integer from 0 to 2147483647, got "x"'),
-        ("--seed -1", "--seed must be an integer from 0 to 2147483647, got -1"),
-        ("--training.learning-rate nan", "must be a finite number from 1e-09 to 1, got nan"),
-        ("--platform cuda", '--platform must be one of "auto", "cpu", "gpu", "tpu", got "cuda"'),
-        ("--no-aim=1", '--no-aim takes no value, got "1"'),
-        ("--aim false", 'unexpected argument "false"'),
-        ("--num-shares 3", "with the options given: selfplay.num_games (16) must be divisible by"),
-    ],
-)
-def test_wrong_options_get_one_line(minimal_file, argv, expected):
-    assert expected in message_of(config.parse_command_line, minimal_file, argv.split())
-
-
-def test_help_lists_every_key_with_its_help_and_default(minimal_file, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit) as stop:
-        config.parse_command_line(minimal_file, ["--seed", "x", "--help"])
-    assert stop.value.code in (0, None)
-    text = " ".join(re.sub(r"[│╭╮╰╯─\n]", " ", capsys.readouterr().out).split())
-    for name, field in config.KEYS.items():
-        assert "--" + name.replace("_", "-") in text
-        assert field.metadata["help"] in text
-    assert "games played side by side; 1 or more (default: 16)" in text
-    config.print_help()
-    assert "(required)" in capsys.readouterr().out
-
-
-def test_importing_config_imports_neither_jax_nor_tyro():
-    code = "import sys, alphagateau.config; print({'jax', 'flax', 'tyro'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+def test_experiments_are_found_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert config.load(config.find_experiment("smoke")) == config.load(EXPERIMENTS[0].with_name("smoke.toml"))
+    assert config.find_experiment("smoke.toml") == Path("smoke.toml")
+    (tmp_path / "smoke").write_text(MINIMAL)
+    assert config.load(config.find_experiment("smoke")).num_iterations == 3
+    assert message_of(config.find_experiment, "smoek") == "smoek: no such experiment; did you mean smoke?"
+    assert "expected a file, or one of finetune_8x8" in message_of(config.find_experiment, "xyz")
 
 
 def reads_or_refuses(function, *arguments):
@@ -306,7 +330,7 @@ def test_any_text_is_read_or_refused(text):
 @given(st.lists(assignments, max_size=4))
 def test_any_assignments_are_read_or_refused(lines):
     required = ["game = 'chess'", "num_iterations = 1"]
-    games = ["selfplay.num_games = 8", "selfplay.num_plies = 8"]
+    games = ["selfplay.num_games = 8", "selfplay.num_plies = 8", "search.num_simulations = 2"]
     reads_or_refuses(loads, "\n".join([*required, *games, *lines]))
     given_keys = {line.partition(" = ")[0] for line in lines}
     rest = [line for line in required + games if line.partition(" = ")[0] not in given_keys]
@@ -321,22 +345,8 @@ def test_any_bytes_are_read_or_refused(minimal_file, content):
     reads_or_refuses(config.load, path)
 
 
-flags = st.one_of(
-    st.sampled_from(["--aim", "--no-aim", "--", "-", "--selfplay.no-continue-games", "--=", "x"]),
-    st.sampled_from([f"--{name}" for name in config.KEYS]),
-    st.tuples(st.sampled_from([f"--{name}=" for name in config.KEYS]), st.text(max_size=6)).map("".join),
-    st.text(max_size=6).filter(lambda word: word not in ("-h", "--help")),
-    scalars,
-)
-
-
-@fuzz
-@given(st.lists(flags, max_size=5))
-def test_any_command_line_is_read_or_refused(minimal_file, argv):
-    reads_or_refuses(config.parse_command_line, minimal_file, argv)
-
-
 unit = st.floats(0, 1)
+nasty = st.one_of(st.text(), st.text("\\\"'\n\r\t\x00\x1f\x7f\u2028#[]=\U0001f600", max_size=12))
 
 
 @st.composite
@@ -345,18 +355,18 @@ def experiments(draw) -> Experiment:
     shares = draw(st.integers(1, 16))
     batch_size = shares * draw(st.integers(1, 64))
     return Experiment(
-        game=draw(st.sampled_from(["chess", "gardner_chess"])),
+        game=draw(nasty),
         seed=draw(st.integers(0, config.MAX_INT)),
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=config.NetworkConfig(
-            architecture=draw(st.sampled_from(["gateau", "alphazero"])),
-            batch_norm_momentum=draw(unit),
-        ),
+        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(batch_norm_momentum=draw(unit)),
+        search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),
-        training=config.TrainingConfig(batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))),
+        training=config.TrainingConfig(
+            loss=draw(nasty), batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))
+        ),
         health=config.HealthConfig(max_weight_norm=draw(st.floats(0, allow_infinity=False))),
     )
 

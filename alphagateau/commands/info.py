@@ -1,18 +1,41 @@
-"""What a run or a checkpoint is: a folder in, a table or JSON out."""
+"""`alphagateau info`: a run or a checkpoint in, what it is out, as a table or JSON."""
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+import tyro
 
-from alphagateau.runs import checkpoint
-from alphagateau.runs.run_folder import newest, read_record
+from alphagateau.commands.arguments import parse
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Say what a run or a checkpoint is: board, network, iteration, weights hash, size, protocol.
+
+    Example: alphagateau info checkpoints/quickstart --json
+    """
+
+    path: tyro.conf.Positional[Path]
+    """a checkpoint, or a run: its newest one"""
+    json: tyro.conf.FlagCreatePairsOff[bool] = False
+    """as JSON"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Prints it."""
+    arguments = parse(Arguments, words, "info")
+    print_description(describe(arguments.path), arguments.json)
+    return 0
 
 
 def describe(path: Path) -> dict[str, Any]:
     """The checkpoint `path`, or the newest whole one of the run `path`. Raises CheckpointError."""
+    from alphagateau.runs import checkpoint
+    from alphagateau.runs.run_folder import newest, read_record
+
     found = newest(path)
     manifest = found.manifest
     sizes = [size for size, _ in manifest["files"].values()]
@@ -44,6 +67,9 @@ def print_description(description: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(description, indent=1))
         return
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(show_header=False, box=None)
     for name, value in description.items():
         if isinstance(value, dict):

@@ -1,39 +1,103 @@
-"""`alphagateau match`."""
+"""`alphagateau match`: two players in, their games and the score out."""
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from alphagateau.games.pgn import to_pgn
-from alphagateau.games.variants import get_game
-from alphagateau.matches.final_match import print_scores, score_of
-from alphagateau.matches.match import play_match
-from alphagateau.matches.openings import make_openings, read_openings
-from alphagateau.matches.player_specs import board_of, load_player
-from alphagateau.matches.scheduler import Match
-from alphagateau.ratings.sprt import sprt
-from alphagateau.runs import files
+import tyro
+from tyro.constructors import PrimitiveConstructorSpec
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
 
 
-def run_match(spec_a: str, spec_b: str, options: dict[str, str | None]) -> int:
-    """`alphagateau match`: plays, prints the table, writes PGN; 1 if games are missing a result.
+def _read_bounds(words: list[str]) -> tuple[float, float]:
+    """(elo0, elo1) of "0,10"."""
+    try:
+        low, high = map(float, words[0].split(","))
+    except ValueError:
+        raise ValueError(f"must be two Elo differences such as 0,10, got {words[0]!r}") from None
+    return low, high
 
-    Raises MatchError, PlayerError, CheckpointError: each one sentence.
+
+def _write_bounds(bounds: tuple[float, float] | None) -> list[str]:
+    return ["None" if bounds is None else f"{bounds[0]:g},{bounds[1]:g}"]
+
+
+BOUNDS = PrimitiveConstructorSpec(1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, _write_bounds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Play games between two players.
+
+    Every opening is played twice, with colors swapped, without noise. A player is a run (its newest checkpoint), a
+    checkpoint, `random`, or an engine `uci:COMMAND?nodes=50` (also movetime, depth, or any UCI option); a checkpoint
+    may be followed by `?simulations=64` or `?search=policy`.
+
+    Example: alphagateau match checkpoints/quickstart random --games 128
     """
-    num_games = _number(options, "games", 64)
-    if num_games % 2:
-        raise MatchError(f"--games must be even, as each opening is played with both colors, got {num_games}")
-    simulations = _number(options, "simulations", 0) or None
-    game = get_game(board_of([spec_a, spec_b], options["game"]))
-    a, b = (load_player(spec, game.name, simulations) for spec in (spec_a, spec_b))
-    seed = _number(options, "seed", 0)
-    if options["openings"]:
-        openings = read_openings(game, options["openings"])
+
+    a: tyro.conf.Positional[str]
+    """the first player"""
+    b: tyro.conf.Positional[str]
+    """its opponent"""
+    games: int = 64
+    """an even number"""
+    simulations: int = 0
+    """search simulations a ply of players that do not say; 0: as in their training"""
+    game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """the board; None: what the first checkpoint learnt on"""
+    opening_plies: int = 4
+    """random plies of each opening"""
+    openings: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """openings from a file instead, a FEN or UCI moves on each line"""
+    seed: int = 0
+    """of the openings and the random mover"""
+    rows: int = 64
+    """games in progress at a time"""
+    sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
+    """stop as soon as a sequential test has decided between two Elo differences of A over B"""
+    pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """write the games"""
+
+
+def run(words: Sequence[str]) -> int:
+    """1 if games are missing a result."""
+    arguments = parse(Arguments, words, "match")
+    if arguments.games % 2:
+        raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
+    use_compilation_cache()
+    try:
+        return play(arguments)
+    except ValueError as error:  # of openings and boards that cannot be
+        raise UsageError(str(error)) from None
+
+
+def play(arguments: Arguments) -> int:
+    """Plays, prints the table, writes PGN. Raises ValueError, PlayerError, CheckpointError, EngineError."""
+    from alphagateau.games.pgn import to_pgn
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.final_match import print_scores, score_of
+    from alphagateau.matches.match import play_match
+    from alphagateau.matches.openings import make_openings, read_openings
+    from alphagateau.matches.player_specs import board_of, load_player
+    from alphagateau.matches.scheduler import Match
+    from alphagateau.ratings.sprt import sprt
+    from alphagateau.runs import files
+
+    game = get_game(board_of([arguments.a, arguments.b], arguments.game))
+    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
+    if arguments.openings:
+        openings = read_openings(game, arguments.openings)
     else:
-        openings = make_openings(game, num_games // 2, _number(options, "opening-plies", 4), seed)
-    test = _sprt_bounds(options["sprt"])
+        openings = make_openings(game, arguments.games // 2, arguments.opening_plies, arguments.seed)
+    test = arguments.sprt
     result = play_match(
         game,
-        Match(a.player, b.player, openings, seed),
-        num_rows=_number(options, "rows", 64),
+        Match(a.player, b.player, openings, arguments.seed),
+        num_rows=arguments.rows,
         is_decided=test and (lambda counts: sprt(counts, *test).decision != "continue"),
     )
     print_scores([score_of(a.name, b.name, result)], f"{game.name}")
@@ -43,33 +107,8 @@ def run_match(spec_a: str, spec_b: str, options: dict[str, str | None]) -> int:
     )
     if test:
         print(sprt(result.pentanomial, *test))
-    if options["pgn"]:
-        text = "\n\n".join(to_pgn(played.record) for played in result.records)
-        files.write_text(Path(options["pgn"]), text + "\n")
+    if arguments.pgn:
+        files.write_text(arguments.pgn, "\n\n".join(to_pgn(played.record) for played in result.records) + "\n")
     for name, failure in result.failures.items():
         print(f"{name} left the match: {failure}")
     return 1 if result.unfinished and not test else 0
-
-
-class MatchError(ValueError):
-    """A match that cannot be played as asked; one sentence."""
-
-
-def _number(options: dict[str, str | None], name: str, default: int) -> int:
-    text = options[name]
-    if text is None:
-        return default
-    if not text.isdecimal():
-        raise MatchError(f"--{name} must be a whole number, got {text!r}")
-    return int(text)
-
-
-def _sprt_bounds(text: str | None) -> tuple[float, float] | None:
-    """(elo0, elo1) of "0,10"."""
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        raise MatchError(f"--sprt must be two Elo differences such as 0,10, got {text!r}") from None
-    return low, high

@@ -1,31 +1,107 @@
-"""`alphagateau train`."""
+"""`alphagateau train`: an experiment in, a run's folder out."""
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import jax
+import tyro
 
-from alphagateau.config import Experiment
-from alphagateau.distributed import processes
-from alphagateau.matches.final_match import final_match, print_scores
-from alphagateau.runs.progress import Reporter
-from alphagateau.runs.stop import StopRequest
-from alphagateau.training.phases import RunState
+from alphagateau.commands.arguments import UsageError
+from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.experiments import ExperimentArguments, check, parse_experiment
+from alphagateau.config import ConfigError, Experiment
+from alphagateau.runs.stop import StopRequest, parse_duration
+
+if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
+    from alphagateau.runs.progress import Reporter
+    from alphagateau.training.phases import RunState
 
 
-def conclude(experiment: Experiment, run: Path, state: RunState, reporter: Reporter, stop: StopRequest) -> bool:
+@dataclasses.dataclass(frozen=True)
+class Arguments(ExperimentArguments):
+    """Train in checkpoints/<name>, or continue a run there that was stopped or killed.
+
+    Every key of the experiment is an option. On several hosts, the same command on each, in a folder that all of them
+    see; under Slurm, Open MPI or Kubernetes the processes find one another, elsewhere --coordinator, --num-processes
+    and --process-id say how.
+
+    Example: alphagateau train quickstart --search.num-simulations 32 --no-aim
+    """
+
+    init_from: Annotated[Path | None, tyro.conf.arg(metavar="CKPT")] = None
+    """start from the weights of this checkpoint or run, on the same board or another"""
+    run: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """name of the run's folder; None: that of the experiment"""
+    runs: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
+    """where runs live"""
+    stop_after: Annotated[str | None, tyro.conf.arg(metavar="TIME")] = None
+    """write a checkpoint and exit 0 after this time, such as 3h or 45m"""
+    coordinator: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")] = None
+    """of process 0"""
+    num_processes: Annotated[str | None, tyro.conf.arg(metavar="N")] = None
+    """processes in all"""
+    process_id: Annotated[str | None, tyro.conf.arg(metavar="I")] = None
+    """number of this process, from 0"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Trains; 0 also if it was asked to stop before the end."""
+    arguments, path, experiment = parse_experiment(Arguments, words, "train")
+    try:
+        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
+    except ValueError as error:
+        raise UsageError(f"--stop-after: {error}") from None
+    folder = arguments.runs / (arguments.run or path.stem)
+    with stop.listening():  # the import of JAX already takes seconds
+        from alphagateau.distributed import launch, processes
+
+        try:
+            here = launch.parse_launch(arguments.coordinator, arguments.num_processes, arguments.process_id)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        launch.start(here)
+        with processes.ending_together():
+            run_experiment(experiment, path, folder, stop, arguments.init_from)
+    return 0
+
+
+def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
+    """Trains, once all processes of the run are known to be alike and the experiment to be possible."""
+    from alphagateau.distributed import processes
+    from alphagateau.distributed.mesh import choose_platform
+    from alphagateau.runs import run_folder
+
+    processes.check_same(run_folder.identity(experiment, init_from))
+    choose_platform(experiment.platform)
+    use_compilation_cache()
+    processes.on_first(lambda: check(experiment, path), ConfigError)
+    from alphagateau.training.loop import train
+
+    train(
+        experiment, folder, stop, init_from, lambda state, reporter: conclude(experiment, folder, state, reporter, stop)
+    )
+
+
+def conclude(experiment: Experiment, folder: Path, state: "RunState", reporter: "Reporter", stop: StopRequest) -> bool:
     """Plays and prints the match at the end, if there is to be one; False if it was asked to stop.
 
     Process 0 plays it; the others are done.
     """
+    import jax
+
+    from alphagateau.distributed import processes
+    from alphagateau.matches.final_match import final_match, print_scores
+
     is_first = processes.is_first()
     processes.part()
     if not experiment.evaluation.num_games or not is_first:
         return True
     reporter.say("the match at the end: the last network against iteration 0 and the random mover")
     variables = jax.device_get(state.train.variables)
-    scores = final_match(experiment, run, variables, lambda: stop.reason is not None)
+    scores = final_match(experiment, folder, variables, lambda: stop.reason is not None)
     if scores is None:
         reporter.say(f"stopped ({stop.reason}) in the match at the end; the same command plays it")
         return False
-    print_scores(scores, f"{run.name}, {experiment.game}")
+    print_scores(scores, f"{folder.name}, {experiment.game}")
     return True

@@ -65,7 +65,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     known = read_final(run)
     if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
         return [Score(*row) for row in known["scores"]]
-    simulations = rule.num_simulations or experiment.selfplay.num_simulations
+    simulations = rule.num_simulations or experiment.search.num_simulations
     scores = _play(experiment, run, variables, simulations, should_stop)
     if scores is not None:
         record = {
@@ -80,7 +80,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
 
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop) -> list[Score] | None:
     game, rule = get_game(experiment.game), experiment.evaluation
-    config = match_config({**vars(experiment.selfplay), "num_simulations": num_simulations})
+    config = match_config({**vars(experiment.search), "num_simulations": num_simulations})
     search = match_search(game.name, experiment.network, config)
     first = load_weights(newest(run / "checkpoints" / "0"), game.name)
     last = Player(f"iteration {experiment.num_iterations}", search, variables)

@@ -4,16 +4,13 @@ What is rated is worked out from the games on disk alone, by the players' identi
 under different protocols are never pooled.
 """
 
-import dataclasses
-import difflib
 import itertools
-import math
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple
 
+from alphagateau.config import LadderConfig
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, append_game, read_games, tabulate, to_records
@@ -25,87 +22,6 @@ from alphagateau.matches.scheduler import PlayedGame
 from alphagateau.ratings.pairing import Pairing, informative_pairings, paper_pairing, stop_reason
 from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results
-
-
-class LadderError(ValueError):
-    """A ladder that cannot be played as asked; one sentence."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Ladder:
-    """What a ladder file says. Paths are relative to the working folder."""
-
-    players: tuple[str, ...]  # runs (all their checkpoints), checkpoints, random, uci:COMMAND
-    boards: tuple[str, ...] = ()  # () the board that the first checkpoint learnt on
-    every: int = 1  # of a run, every k-th iteration and the last
-    simulations: int = 0  # per move; 0: as in each player's training
-    matching: str = "informative"  # informative | all | paper
-    games_per_pair: int = 20  # games of one meeting, even
-    max_games: int = 0  # a board; 0: 20 a player, or what `all` and `paper` take
-    target_error: float = 0.0  # Elo; 0: none
-    opening_plies: int = 4
-    openings: str = ""  # file of FENs or UCI lines, instead of random openings
-    seed: int = 0
-    rows: int = 64  # games in progress at a time
-    method: str = "bradley-terry"  # bradley-terry | wls
-    anchor: str = ""  # name of a player of fixed rating
-    anchor_rating: float = 0.0
-
-
-CHOICES = {
-    "matching": ("informative", "all", "paper"),
-    "method": ("bradley-terry", "wls"),
-}
-
-
-def load_ladder(path: Path) -> Ladder:
-    """Reads a ladder file. Raises LadderError, one line that names the file."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LadderError(f"{path}: cannot read the ladder file: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise LadderError(f"{path}: not TOML: {str(error).splitlines()[0]}") from None
-    return make_ladder(table, str(path))
-
-
-def make_ladder(table: dict[str, Any], name: str) -> Ladder:
-    """A checked Ladder. Raises LadderError."""
-    fields = {field.name: field for field in dataclasses.fields(Ladder)}
-    for key, value in table.items():
-        if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1)
-            hint = f"did you mean {near[0]}?" if near else f"valid keys: {', '.join(fields)}"
-            raise LadderError(f"{name}: unknown key {key!r}; {hint}")
-        kind = fields[key].type
-        if get_args(kind):
-            if not (isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)):
-                raise LadderError(f"{name}: {key} must be a list of strings, got {value!r}")
-            table = {**table, key: tuple(value)}
-        elif kind is not str and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise LadderError(f"{name}: {key} must be a number, got {value!r}")
-        elif kind is int and not (isinstance(value, int) and value >= 0):
-            raise LadderError(f"{name}: {key} must be a whole number, 0 or more, got {value!r}")
-        elif kind is float and not (math.isfinite(value)):
-            raise LadderError(f"{name}: {key} must be a finite number, got {value!r}")
-        elif kind is str and not isinstance(value, str):
-            raise LadderError(f"{name}: {key} must be a string, got {value!r}")
-        if key in CHOICES and value not in CHOICES[key]:
-            raise LadderError(f"{name}: {key} must be one of {', '.join(CHOICES[key])}, got {value!r}")
-    if not table.get("players"):
-        raise LadderError(f"{name}: players must name at least one run, checkpoint or player")
-    ladder = Ladder(**table)
-    for key, low in (("games_per_pair", 2), ("rows", 1), ("every", 1)):
-        if getattr(ladder, key) < low:
-            raise LadderError(f"{name}: {key} must be at least {low}, got {getattr(ladder, key)}")
-    if ladder.games_per_pair % 2:
-        raise LadderError(f"{name}: games_per_pair must be even, as each opening is played both ways")
-    for board in ladder.boards:
-        try:
-            get_game(board)
-        except ValueError as error:
-            raise LadderError(f"{name}: {error}") from None
-    return ladder
 
 
 class RatedPool(NamedTuple):
@@ -122,14 +38,14 @@ class RatedPool(NamedTuple):
 
 
 def play_ladder(
-    ladder: Ladder,
+    ladder: LadderConfig,
     folder: Path,
     say: Callable[[str], None],
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[RatedPool]:
     """Plays what is left, board by board; each board's pool as it ends."""
     specs = list_specs(ladder.players, ladder.every)
-    boards = ladder.boards or (board_of(specs),)
+    boards = [get_game(board).name for board in ladder.boards] or [board_of(specs)]
     for board in boards:
         target = folder / board if len(boards) > 1 else folder
         target.mkdir(parents=True, exist_ok=True)
@@ -175,7 +91,7 @@ def _play_rounds(ladder, game, players, path, say, should_stop) -> tuple[list[St
     return games, failures
 
 
-def _next_pairings(ladder: Ladder, names: Sequence[str], results: Results) -> list[Pairing]:
+def _next_pairings(ladder: LadderConfig, names: Sequence[str], results: Results) -> list[Pairing]:
     """The meetings to play next, () at the end."""
     if len(names) < 2 or _is_enough(ladder, len(names), results):
         return []
@@ -192,7 +108,7 @@ def _next_pairings(ladder: Ladder, names: Sequence[str], results: Results) -> li
     return _missing_games(names, results, ladder.games_per_pair)
 
 
-def _is_enough(ladder: Ladder, num_players: int, results: Results) -> bool:
+def _is_enough(ladder: LadderConfig, num_players: int, results: Results) -> bool:
     """Whether the most games or the least error that was asked for is reached."""
     limit = ladder.max_games
     if ladder.matching == "informative" and not (limit or ladder.target_error):
@@ -214,7 +130,7 @@ def _missing_games(names: Sequence[str], results: Results, num_games: int) -> li
     return [p for p in left if p.games > 0]
 
 
-def _anchor(ladder: Ladder, results: Results) -> str | None:
+def _anchor(ladder: LadderConfig, results: Results) -> str | None:
     if ladder.anchor and ladder.anchor not in results.players:
         raise LadderGamesError(f"anchor {ladder.anchor!r} is not a player: {', '.join(results.players)}")
     return ladder.anchor or None

@@ -14,7 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphagateau.config import ConfigError, GumbelConfig, NetworkConfig, PolicyConfig
+from alphagateau.config import (
+    ALGORITHMS,
+    ConfigError,
+    NetworkConfig,
+    PolicyConfig,
+    SearchConfig,
+    fields_of,
+    read_network,
+)
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
@@ -24,8 +32,7 @@ from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
-SearchConfig = GumbelConfig | PolicyConfig
-SEARCHES: dict[str, type[SearchConfig]] = {"gumbel": GumbelConfig, "policy": PolicyConfig}
+SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
 LONG_NAMES = {"simulations": "num_simulations", "considered": "max_num_considered_actions"}
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
 WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
@@ -59,9 +66,9 @@ def _algorithm_of(values: Mapping[str, Any]) -> str:
     return values.get("algorithm", "gumbel")  # the first manifests name none
 
 
-def option_types(record: type[SearchConfig] | SearchConfig) -> dict[str, Any]:
+def option_types(record: Any) -> dict[str, Any]:
     """The type of each option of a search."""
-    return {field.name: field.type for field in dataclasses.fields(record) if field.name != "algorithm"}
+    return {name: field.annotation for name, field in fields_of(record).items() if name != "algorithm"}
 
 
 def describe_search(config: SearchConfig) -> str:
@@ -106,8 +113,8 @@ def _parse_number(spec: str, name: str, text: str) -> float:
 def network_config(found: Checkpoint) -> NetworkConfig:
     """The network that a checkpoint's manifest names. Raises CheckpointError."""
     try:
-        return NetworkConfig(**found.manifest["network"])
-    except (KeyError, TypeError, ConfigError) as error:
+        return read_network(found.manifest["network"])
+    except ConfigError as error:
         raise CheckpointError(f"{found.path} names no network that this version knows: {error}") from None
 
 

@@ -9,6 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+# What a line on an iteration shows of its metrics, of those that there are.
+SHOWN = (
+    ("policy {:.3f}", "train/policy_loss"),
+    ("value {:.3f}", "train/value_loss"),
+    ("entropy {:.2f}", "train/policy_entropy"),
+    ("games {:.0f} ({:.0%} drawn)", "selfplay/games", "selfplay/draw_rate"),
+    ("{:.0f} moves/s", "selfplay/moves_per_second"),
+)
+
 
 class Reporter:
     """Progress for a person: a live bar with the time left on a terminal, plain lines elsewhere."""
@@ -47,12 +56,8 @@ class Reporter:
 
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
         """One line on a finished iteration; `left`: seconds still to go, by the pace so far."""
-        self.say(
-            f"iteration {iteration}/{total}  policy {values['train/policy_loss']:.3f}  "
-            f"value {values['train/value_loss']:.3f}  entropy {values['train/policy_entropy']:.2f}  "
-            f"games {values['selfplay/games']:.0f} ({values['selfplay/draw_rate']:.0%} drawn)  "
-            f"{values['selfplay/moves_per_second']:.0f} moves/s  {_clock(left)} left"
-        )
+        shown = [text.format(*(values[name] for name in names)) for text, *names in SHOWN if names[0] in values]
+        self.say("  ".join([f"iteration {iteration}/{total}", *shown, f"{_clock(left)} left"]))
 
 
 class Timer:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from alphagateau.config import Experiment
+from alphagateau.config import Experiment, SelfPlayConfig
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.training.learner import make_learner, make_optimizer
@@ -18,6 +18,7 @@ from alphagateau.training.losses import LOSSES
 from alphagateau.training.replay import take_batch
 from alphagateau.training.trainer import Trainer, make_trainer
 
+LONG_RUN_HOURS = 24  # from which on it is said what would shorten a run
 TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # of a self-play trial, at most
 
 
@@ -30,7 +31,11 @@ class Diagnosis(NamedTuple):
     selfplay_seconds: float
     training_seconds: float
     num_iterations: int
-    advice: list[str]
+    advice: list[str]  # on memory; empty: it is enough
+
+    @property
+    def is_memory_enough(self) -> bool:
+        return not self.advice
 
     @property
     def run_hours(self) -> float:
@@ -53,11 +58,13 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     mesh = make_mesh(experiment.num_shares)
     trainer = make_trainer(experiment, mesh)
     state, selfplay, training = trainer.abstract_state, experiment.selfplay, experiment.training
+    num_simulations = experiment.search.num_simulations
+    num_games, num_plies = (selfplay.num_games, selfplay.num_plies) if selfplay else (0, 0)
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
         "frame window": tree_bytes(state.producer.window),
         "games of an iteration": tree_bytes(state.producer.trajectory) + tree_bytes(state.producer.games),
-        "search trees": selfplay.num_games * search_tree_bytes(trainer.game, selfplay.num_simulations),
+        "search trees": num_games * search_tree_bytes(trainer.game, num_simulations),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
@@ -65,46 +72,42 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     room = available - sum(memory.values()) + memory["training step"]
     largest = max(int(room / per_frame) // experiment.num_shares, 0) * experiment.num_shares
     steps = training.num_epochs * (experiment.window.size // training.batch_size)
-    evaluations = selfplay.num_games * selfplay.num_plies * (selfplay.num_simulations + 1)
+    evaluations = num_games * num_plies * (num_simulations + 1)
     return Diagnosis(
         memory=memory,
         memory_available=available,
         largest_batch=largest,
-        selfplay_seconds=evaluations * _try_selfplay(experiment),
+        selfplay_seconds=evaluations * _try_selfplay(experiment, selfplay) if selfplay else 0.0,
         training_seconds=steps * step_seconds,
         num_iterations=experiment.num_iterations,
         advice=_advise(experiment, memory, available, largest),
     )
 
 
-def _try_selfplay(experiment: Experiment) -> float:
+def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
     """Seconds of one evaluation of a position within self-play."""
-    selfplay = experiment.selfplay
-    shares = experiment.num_shares
+    search, shares = experiment.search, experiment.num_shares
     games = min(selfplay.num_games, max(TRIAL_GAMES // shares, 1) * shares)
-    trial = dataclasses.replace(
-        selfplay,
-        num_games=games,
-        num_plies=min(selfplay.num_plies, TRIAL_PLIES),
-        num_simulations=min(selfplay.num_simulations, TRIAL_SIMULATIONS),
-    )
+    if search.num_simulations > TRIAL_SIMULATIONS:
+        search = dataclasses.replace(search, num_simulations=TRIAL_SIMULATIONS)
     small = dataclasses.replace(
         experiment,
-        selfplay=trial,
+        search=search,
+        selfplay=dataclasses.replace(selfplay, num_games=games, num_plies=min(selfplay.num_plies, TRIAL_PLIES)),
         window=dataclasses.replace(experiment.window, size=experiment.training.batch_size),
     )
     trainer = make_trainer(small, make_mesh(shares))
     play = trainer.phases[0]
     state = play.run_segment(trainer.init(trainer.init_variables()), 0, 0)
     seconds, _ = _timed(lambda: play.run_segment(state, 1, 0))
-    return seconds / (games * play.segment_size * (trial.num_simulations + 1))
+    return seconds / (games * play.segment_size * (search.num_simulations + 1))
 
 
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:
     """(bytes a frame of the batch, seconds a step) of one compiled optimizer step on empty frames."""
     batch_size, state = experiment.training.batch_size, trainer.abstract_state
     optimizer = make_optimizer(experiment.training.learning_rate)
-    learner = make_learner(trainer.game, trainer.network, LOSSES["policy_value"], optimizer)
+    learner = make_learner(trainer.game, trainer.network, LOSSES[experiment.training.loss], optimizer)
     step = jax.jit(learner.step)
     share_batch = batch_size // experiment.num_shares
     order = jax.ShapeDtypeStruct((experiment.num_shares, experiment.window.size // experiment.num_shares), jnp.int32)
@@ -139,10 +142,10 @@ def _advise(experiment: Experiment, memory: dict[str, int], available: int, larg
         key = {
             "frame window": "window.size",
             "games of an iteration": "selfplay.num_games or selfplay.num_plies",
-            "search trees": "selfplay.num_games or selfplay.num_simulations",
+            "search trees": "selfplay.num_games or search.num_simulations",
             "training step": "training.batch_size",
         }.get(name, "network.hidden_size")
-        advice.append(f"it does not fit: most of it is {name}; lower {key}")
+        advice.append(f"memory does not fit: most of it is {name}; lower {key}")
     if largest < experiment.training.batch_size:
         advice.append(f"training.batch_size {experiment.training.batch_size} does not fit: at most {largest}")
     return advice
@@ -163,5 +166,28 @@ def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
     table.add_row(f"the run, {diagnosis.num_iterations} iterations, at most", f"{diagnosis.run_hours:,.1f} h")
     console = Console()
     (console if console.is_terminal else Console(width=100)).print(table)
-    for line in diagnosis.advice or ["it fits"]:
+    for line in verdict(diagnosis):
         print(line)
+
+
+def verdict(diagnosis: Diagnosis) -> list[str]:
+    """What to make of it, in words: whether its memory fits, how long it will take, and what would shorten that."""
+    used, free = sum(diagnosis.memory.values()), diagnosis.memory_available
+    lines = diagnosis.advice or [f"memory fits: {used / max(free, 1):.0%} of what is free"]
+    lines = [*lines, f"the run takes {in_words(diagnosis.run_hours)} here, compilation and the match at the end aside"]
+    if diagnosis.run_hours < LONG_RUN_HOURS:
+        return lines
+    if diagnosis.selfplay_seconds > diagnosis.training_seconds:
+        most, keys = "self-play", "search.num_simulations, selfplay.num_games or selfplay.num_plies"
+    else:
+        most, keys = "training", "training.num_epochs or window.size"
+    advice = f"most of it is {most}: lower {keys}, network.hidden_size or num_iterations"
+    return [*lines, advice if jax.default_backend() != "cpu" else f"{advice}, or use a GPU"]
+
+
+def in_words(hours: float) -> str:
+    """A duration in the largest unit that it has at least two of: "about 8 years"."""
+    for unit, length in (("years", 24 * 365.25), ("weeks", 24 * 7), ("days", 24), ("hours", 1)):
+        if hours >= 2 * length:
+            return f"about {hours / length:,.0f} {unit}"
+    return f"about {hours * 60:.0f} minutes" if hours >= 1 / 30 else "less than two minutes"

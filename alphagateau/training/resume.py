@@ -1,5 +1,6 @@
 """A run's state to a checkpoint and back, and which checkpoints stay."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +134,8 @@ def describe(experiment: Experiment) -> dict[str, Any]:
     """What whoever loads a checkpoint to play must know of its experiment."""
     return {
         "game": experiment.game,
-        "network": vars(experiment.network),
-        "search": {
-            "num_simulations": experiment.selfplay.num_simulations,
-            "max_num_considered_actions": experiment.selfplay.max_num_considered_actions,
-        },
+        "network": dataclasses.asdict(experiment.network),
+        "search": dataclasses.asdict(experiment.search),
     }
 
 

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from alphagateau.config import Experiment
+from alphagateau.config import Experiment, SelfPlayConfig
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
-from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.make_search import make_search
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.keys import PLAY, WINDOW, key_of
@@ -37,13 +37,15 @@ class SelfPlayState(NamedTuple):
 SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED))  # pyright: ignore[reportArgumentType]
 
 
-def make_selfplay_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
+def make_selfplay_producer(
+    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network, mesh: Mesh
+) -> Producer:
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
-    selfplay, search = experiment.selfplay, make_selfplay_search(experiment, game, network)
+    search = make_search(game, network, experiment.search)
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
     play_segment = make_selfplay(game, search, segment_plies)
-    play = make_play(experiment, mesh, play_segment)
-    fill_window = make_fill_window(experiment, game, mesh)
+    play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
+    fill_window = make_fill_window(experiment, selfplay, game, mesh)
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.variables, iteration, segment * segment_plies))
@@ -53,7 +55,7 @@ def make_selfplay_producer(experiment: Experiment, game: Game, network: Network,
 
     def metrics(state: SelfPlayState, seconds: Mapping[str, float]) -> dict[str, float]:
         sums = {name: float(x) for name, x in state.statistics.items()}
-        pace = selfplay_pace(sums["plies"], selfplay.num_simulations, seconds)
+        pace = selfplay_pace(sums["plies"], experiment.search.num_simulations, seconds)
         repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(state.trajectory))}
         return selfplay_metrics(sums) | pace | repeated
 
@@ -61,7 +63,7 @@ def make_selfplay_producer(experiment: Experiment, game: Game, network: Network,
         return sample_pgn(game, finished_games(state.trajectory), experiment.sample_games, event, iteration)
 
     return Producer(
-        init=make_init(experiment, game, network, play_segment),
+        init=make_init(experiment, selfplay, game, network, play_segment),
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
@@ -75,25 +77,14 @@ def make_selfplay_producer(experiment: Experiment, game: Game, network: Network,
     )
 
 
-def make_selfplay_search(experiment: Experiment, game: Game, network: Network):
-    selfplay = experiment.selfplay
-    return make_gumbel_search(
-        game,
-        network,
-        num_simulations=selfplay.num_simulations,
-        max_num_considered_actions=selfplay.max_num_considered_actions,
-        gumbel_scale=selfplay.gumbel_scale,
-    )
-
-
 def largest_divisor(number: int, limit: int) -> int:
     """The largest divisor of `number` up to `limit`."""
     return max(d for d in range(1, min(number, limit) + 1) if number % d == 0)
 
 
-def make_play(experiment: Experiment, mesh: Mesh, play_segment: SelfPlay) -> Callable:
+def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> Callable:
     """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
-    rows = jnp.arange(experiment.selfplay.num_games)  # the games' numbers
+    rows = jnp.arange(num_games)  # the games' numbers
 
     @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
     def local(variables, key, rows, first_ply, games, trajectory):
@@ -103,16 +94,16 @@ def make_play(experiment: Experiment, mesh: Mesh, play_segment: SelfPlay) -> Cal
 
     @partial(jax.jit, donate_argnums=0)
     def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
-        key = key_of(experiment.seed, iteration, PLAY)
+        key = key_of(seed, iteration, PLAY)
         games, trajectory = local(variables, key, rows, first_ply, state.games, state.trajectory)
         return state._replace(games=games, trajectory=trajectory)
 
     return play
 
 
-def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh) -> Callable:
+def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, mesh: Mesh) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
-    selfplay, share_ids = experiment.selfplay, jnp.arange(experiment.num_shares)
+    share_ids = jnp.arange(experiment.num_shares)
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), BY_FIRST)
     def local(window, key, share_ids, trajectory):
@@ -148,9 +139,10 @@ def make_batches(experiment: Experiment) -> Callable[[SelfPlayState, Array, Arra
     return batches
 
 
-def make_init(experiment: Experiment, game: Game, network: Network, play_segment: SelfPlay) -> Callable[[], Any]:
+def make_init(
+    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network, play_segment: SelfPlay
+) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
-    selfplay = experiment.selfplay
 
     def init() -> SelfPlayState:
         games = start_games(game, selfplay.num_games)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from alphagateau.config import Experiment
+from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
@@ -38,7 +38,9 @@ class Trainer(NamedTuple):
 
 def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
     """The producer of frames that the experiment asks for."""
-    return make_selfplay_producer(experiment, game, network, mesh)
+    if experiment.selfplay is None:
+        raise ConfigError("the experiment has no [selfplay], from which its frames come")
+    return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
 
 
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
@@ -46,7 +48,7 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     game = get_game(experiment.game)
     network = make_network(game, experiment.network)
     producer = make_producer(experiment, game, network, mesh)
-    loss, optimizer = LOSSES["policy_value"], make_optimizer(experiment.training.learning_rate)
+    loss, optimizer = LOSSES[experiment.training.loss], make_optimizer(experiment.training.learning_rate)
     learner = make_learner(game, network, loss, optimizer, AXIS)
     build = make_build(experiment, producer, make_learner(game, network, loss, optimizer))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 from alphagateau.distributed.launch import parse_launch
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -71,7 +71,7 @@ def test_the_jobset_starts_as_many_processes_as_it_says():
     flags = dict(zip(words[4::2], words[5::2], strict=True))
     assert flags.pop("--process-id") == '"$JOB_COMPLETION_INDEX"'
     options = ["--num-shares", flags["--num-shares"]]
-    experiment = config.parse_command_line(EXPERIMENTS.parent / words[3], options)
+    experiment = read_experiment(EXPERIMENTS.parent / words[3], options)
     gpus = container["resources"]["limits"]["nvidia.com/gpu"] * job["completions"]
     assert experiment.num_shares % gpus == 0
     launch = parse_launch(flags["--coordinator"], flags["--num-processes"], "0")

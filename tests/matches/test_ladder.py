@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from alphagateau.commands.ladder import run_ladder
 from alphagateau.commands.main import main
-from alphagateau.matches.ladder import Ladder, LadderError, load_ladder, make_ladder
+from alphagateau.config import ConfigError, LadderConfig, load_ladder, make_ladder
+from alphagateau.matches.ladder import play_ladder
 from alphagateau.matches.ladder_games import LadderGamesError, read_games
 from alphagateau.matches.ladder_players import list_specs, load_players
 from alphagateau.ratings.results_files import read_results
@@ -26,7 +27,7 @@ SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 def smoke_run(tmp_path_factory) -> Path:
     """Two iterations of the smallest run: three checkpoints."""
     folder = tmp_path_factory.mktemp("runs")
-    options = ["--num-iterations", "2", "--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+    options = ["--num-iterations", "2", "--evaluation.num-games", "0", "--search.num-simulations", "2"]
     assert main(["train", str(SMOKE), "--runs", str(folder), *options]) == 0
     return folder / "smoke"
 
@@ -87,7 +88,7 @@ def test_a_killed_ladder_goes_on_with_the_same_games(played, smoke_run, tmp_path
 
 
 def test_a_checkpoint_that_vanished_is_left_out_and_said(smoke_run, tmp_path, capsys):
-    ladder = Ladder(
+    ladder = LadderConfig(
         players=(f"{smoke_run}/checkpoints/0?search=policy", str(tmp_path / "gone"), "random"),
         games_per_pair=2,
         matching="all",
@@ -115,7 +116,7 @@ def test_a_run_stands_for_every_kth_of_its_iterations_and_the_last(smoke_run):
 
 
 def test_the_informative_ladder_stops_at_its_number_of_games(smoke_run, tmp_path):
-    ladder = Ladder(
+    ladder = LadderConfig(
         players=(f"{smoke_run}?search=policy", "random"), games_per_pair=2, max_games=12, boards=("gardner_chess",)
     )
     (ratings,) = run_ladder(ladder, tmp_path, lambda text: None)
@@ -151,25 +152,24 @@ def test_match_prints_scores_and_writes_pgn(smoke_run, tmp_path, capsys):
     [
         ({}, "players"),
         ({"players": []}, "players"),
-        ({"players": "random"}, "list of strings"),
+        ({"players": "random"}, "array of texts"),
         ({"players": ["random"], "game_per_pair": 2}, "games_per_pair"),
         ({"players": ["random"], "games_per_pair": 3}, "even"),
         ({"players": ["random"], "matching": "best"}, "informative"),
-        ({"players": ["random"], "boards": ["go"]}, "go"),
         ({"players": ["random"], "seed": -1}, "seed"),
     ],
 )
 def test_a_wrong_ladder_is_one_sentence(table, said):
-    with pytest.raises(LadderError, match=said) as caught:
+    with pytest.raises(ConfigError, match=said) as caught:
         make_ladder(table, "ladder.toml")
     assert "\n" not in str(caught.value)
 
 
 def test_a_ladder_file_that_is_not_toml_is_named(tmp_path):
     (tmp_path / "ladder.toml").write_text("players = [")
-    with pytest.raises(LadderError, match=r"ladder\.toml"):
+    with pytest.raises(ConfigError, match=r"ladder\.toml"):
         load_ladder(tmp_path / "ladder.toml")
-    with pytest.raises(LadderError, match="nowhere"):
+    with pytest.raises(ConfigError, match="nowhere"):
         load_ladder(tmp_path / "nowhere.toml")
 
 
@@ -182,11 +182,12 @@ def test_a_damaged_game_line_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["match", "random"], "two players"),
+        (["match", "random"], "match needs A and B"),
         (["match", "random", "random"], "--game"),
         (["match", "random", "random", "--game", "gardner_chess", "--games", "3"], "even"),
         (["rate", "nowhere.csv"], "nowhere.csv"),
         (["ladder"], "ladder file"),
+        (["ladder", "random", "--boards", "go"], "unknown game 'go'"),
         (["info"], "info needs"),
         (["report", "nowhere"], "nowhere"),
     ],
@@ -223,14 +224,16 @@ def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, 
     path.write_bytes("\n".join(lines).encode() + rest)
     try:
         assert load_ladder(path).players
-    except LadderError as error:
+    except ConfigError as error:
         assert str(path) in str(error) and "\n" not in str(error)
 
 
 @pytest.mark.parametrize("board", ["../evil", "/evil", "chess/../../evil"])
-def test_a_board_does_not_lead_out_of_the_folder(board):
-    with pytest.raises(LadderError, match="unknown game"):
-        make_ladder({"players": ["random"], "boards": ["chess", board]}, "ladder")
+def test_a_board_does_not_lead_out_of_the_folder(board, tmp_path):
+    ladder = make_ladder({"players": ["random"], "boards": ["chess", board]})
+    with pytest.raises(ValueError, match="unknown game"):
+        next(play_ladder(ladder, tmp_path / "out", print))
+    assert not list(tmp_path.iterdir())
 
 
 def test_players_and_events_named_like_paths_are_written_into_the_folder_only(tmp_path):

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.commands.bench import random_positions
-from alphagateau.config import NetworkConfig
+from alphagateau.commands.throughput import random_positions
+from alphagateau.config import GateauConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
 from alphagateau.networks.gateau import make_gateau
@@ -16,7 +16,7 @@ from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference
 from alphagateau.networks.make_network import make_network
 
 GAMES = ("gardner_chess", "chess")
-TINY = NetworkConfig(hidden_size=8, num_blocks=2)
+TINY = GateauConfig(hidden_size=8, num_blocks=2)
 
 
 def stirred(variables):
@@ -105,7 +105,7 @@ def test_no_parameter_of_gateau_depends_on_the_board():
 
 
 def test_sizes_are_the_papers():
-    game, paper = get_game("chess"), NetworkConfig()
+    game, paper = get_game("chess"), GateauConfig()
     gateau = jax.eval_shape(make_network(game, paper).init, jax.random.key(0))["params"]
     assert 1.0e6 < sum(x.size for x in jax.tree.leaves(gateau)) < 1.1e6
     layer = gateau["block0_gateau1"]

@@ -64,10 +64,10 @@ def test_any_final_results_are_results_or_none(tmp_path_factory, content):
 TRACK = """
 import os, signal, sys
 from pathlib import Path
-from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 from alphagateau.runs import run_folder
 from alphagateau.training.loop import open_run_log
-experiment, run = config.parse_command_line(sys.argv[1], ["--aim"]), Path(sys.argv[2])
+experiment, run = read_experiment(sys.argv[1], ["--aim"]), Path(sys.argv[2])
 first, last, is_killed = int(sys.argv[3]), int(sys.argv[4]), sys.argv[5] == "killed"
 log = open_run_log(experiment, run, run_folder.read_record(run), first - 1)
 for iteration in range(first, last + 1):

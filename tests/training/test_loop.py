@@ -15,6 +15,7 @@ import pytest
 
 from alphagateau import config
 from alphagateau.commands import info
+from alphagateau.commands.experiments import read_experiment
 from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
@@ -27,7 +28,7 @@ from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 BENCHMARKS = SMOKE.parents[2] / "benchmarks"
-SMALL = ["--evaluation.num-games", "0", "--selfplay.num-simulations", "2"]
+SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2"]
 SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
 
 
@@ -38,7 +39,7 @@ def trainers_made_once():
 
     def make_once(experiment, mesh):
         values = config.flatten(experiment)
-        deciding = ("game", "seed", "num_shares", "network.", "selfplay.", "window.", "training.")
+        deciding = ("game", "seed", "num_shares", "network.", "search.", "selfplay.", "window.", "training.")
         key = tuple(values[name] for name in values if name.startswith(deciding))
         if key not in trainers:
             trainers[key] = make_trainer(experiment, mesh)
@@ -78,7 +79,7 @@ def run_copy(whole_run, tmp_path) -> Path:
 
 def test_a_run_leaves_what_a_reader_needs(whole_run):
     assert [row["iteration"] for row in lasting_metrics(whole_run)] == [1, 2, 3, 4]
-    assert config.load(whole_run / "config.toml").selfplay.num_simulations == 2
+    assert config.load(whole_run / "config.toml").search.num_simulations == 2
     record = json.loads((whole_run / "run.json").read_text())
     assert record["starts"][0]["versions"]["jax"] == jax.__version__
     found, complaints = checkpoint.find(whole_run / "checkpoints")
@@ -123,7 +124,7 @@ LOOKS = [5, pytest.param(1, marks=pytest.mark.whole), *(pytest.param(n, marks=py
 
 @pytest.mark.parametrize("looks", LOOKS)
 def test_a_run_stopped_inside_an_iteration_equals_one_never_stopped(whole_run, tmp_path, looks):
-    experiment = config.parse_command_line(SMOKE, [*SMALL, *SEGMENTS])
+    experiment = read_experiment(SMOKE, [*SMALL, *SEGMENTS])
     folder = tmp_path / "smoke"
     assert not loop.train(experiment, folder, StopAfter(looks))
     assert loop.train(experiment, folder, StopRequest())

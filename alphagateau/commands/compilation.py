@@ -1,0 +1,14 @@
+"""Where compiled programs are kept between commands."""
+
+import os
+from pathlib import Path
+
+
+def use_compilation_cache() -> None:
+    """JAX keeps compiled programs on disk, so a second start is quick; JAX_COMPILATION_CACHE_DIR moves it."""
+    import jax
+
+    if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "jax"
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # pgx compiles many small ones

@@ -1,0 +1,33 @@
+"""`alphagateau doctor`: an experiment in, the memory and time that it will need here out."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.experiments import ExperimentArguments, check, parse_experiment
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments(ExperimentArguments):
+    """Say how much memory and time an experiment will need here.
+
+    Found from its shapes and a few short trials. Exit code 1: its memory does not fit. Every key of the experiment is
+    an option, as of train.
+
+    Example: alphagateau doctor quickstart --search.num-simulations 64
+    """
+
+
+def run(words: Sequence[str]) -> int:
+    """1 if the memory does not fit."""
+    _, path, experiment = parse_experiment(Arguments, words, "doctor")
+    from alphagateau.distributed.mesh import choose_platform
+
+    choose_platform(experiment.platform)
+    use_compilation_cache()
+    check(experiment, path)
+    from alphagateau.training.doctor import diagnose, print_diagnosis
+
+    diagnosis = diagnose(experiment)
+    print_diagnosis(diagnosis, str(path))
+    return 0 if diagnosis.is_memory_enough else 1

@@ -1,0 +1,81 @@
+"""The experiment of a command line: a name and options in, a checked Experiment out."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import tyro
+
+from alphagateau import config
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.config import ConfigError, Experiment
+
+
+@dataclasses.dataclass(frozen=True)
+class ExperimentArguments:
+    """An experiment with its keys as options."""
+
+    experiment: tyro.conf.Positional[str]
+    """an experiment file, or the name of one that comes with the package: quickstart, smoke, ..."""
+    settings: Annotated[Experiment, tyro.conf.arg(name="")]
+
+
+Arguments = TypeVar("Arguments", bound=ExperimentArguments)
+
+
+def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) -> tuple[Arguments, Path, Experiment]:
+    """(arguments, file, experiment with the options given). Raises UsageError, ConfigError."""
+    if not words or words[0].startswith("-"):
+        if {"-h", "--help"} & set(words):
+            parse(kind, ["--help"], command)
+        raise UsageError(f"{command} needs an experiment file or name first: alphagateau {command} quickstart")
+    path = config.find_experiment(words[0])
+    experiment = config.load(path)
+    arguments = parse(kind, words, command, kind(words[0], experiment))
+    changed = _change_kinds(experiment, _table_of(arguments))
+    if changed is not experiment:
+        arguments = parse(kind, words, command, kind(words[0], changed))
+    name = f"{path} with the options given" if words[1:] else str(path)
+    return arguments, path, config.from_dict(_table_of(arguments), name)
+
+
+def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment:
+    """The experiment `name` with options such as `--search.num-simulations 32 --no-aim`. UsageError, ConfigError."""
+    return parse_experiment(ExperimentArguments, [str(name), *options], "train")[2]
+
+
+def _table_of(arguments: ExperimentArguments) -> Mapping[str, Any]:
+    """The settings as `parse` leaves them: tables, unchecked."""
+    return arguments.settings  # pyright: ignore[reportReturnType]
+
+
+def _change_kinds(experiment: Experiment, table: Mapping[str, Any]) -> Experiment:
+    """The experiment with the architecture and the search that an option asks for, other keys kept where they exist."""
+    changes = {}
+    for name, tag, kinds in (
+        ("network", "architecture", config.ARCHITECTURES),
+        ("search", "algorithm", config.ALGORITHMS),
+    ):
+        old, kind = getattr(experiment, name), kinds.get(table[name][tag])
+        if kind and kind is not type(old):
+            kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
+            changes[name] = kind(**kept)
+    return dataclasses.replace(experiment, **changes) if changes else experiment
+
+
+def check(experiment: Experiment, name: str | Path) -> None:
+    """Raises ConfigError, one line that opens with `name`, for what only games and losses can tell is impossible."""
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.openings import make_openings
+    from alphagateau.training.checks import check_experiment
+
+    rule = experiment.evaluation
+    try:
+        check_experiment(experiment)
+        if rule.num_games:
+            make_openings(get_game(experiment.game), rule.num_games // 2, rule.opening_plies, experiment.seed)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{name}: evaluation.num_games and evaluation.opening_plies: {error}") from None

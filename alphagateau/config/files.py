@@ -1,0 +1,147 @@
+"""TOML and tables in, checked records or one sentence on what is wrong out, and back to TOML with its help."""
+
+import dataclasses
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from alphagateau.config.migration import migrate, migrate_network
+from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
+from alphagateau.config.schema import ARCHITECTURES, Experiment, LadderConfig, NetworkConfig
+
+
+def find_experiment(name: str) -> Path:
+    """The file `name`, or the experiment of that name that comes with the package. Raises ConfigError."""
+    path = Path(name)
+    if path.suffix == ".toml" or len(path.parts) != 1 or path.is_file():
+        return path
+    known = _known_experiments()
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"expected a file, or one of {', '.join(known)}"
+        raise ConfigError(f"{printable(name)}: no such experiment; {hint}")
+    return known[name]
+
+
+def _known_experiments() -> dict[str, Path]:
+    """The experiments that come with the package, by name: packed into it, or beside it in a checkout."""
+    package = Path(str(resources.files("alphagateau")))
+    folders = [folder for folder in (package / "experiments", package.parent / "experiments") if folder.is_dir()]
+    return {path.stem: path for folder in folders[:1] for path in sorted(folder.glob("*.toml"))}
+
+
+def load(path: str | PathLike) -> Experiment:
+    """Reads an experiment file, also of an earlier version. Raises ConfigError, one line that opens with the path."""
+    return from_dict(_read_toml(Path(path), "experiment"), str(path))
+
+
+def loads(text: str, name: str = "experiment") -> Experiment:
+    """Reads the text of an experiment file; `name` opens the error messages (ConfigError)."""
+    return from_dict(_parse_toml(text, name), name)
+
+
+def load_ladder(path: str | PathLike) -> LadderConfig:
+    """Reads a ladder file. Raises ConfigError, one line that opens with the path."""
+    return make_ladder(_read_toml(Path(path), "ladder"), str(path))
+
+
+def make_ladder(table: Mapping[str, Any], name: str = "ladder") -> LadderConfig:
+    """The ladder that a table describes. Raises ConfigError; `name` opens it."""
+    try:
+        return LadderConfig(**table)
+    except ConfigError as error:
+        raise ConfigError(f"{printable(name)}: {error}") from None
+
+
+def _read_toml(path: Path, noun: str) -> dict[str, Any]:
+    """The table of a file. Raises ConfigError."""
+    try:
+        return _parse_toml(path.read_bytes().decode("utf-8-sig"), str(path))
+    except FileNotFoundError:
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.toml")], 1)
+        names = [printable(path.with_name(name)) for name in near]
+        names += [name for name in _known_experiments() if name == path.stem and noun == "experiment"]
+        hint = f"; did you mean {names[0]}?" if names else ""
+        raise ConfigError(f"{printable(path)}: no such {noun} file{hint}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{printable(path)}: line {line} is not UTF-8 text") from None
+    except ConfigError:
+        raise
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{printable(path)}: cannot read the {noun} file: {why}") from None
+
+
+def _parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The table of a file's text. Raises ConfigError with the line."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error))
+        why, line = found.groups() if found else ("the value is too long or too deep", None)
+        where = f" line {line or text.count(chr(10), 0, -1) + 1}" if found else ""
+        raise ConfigError(f"{printable(name)}{where}: not TOML: {why}") from None
+
+
+def dumps(experiment: Experiment) -> str:
+    """The experiment as a TOML file, each key with its help; `loads` gives back an equal one."""
+    import tomlkit
+
+    document = tomlkit.document()
+    for name, value in vars(experiment).items():
+        if dataclasses.is_dataclass(value):
+            table = tomlkit.table()
+            for key, inner in vars(value).items():
+                table.add(key, tomlkit.item(inner).comment(str(fields_of(type(value))[key].description)))
+            document.add(name, table)
+        elif value is not None:
+            document.add(name, tomlkit.item(value).comment(str(fields_of(Experiment)[name].description)))
+    return document.as_string()
+
+
+def to_dict(experiment: Experiment) -> dict[str, Any]:
+    """The experiment as nested dictionaries, as in its file."""
+    return {name: value for name, value in dataclasses.asdict(experiment).items() if value is not None}
+
+
+def from_dict(table: Mapping[str, Any], name: str = "experiment") -> Experiment:
+    """The experiment that nested dictionaries describe, also of an earlier version.
+
+    Raises ConfigError; `name` opens it.
+    """
+    try:
+        return Experiment(**migrate(table))
+    except ConfigError as error:
+        raise ConfigError(f"{printable(name)}: {error}") from None
+
+
+def read_network(table: Mapping[str, Any]) -> NetworkConfig:
+    """The network that a dictionary describes, such as a manifest's, also of an earlier version. Raises ConfigError."""
+    table = {"architecture": "gateau", **migrate_network(table)}
+    kind = ARCHITECTURES.get(str(table["architecture"]))
+    if kind is None:
+        choices = ", ".join(map(show, ARCHITECTURES))
+        raise ConfigError(f"architecture must be one of {choices}, got {show(table['architecture'])}")
+    return kind(**table)
+
+
+def flatten(experiment: Experiment) -> dict[str, Any]:
+    """Dotted key -> value, in the order of a file; what logs call hyper-parameters."""
+    values = {}
+    for name, value in to_dict(experiment).items():
+        inner = value if isinstance(value, dict) else {"": value}
+        values |= {f"{name}.{key}".rstrip("."): item for key, item in inner.items()}
+    return values
+
+
+def describe_difference(a: Experiment, b: Experiment) -> list[str]:
+    """One line `key: value in a -> value in b` for each key in which they differ."""
+    old, new = flatten(a), flatten(b)
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return [f"{name}: {show(old.get(name))} -> {show(new.get(name))}" for name in names]

@@ -1,0 +1,183 @@
+"""Records that check themselves: a class of declared keys in, a frozen dataclass that refuses in one sentence out.
+
+pydantic does the checking (Aim installs it anyway); its errors say where and what, and are worded here, once for all
+files: `X must be ..., got Y`, `unknown key ...; did you mean ...?`, `missing key ...`.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
+
+import pydantic.dataclasses
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+MAX_INT = 2**31 - 1
+UNKNOWN = "unexpected_keyword_argument"
+T = TypeVar("T")
+
+
+class ConfigError(ValueError):
+    """What is wrong with a file that a user wrote, in one line."""
+
+
+def key(text: str, *, default: Any = PydanticUndefined) -> Any:
+    """A switch or a text: its help and its default (none: the file must give it)."""
+    return Field(default, strict=True, description=text)
+
+
+def choice(text: str, *, default: str) -> Any:
+    """One of some words: its help and its default."""
+    return Field(default, description=text)
+
+
+def num(text: str, *, default: Any = PydanticUndefined, low: float | None = 0, high: float | None = None) -> Any:
+    """A number: its help with the unit, its default (none: the file must give it), its range."""
+    if low is not None:
+        text += f"; {low:g} or more" if high is None else f"; {low:g} to {high:g}"
+    if isinstance(default, float):
+        return Field(default, ge=low, le=high, strict=True, allow_inf_nan=False, description=text)
+    return Field(default, ge=low, le=MAX_INT if high is None else high, strict=True, description=text)
+
+
+def names(text: str, *, default: Any = PydanticUndefined) -> Any:
+    """An array of texts: its help and its default (none: the file must give it)."""
+    return Field(default, description=text)
+
+
+def section(*, default: Any = PydanticUndefined, tag: str | None = None) -> Any:
+    """A table of keys; `tag` is the key that says which of several records it is."""
+    return Field(default, discriminator=tag)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(key, choice, num, names, section))
+def record(cls: type[T]) -> type[T]:
+    """Makes a class a frozen dataclass whose instances are valid: ConfigError, one line, where they cannot be."""
+    made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)
+    check = made.__init__
+
+    def init(self: Any, **values: Any) -> None:
+        try:
+            check(self, **values)
+        except ValidationError as error:
+            raise ConfigError(explain(made, error)) from None
+
+    made.__init__ = init
+    return made
+
+
+def fields_of(kind: Any) -> dict[str, FieldInfo]:
+    """The declared keys of a record, by name, in the order of a file."""
+    return kind.__pydantic_fields__
+
+
+def kinds_of(annotation: Any, tag: str | None = None) -> dict[str, type]:
+    """The records that a section may be, by what its tag says ("" without a tag); none for a plain key."""
+    records = [kind for kind in (get_args(annotation) or (annotation,)) if dataclasses.is_dataclass(kind)]
+    return {str(get_args(fields_of(kind)[tag].annotation)[0]) if tag else "": kind for kind in records}  # pyright: ignore
+
+
+def sections_of(field: FieldInfo) -> dict[str, type]:
+    """`kinds_of` a declared key."""
+    tag = field.discriminator
+    return kinds_of(field.annotation, tag if isinstance(tag, str) else None)
+
+
+def keys_of(kind: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted names of all keys that a record and the records within may have."""
+    for name, field in fields_of(kind).items():
+        kinds = sections_of(field)
+        if not kinds:
+            yield prefix + name
+        for inner in kinds.values():
+            yield from keys_of(inner, f"{prefix}{name}.")
+
+
+def explain(kind: Any, error: ValidationError) -> str:
+    """One sentence on the first of pydantic's errors, an unknown key before all: a typo makes others."""
+    problems = error.errors(include_url=False)
+    problem = next((p for p in problems if p["type"] == UNKNOWN), problems[0])
+    name, field, owner = _find(kind, problem["loc"])
+    value, tag = problem["input"], field.discriminator if field else None
+    if problem["type"] == "value_error":  # raised by a validator of ours, in our words
+        return str(problem.get("ctx", {})["error"])
+    if problem["type"] == UNKNOWN:
+        return _unknown(name, owner, kind)
+    if field is None:
+        return f"an experiment must be a table of keys, got {show(value)}"
+    if problem["type"] in ("missing", "missing_keyword_only_argument"):
+        return f"missing key {name}" + (f" ({field.description})" if field.description else "")
+    if problem["type"].startswith("union_tag"):
+        choices = ", ".join(map(show, sections_of(field)))
+        return f"{name}.{tag} must be one of {choices}, got {show(value.get(tag))}"
+    if sections_of(field):
+        return f"[{name}] must be a table of keys, got {show(value)}"
+    return f"{name} must be {expected(field)}, got {show(value)}"
+
+
+def _find(kind: Any, loc: Sequence[Any]) -> tuple[str, FieldInfo | None, Any]:
+    """(dotted name, its declaration if it has one, the record it stands in) of the place of an error."""
+    names, field, parts = [], None, list(loc)
+    while parts:
+        names.append(str(parts.pop(0)))
+        field = fields_of(kind).get(names[-1])
+        kinds = sections_of(field) if field else {}
+        if not kinds or not parts:
+            break
+        kind = kinds[parts.pop(0)] if len(kinds) > 1 else next(iter(kinds.values()))
+    return ".".join(names), field, kind
+
+
+def _unknown(name: str, owner: Any, kind: Any) -> str:
+    candidates = list(keys_of(kind))
+    if owner is kind:
+        candidates += [other for other in fields_of(kind) if other not in candidates]
+    near = nearest(name, candidates)
+    hint = f"did you mean {near}?" if near else f"valid keys: {', '.join(fields_of(owner))}"
+    return f"unknown key {show(name)}; {hint}"
+
+
+def expected(field: FieldInfo) -> str:
+    """What a value of a key must be."""
+    kind = field.annotation
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(show(choice) for choice in get_args(kind))
+    if kind is bool:
+        return "true or false"
+    if kind is str:
+        return "a text"
+    if get_origin(kind) is tuple:
+        return "an array of texts"
+    low, high = (next((getattr(m, end) for m in field.metadata if hasattr(m, end)), None) for end in ("ge", "le"))
+    noun = "an integer" if kind is int else "a finite number"
+    if low is None:
+        return noun
+    return f"{noun}, {low:g} or more" if high is None else f"{noun} from {low:g} to {high}"
+
+
+def nearest(name: str, candidates: Collection[str]) -> str | None:
+    """The candidate most like `name`: the same key in another section, or close in spelling."""
+    last = name.strip("-").rpartition(".")[2]
+    moved = [other for other in candidates if other.strip("-").rpartition(".")[2] == last]
+    close = difflib.get_close_matches(name[:80], list(candidates), 1, 0.5)
+    return next(iter(moved + close), None)
+
+
+def show(value: Any) -> str:
+    """A value as TOML writes it, on one line and cut short."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{printable(value)[:80]}"'
+    if isinstance(value, int) and abs(value) > 10**30:
+        return "a number of more than 30 digits"
+    if isinstance(value, int | float):
+        return repr(value)
+    return {dict: "a table", list: "an array", type(None): "nothing"}.get(type(value), f"a {type(value).__name__}")
+
+
+def printable(text: Any) -> str:
+    """On one line, whatever is in it."""
+    return str(text) if str(text).isprintable() else ascii(str(text))[1:-1]

@@ -1,0 +1,219 @@
+"""What experiment and ladder files may say: each key declared once, with its help, unit, default and range.
+
+Reading, checking, writing, `--help` and command-line options follow these records. A record that exists is valid, but
+for names whose owners this package does not import: `training/checks.py` looks at the game and the loss.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import ValidationInfo, field_validator, model_validator
+
+from alphagateau.config.records import choice, fields_of, key, keys_of, kinds_of, names, num, record, section
+
+
+@record
+class GateauConfig:
+    """GATEAU, the graph network."""
+
+    architecture: Literal["gateau"] = choice("graph network: gateau; residual CNN: alphazero", default="gateau")
+    hidden_size: int = num("features of a node or an edge", default=128, low=1)
+    num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
+    message: Literal["edge", "updated_edge"] = choice(
+        "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
+    )
+    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
+    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+
+
+@record
+class AlphaZeroConfig:
+    """AlphaZero's residual CNN, the baseline."""
+
+    architecture: Literal["alphazero"] = choice("graph network: gateau; residual CNN: alphazero", default="alphazero")
+    hidden_size: int = num("channels of a convolution", default=128, low=1)
+    num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
+    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
+    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+
+
+NetworkConfig = GateauConfig | AlphaZeroConfig
+ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above
+
+
+@record
+class GumbelConfig:
+    """Gumbel MuZero search."""
+
+    algorithm: Literal["gumbel"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="gumbel")
+    num_simulations: int = num("search simulations a ply", default=128, low=1)
+    max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
+    gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
+
+
+@record
+class PolicyConfig:
+    """No search: the network's own policy."""
+
+    num_simulations: ClassVar[int] = 0
+    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
+    algorithm: Literal["policy"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="policy")
+
+
+@record
+class RandomConfig:
+    """No search and no network: random moves."""
+
+    num_simulations: ClassVar[int] = 0
+    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
+    algorithm: Literal["random"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="random")
+
+
+SearchConfig = GumbelConfig | PolicyConfig | RandomConfig
+ALGORITHMS = kinds_of(SearchConfig, "algorithm")
+
+
+@record
+class SelfPlayConfig:
+    """The games from which an iteration learns."""
+
+    num_games: int = num("games played side by side", low=1)
+    num_plies: int = num("plies of each game slot in an iteration", low=1)
+    continue_games: bool = key("games go on in the next iteration, not anew", default=False)
+    segment_plies: int = num("plies a device call, after which stop signals are heard", default=16, low=1)
+
+
+@record
+class WindowConfig:
+    """The frame window from which training draws its batches."""
+
+    size: int = num("frames kept", default=1_000_000, low=1)
+
+
+@record
+class TrainingConfig:
+    """How the network learns from its frames (Adam)."""
+
+    loss: str = key("the loss, by name", default="policy_value")
+    batch_size: int = num("frames a step", default=256, low=1)
+    num_epochs: int = num("passes over the window an iteration", default=1, low=1)
+    learning_rate: float = num("step size of Adam", default=0.001, low=1e-9, high=1)
+    segment_steps: int = num("optimizer steps a device call", default=256, low=1)
+
+
+@record
+class EvaluationConfig:
+    """The match that ends a run."""
+
+    num_games: int = num("games against each opponent (0: no match), an even number", default=128)
+    num_simulations: int = num("search simulations a ply (0: as in self-play)", default=0)
+    opening_plies: int = num("random plies that open each pair of games", default=4, high=64)
+
+
+@record
+class RetentionConfig:
+    """Which checkpoints stay on disk."""
+
+    keep_newest: int = num("whole checkpoints kept, the newest ones", default=2, low=1)
+    keep_every: int = num("every k-th iteration keeps its weights forever (0: no such rule)", default=0)
+    weights: bool = key("every older checkpoint keeps its weights (no window, no optimizer)", default=True)
+
+
+@record
+class HealthConfig:
+    """When an iteration counts as unhealthy. A loss or weight that is not finite always stops."""
+
+    action: Literal["warn", "stop"] = choice("what an unhealthy iteration causes", default="warn")
+    min_policy_entropy: float = num("mean entropy of the network's policy, nats", default=0.01)
+    max_value_saturation: float = num("fraction of frames with |value| > 0.99", default=0.95, high=1)
+    max_value_calibration_error: float = num("mean |predicted - observed| value", default=0.5, high=2)
+    max_draw_rate: float = num("fraction of finished games", default=1.0, high=1)
+    max_truncation_rate: float = num("fraction of finished games ended by length", default=1.0, high=1)
+    max_duplicate_rate: float = num("fraction of games seen before", default=1.0, high=1)
+    max_game_length: float = num("plies, mean of the finished games", default=512.0)
+    min_game_length: float = num("plies, mean of the finished games", default=4.0)
+    max_gradient_norm: float = num("global L2 norm", default=1e4)
+    max_weight_norm: float = num("global L2 norm", default=1e4)
+
+
+@record
+class Experiment:
+    """Everything that decides a run. Raises ConfigError when made with an impossible value."""
+
+    game: str = key("board, such as gardner_chess (5x5) or chess (8x8)")
+    seed: int = num("seed of all randomness", default=0)
+    num_iterations: int = num("iterations of self-play and training", low=1)
+    checkpoint_every: int = num("iterations between checkpoints", default=1, low=1)
+    sample_games: int = num("games saved as PGN an iteration", default=4)
+    aim: bool = key("also log to Aim", default=True)
+    platform: Literal["auto", "cpu", "gpu", "tpu"] = choice("device kind to run on", default="auto")
+    num_shares: int = num("shares of games, window and batches, for any devices", default=8, low=1)
+    network: NetworkConfig = section(default=GateauConfig(), tag="architecture")
+    search: SearchConfig = section(default=GumbelConfig(), tag="algorithm")
+    selfplay: SelfPlayConfig | None = section(default=None)
+    window: WindowConfig = section(default=WindowConfig())
+    training: TrainingConfig = section(default=TrainingConfig())
+    evaluation: EvaluationConfig = section(default=EvaluationConfig())
+    retention: RetentionConfig = section(default=RetentionConfig())
+    health: HealthConfig = section(default=HealthConfig())
+
+    @field_validator("network", "search", mode="before")
+    @classmethod
+    def _default_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        field = fields_of(cls)[str(info.field_name)]
+        tag = str(field.discriminator)
+        return {tag: getattr(field.default, tag), **value} if isinstance(value, Mapping) else value
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "Experiment":
+        if self.selfplay is None:
+            raise ValueError("an experiment needs [selfplay], from which its frames come")
+        shares = self.num_shares, f"num_shares ({self.num_shares})"
+        for name, size, (divisor, meaning) in (
+            ("selfplay.num_games", self.selfplay.num_games, shares),
+            ("window.size", self.window.size, shares),
+            ("training.batch_size", self.training.batch_size, shares),
+            ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
+        ):
+            below = size // divisor * divisor
+            if size != below:
+                sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
+                raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+        batch_size, size = self.training.batch_size, self.window.size
+        if batch_size > size:
+            raise ValueError(f"training.batch_size ({batch_size}) must be at most {size}, window.size")
+        return self
+
+
+KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"
+
+
+@record
+class LadderConfig:
+    """Who plays whom, and when it is enough. Paths are relative to the working folder."""
+
+    players: tuple[str, ...] = names("runs (all their checkpoints), checkpoints, random, uci:COMMAND")
+    boards: tuple[str, ...] = names("each rated on its own (none: what the first checkpoint learnt on)", default=())
+    every: int = num("of a run, every k-th iteration and the last", default=1, low=1)
+    simulations: int = num("search simulations a ply of players that do not say (0: as in their training)", default=0)
+    matching: Literal["informative", "all", "paper"] = choice("pairs (paper: Algorithm 2)", default="informative")
+    games_per_pair: int = num("games of one meeting, an even number", default=20, low=2)
+    max_games: int = num("games of a board, at most (0: 20 a player; `all` and `paper`: to their end)", default=0)
+    target_error: float = num("stop once every standard error is at most this, Elo (0: no such rule)", default=0.0)
+    opening_plies: int = num("random plies that open each pair of games", default=4)
+    openings: str = key("file of openings instead, a FEN or UCI moves on each line", default="")
+    seed: int = num("seed of the openings", default=0)
+    rows: int = num("games in progress at a time", default=64, low=1)
+    method: Literal["bradley-terry", "wls"] = choice("how ratings are estimated", default="bradley-terry")
+    anchor: str = key("the player whose rating is anchor_rating", default="")
+    anchor_rating: float = num("rating of the anchor, Elo", default=0.0, low=None)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "LadderConfig":
+        if not self.players:
+            raise ValueError("players must name at least one run, checkpoint or player")
+        if self.games_per_pair % 2:
+            raise ValueError("games_per_pair must be even, as each opening is played both ways")
+        return self

@@ -1,0 +1,54 @@
+"""The doctor's verdict: memory and time in, words out."""
+
+import pytest
+
+from alphagateau.training.doctor import Diagnosis, in_words, verdict
+
+SMALL = Diagnosis(
+    memory={"frame window": 2**20},
+    memory_available=2**22,
+    largest_batch=256,
+    selfplay_seconds=30.0,
+    training_seconds=10.0,
+    num_iterations=3,
+    advice=[],
+)
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [
+        (70334, "about 8 years"),
+        (400, "about 2 weeks"),
+        (72, "about 3 days"),
+        (5.2, "about 5 hours"),
+        (0.5, "about 30 minutes"),
+        (0.001, "less than two minutes"),
+    ],
+)
+def test_a_duration_in_words(hours, words):
+    assert in_words(hours) == words
+
+
+def test_a_short_run_fits_and_says_how_long_it_takes():
+    assert SMALL.is_memory_enough
+    first, second = verdict(SMALL)
+    assert first == "memory fits: 25% of what is free"
+    assert second.startswith("the run takes about 2 minutes here")
+
+
+def test_a_run_of_years_says_so_and_what_would_shorten_it():
+    slow = SMALL._replace(num_iterations=6_330_060)
+    assert slow.is_memory_enough
+    fits, time, advice = verdict(slow)
+    assert fits.startswith("memory fits") and "about 8 years" in time
+    assert advice.startswith("most of it is self-play: lower search.num_simulations, selfplay.num_games or")
+    assert verdict(slow._replace(training_seconds=31.0))[2].startswith(
+        "most of it is training: lower training.num_epochs"
+    )
+
+
+def test_memory_that_does_not_fit_comes_first():
+    large = SMALL._replace(advice=["memory does not fit: most of it is frame window; lower window.size"])
+    assert not large.is_memory_enough
+    assert verdict(large)[0] == large.advice[0] and len(verdict(large)) == 2
