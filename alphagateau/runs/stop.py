@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)  # SIGUSR1: Slurm's notice before the time limit
+# SIGUSR1 is Slurm's notice before the time limit; Windows has no such signal.
+SIGNALS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGINT", "SIGUSR1") if name in signal.Signals.__members__)
 
 
 class StopRequest:
@@ -43,7 +44,8 @@ class StopRequest:
         A thread hears them: a handler of Python's would wait for the device call or compilation in progress.
         """
         numbers, pipe = os.pipe()
-        os.set_blocking(pipe, False)
+        if hasattr(os, "set_blocking"):  # Python 3.11 on Windows has none, and asks for none
+            os.set_blocking(pipe, False)
         thread = threading.Thread(target=self._hear, args=(numbers,), daemon=True)
         thread.start()
         pipe_before = signal.set_wakeup_fd(pipe)

@@ -21,8 +21,9 @@ from alphagateau.distributed.collectives import is_any
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import files, run_folder
+from alphagateau.runs.aim_process import AimProcess
 from alphagateau.runs.health import is_finite, not_finite, symptoms
-from alphagateau.runs.log import MetricsLog, open_aim, open_log
+from alphagateau.runs.log import MetricsLog, open_log
 from alphagateau.runs.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
@@ -78,17 +79,17 @@ def train(
 
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
-    """The run's log, and its record with this start and its Aim run written down."""
+    """The run's log, and its record with this start written down; that of its Aim run follows once it is open."""
     devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
     record["starts"].append({**run_folder.describe_start(devices), "iteration": iteration, "time": _now()})
-    aim_run = None
-    if experiment.aim:
-        aim_run = open_aim(run, record.get("aim_run"), flatten(experiment))
-        record["aim_run"] = aim_run.hash
     run_folder.write_record(run, record)
-    return open_log(run, iteration, aim_run)
+    log = open_log(run, iteration)
+    if not experiment.aim:
+        return log
+    on_open = partial(run_folder.record_aim_run, run)
+    return log._replace(aim=AimProcess(run, record.get("aim_run"), flatten(experiment), on_open))
 
 
 def loop(
@@ -119,10 +120,9 @@ def loop(
         iteration = progress.iteration
         pace = (time.perf_counter() - began) / (iteration - first)
         reporter.iteration(iteration, total, values, pace * (total - iteration))
-        values["selfplay/duplicate_rate"], pgn = record_games(engine, experiment, run, state, iteration)
+        values["selfplay/duplicate_rate"], _ = record_games(engine, experiment, run, state, iteration)
         if log is not None:
             log.write(iteration, values)
-            log.write_games(iteration, pgn)
         progress = dataclasses.replace(progress, symptoms=judge(experiment, values, iteration, reporter))
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
