@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from alphagateau.runs import aim_process, run_folder
 from alphagateau.runs.log import open_log, read_metrics
 
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 LINES = st.one_of(
     st.binary(max_size=30),
     st.integers(-2, 9).map(lambda k: json.dumps({"iteration": k, "train/loss": 0.5}).encode()),
@@ -72,11 +73,11 @@ run, first, last, what = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), 
 record = run / "run.json"
 if "full" in what:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-if "loop" in what:  # as a run opens it
+if what and what[0].endswith(".toml"):  # as a run opens it
     from alphagateau import config
     from alphagateau.runs.run_folder import read_record
     from alphagateau.training.loop import open_run_log
-    log = open_run_log(config.from_dict({"game": "gardner_chess", "aim": True}), run, read_record(run), first - 1)
+    log = open_run_log(config.parse_command_line(what[0], ["--aim"]), run, read_record(run), first - 1)
 else:
     aim_run = json.loads(record.read_text())["aim_run"] if record.exists() else None
     keep = lambda aim_run: record.write_text(json.dumps({"aim_run": aim_run}))
@@ -120,7 +121,7 @@ def ending(process: subprocess.Popen) -> tuple[int, str]:
     return process.returncode, error
 
 
-def track(folder: Path, first: int, last: int, *what: str) -> tuple[int, str]:
+def track(folder: Path, first: int, last: int, *what: str | Path) -> tuple[int, str]:
     """A run in `folder` that logs the iterations `first` to `last` to Aim, and meets with what `what` says."""
     return ending(start(TRACK, folder, folder / "run", first, last, *what))
 
@@ -148,8 +149,8 @@ def assert_up_to_date(folder: Path, iterations: int) -> None:
 @pytest.mark.whole
 def test_a_run_that_is_killed_and_goes_on_is_one_aim_run_without_a_step_twice(tmp_path, tmp_path_factory):
     """Killed after steps that no checkpoint holds: they are tracked again and take the place of the first."""
-    assert track(tmp_path, 1, 4, "loop", "killed")[0] == -9
-    assert track(tmp_path, 3, 7, "loop") == (0, "")
+    assert track(tmp_path, 1, 4, SMOKE, "killed")[0] == -9
+    assert track(tmp_path, 3, 7, SMOKE) == (0, "")
     assert_up_to_date(tmp_path, 7)
     assert [row["iteration"] for row in read_metrics(tmp_path / "run" / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6, 7]
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -185,7 +186,7 @@ def test_aim_that_fails_on_the_way_is_one_warning_and_a_later_start_brings_it_up
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("damaged", ["VERSION", "run_metadata.sqlite", "meta/chunks/*/CURRENT", "seqs/chunks/*/*.log"])
+@pytest.mark.parametrize("damaged", ["VERSION", "run_metadata.sqlite", "meta/chunks/*/CURRENT"])
 def test_a_damaged_aim_repository_is_one_warning(damaged, tmp_path):
     assert track(tmp_path, 1, 2) == (0, "")
     (file,) = (tmp_path / ".aim").glob(damaged)
@@ -195,6 +196,16 @@ def test_a_damaged_aim_repository_is_one_warning(damaged, tmp_path):
     code, error = track(tmp_path, 5, 5)
     assert code == 0 and "Aim failed" not in error
     assert_up_to_date(tmp_path, 5)
+
+
+@pytest.mark.whole
+def test_steps_that_aim_has_lost_are_tracked_again(tmp_path):
+    """RocksDB goes on without the records of a damaged journal, and says nothing."""
+    assert track(tmp_path, 1, 2) == (0, "")
+    (file,) = (tmp_path / ".aim").glob("seqs/chunks/*/*.log")
+    file.write_bytes(b"")
+    assert track(tmp_path, 3, 3) == (0, "")
+    assert_up_to_date(tmp_path, 3)
 
 
 @pytest.mark.parametrize(("program", "said"), [("sleep 60", "within 0.5 s"), ("exit 3", "process ended")])
