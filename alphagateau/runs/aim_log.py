@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +78,7 @@ def _follow(order: Order, pokes: Iterable[str], say: Say) -> None:
 
 
 def _open(order: Order, say: Say) -> Any:
-    """An aim.Run; runs that start at the same moment open theirs one after another, the first makes the repository."""
+    """An aim.Run; runs that start at the same moment open theirs one after another."""
     from aim import Repo
     from aim.sdk.configs import get_aim_repo_name
     from aim.sdk.errors import MissingRunError
@@ -85,14 +86,27 @@ def _open(order: Order, say: Say) -> Any:
 
     root = Repo.default_repo_path()
     home = Path(root) / get_aim_repo_name()
-    home.mkdir(exist_ok=True)
+    if not (home / "VERSION").exists():
+        _make_repository(home)
     with FileLock(home / ".alphagateau.lock", timeout=OPEN_SECONDS):
-        repo = Repo.from_path(root, init=not (home / "VERSION").exists())  # written last when a repository is made
         try:
             return _open_run(order, root, order.aim_run)
         except MissingRunError:
-            say({"note": f"{repo.path} does not hold the run's Aim run {order.aim_run}: a new one begins"})
+            say({"note": f"{home} does not hold the run's Aim run {order.aim_run}: a new one begins"})
             return _open_run(order, root, None)
+
+
+def _make_repository(home: Path) -> None:
+    """An empty Aim repository: made under another name and renamed when whole, unless another run was quicker."""
+    from aim import Repo
+
+    with tempfile.TemporaryDirectory(prefix=f"{home.name}-", dir=home.parent) as folder:
+        Repo(folder, init=True)
+        try:
+            (Path(folder) / home.name).rename(home)
+        except OSError:
+            if not (home / "VERSION").exists():
+                raise
 
 
 def _open_run(order: Order, root: str, run_hash: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""An iteration's figures in, metrics.jsonl out, and a word to the process that brings them to Aim.
+"""An iteration's metrics in, a line of metrics.jsonl out, and a word to the process that brings them to Aim.
 
 `metrics.jsonl` holds one JSON object an iteration, with `iteration` and slash names (`train/policy_loss`). Names under
 `time/` and per-second rates depend on the machine; all others are the same on every run of the same experiment.
@@ -53,7 +53,7 @@ def parse_rows(text: str) -> list[dict[str, Any]]:
 
 
 class MetricsLog(NamedTuple):
-    """Where an iteration's figures go."""
+    """Where an iteration's metrics go."""
 
     path: Path
     waiting: list[str]  # lines that could not be written yet

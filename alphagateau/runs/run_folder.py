@@ -68,8 +68,8 @@ class Unhealthy(RunError):
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
     """Holds the run for this process; the lock goes with the process, however it ends. RunError if it is held."""
-    path, holder = run / ".lock", f"pid {os.getpid()} on {platform.node()}"
-    lock = FileLock(path, timeout=0, on_acquired=lambda file: os.write(file, holder.encode()) and None)
+    path = run / ".lock"
+    lock = FileLock(path, timeout=0, on_acquired=_write_holder)
     try:
         run.mkdir(parents=True, exist_ok=True)
         lock.acquire()
@@ -80,7 +80,7 @@ def locked(run: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        is_empty = [path.name for path in run.iterdir()] == [".lock"]  # nothing came of it
+        is_empty = run.is_dir() and [p.name for p in run.iterdir()] == [".lock"]  # nothing came of it
         with contextlib.suppress(OSError):  # Windows removes no file that is open, and does it at the release
             if is_empty:
                 path.unlink()
@@ -88,6 +88,10 @@ def locked(run: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):  # another process has come
             if is_empty:
                 run.rmdir()
+
+
+def _write_holder(file: int) -> None:
+    os.write(file, f"pid {os.getpid()} on {platform.node()}".encode())
 
 
 def _read_holder(path: Path) -> str:
