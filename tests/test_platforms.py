@@ -34,7 +34,7 @@ print(*[number.name for number in SIGNALS])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize(("system", "signals"), [("macos", "SIGTERM SIGINT SIGUSR1"), ("windows", "SIGTERM SIGINT")])
 def test_every_module_imports_where_linux_calls_are_missing(system, signals):
     code = IMPORT_ALL.format(missing=MISSING[system])

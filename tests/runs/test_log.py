@@ -1,4 +1,5 @@
-"""metrics.jsonl, run.json, results.json: whatever a kill or a stranger left in them. Aim: one run, no step twice."""
+"""metrics.jsonl, run.json, results.json: whatever a kill or a stranger left in them. Aim: one run, no step twice, and
+whatever fails in it is one warning."""
 
 import errno
 import json
@@ -169,7 +170,6 @@ def test_eight_runs_that_start_at_once_where_no_repository_is_are_eight_aim_runs
     assert all(found[2] == [1, 2, 3] for found in in_aim(tmp_path))
 
 
-@pytest.mark.slow
 def test_a_file_where_the_aim_repository_should_be_is_one_warning(tmp_path):
     (tmp_path / ".aim").write_text("")
     assert_failed_with_one_warning(track(tmp_path, 1, 3), tmp_path, 3)
