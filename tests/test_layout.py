@@ -98,7 +98,7 @@ def test_nothing_imports_what_stands_outside_the_package():
         assert not OUTSIDE & {name.partition(".")[0] for name in imports_of(path)}, module
 
 
-@pytest.mark.parametrize("module", ["config", "ratings.rate", "runs.stop", "commands.main"])
+@pytest.mark.parametrize("module", ["config", "ratings.rate", "runs.stop", "runs.aim_log", "commands.main"])
 def test_what_must_start_quickly_imports_no_jax(module):
     """In a process of its own; an import inside a function is not made until it is called."""
     code = f"import sys, alphagateau.{module}; print({{'jax', 'flax', 'aim'}} & set(sys.modules))"

@@ -1,4 +1,4 @@
-"""What devices agree on: means and sums over the mesh, and whether anybody wants to stop."""
+"""What devices agree on: means and sums over the mesh, and whether a flag holds in any process."""
 
 import jax
 import numpy as np

@@ -5,12 +5,13 @@ import importlib.util
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax._src.clusters import ClusterEnv  # JAX has no public name for what its own start-up reads
+from jax._src.clusters import ClusterEnv  # JAX 0.10 has no public name for what its own start-up reads
 
 from alphagateau.distributed.processes import LOST, ProcessError, one_line
 
@@ -78,8 +79,10 @@ def start(launch: Launch | None) -> None:
     launch = launch or detect()
     if launch is None or launch.num_processes == 1:
         return
+    if sys.platform == "win32":
+        raise ProcessError("a run of several processes needs Linux or macOS; on Windows one process has all devices")
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM away from `stopping`
+    jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM away from `runs.stop`
     if launch.process_id > 0:
         _wait_for(launch.coordinator)
     _say_at_abort(

@@ -1,4 +1,4 @@
-"""Devices: a mesh with one axis over all of them, and arrays cut into shares along it. One device is a mesh of one."""
+"""The devices of a platform as a mesh of one axis, and arrays cut into shares along it; one is a mesh of one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
-from jax._src import distributed  # JAX has no public name for its client of the coordination service
+from jax._src import distributed  # JAX 0.10 has no public name for its client of the coordination service
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)

@@ -44,7 +44,8 @@ def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     model at nu = 2, the one whose expected score is Elo's curve (Szczecinski and Djebbi 2020, J.
     Quant. Anal. Sports 16, 211-220). The share of draws then gives nu, which the variances use: the
     covariance is the sandwich A^-1 B A^-1 of the information A and the variance B of its score
-    (White 1982, Econometrica 50, 1-25).
+    (White 1982, Econometrica 50, 1-25). By hand because statsmodels and scipy have no model with draws; as wins
+    and losses of a binomial model, half a game each, their variance comes out too large.
 
     prior_draws [K]: weight of each player's virtual draws with one common opponent at theta 0; the
     first player of a component without any is held at theta 0. If rows have colors, a virtual draw

@@ -135,7 +135,8 @@ def _outcome(text: str, movetext: str) -> tuple[str, str, str]:
 def _split_games(text: str, path: object) -> Iterator[tuple[int, str, str]]:
     """Line number, text and movetext without comments of each game of a PGN file.
 
-    A game begins at its tags: at a tag line after moves, or one whose tag this game already has.
+    A game begins at its tags: at a tag line after moves, or one whose tag this game already has. By hand because
+    python-chess takes two games without an empty line between them for one, and drops the second without a word.
     """
     start, tags, movetext, lines, comment = 1, set(), [], [], 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,7 @@
-"""A sequential test of one player against another, on pairs of games."""
+"""A sequential test of one player against another, on pairs of games.
+
+By hand because no library has it: fishtest's is part of a server, and scipy has no sequential tests.
+"""
 
 import math
 from collections.abc import Sequence

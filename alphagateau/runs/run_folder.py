@@ -9,7 +9,7 @@ checkpoints/<run>/   config.toml      the experiment as resolved
                      results.json     the match at the end
 """
 
-import fcntl
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment
@@ -66,26 +68,38 @@ class Unhealthy(RunError):
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
     """Holds the run for this process; the lock goes with the process, however it ends. RunError if it is held."""
+    path = run / ".lock"
+    lock = FileLock(path, timeout=0, on_acquired=_write_holder)
     try:
         run.mkdir(parents=True, exist_ok=True)
-        file = (run / ".lock").open("a+")
+        lock.acquire()
+    except Timeout:
+        raise RunError(f"{run} is in use by another process ({_read_holder(path) or 'unknown'})") from None
     except OSError as error:
-        raise RunError(f"cannot write to {run}: {error.strerror}") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            raise RunError(f"{run} is in use by another process ({file.read().strip() or 'unknown'})") from None
-        file.truncate(0)
-        file.write(f"pid {os.getpid()} on {platform.node()}")
-        file.flush()
-        try:
-            yield
-        finally:
-            if [path.name for path in run.iterdir()] == [".lock"]:  # nothing came of it
-                (run / ".lock").unlink()
+        raise RunError(f"cannot write to {run}: {files.reason(error)}") from None
+    try:
+        yield
+    finally:
+        is_empty = run.is_dir() and [p.name for p in run.iterdir()] == [".lock"]  # nothing came of it
+        with contextlib.suppress(OSError):  # Windows removes no file that is open, and does it at the release
+            if is_empty:
+                path.unlink()
+        lock.release()
+        with contextlib.suppress(OSError):  # another process has come
+            if is_empty:
                 run.rmdir()
+
+
+def _write_holder(file: int) -> None:
+    os.write(file, f"pid {os.getpid()} on {platform.node()}".encode())
+
+
+def _read_holder(path: Path) -> str:
+    """What the holder of a lock wrote into it; Windows lets nobody read it."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def check(run: Path, experiment: Experiment) -> None:
@@ -148,6 +162,13 @@ def write_record(run: Path, record: dict[str, Any]) -> None:
     files.write_text(run / "run.json", json.dumps(record, indent=1))
 
 
+def record_aim_run(run: Path, aim_run: str) -> None:
+    """Writes into run.json which Aim run is the run's."""
+    record = read_record(run)
+    if record.get("aim_run") != aim_run:
+        write_record(run, {**record, "aim_run": aim_run})
+
+
 def mark_unhealthy(run: Path, why: str) -> str:
     """Writes into run.json why the run was stopped and its last healthy checkpoint; returns a sentence on that."""
     found, _ = checkpoint.find(run / "checkpoints")
@@ -172,7 +193,7 @@ def identity(experiment: Experiment, init_from: Path | None) -> dict[str, str]:
 
 def _code_hash() -> str:
     """A SHA-256, in 16 hex digits, of the package's source files and their names."""
-    digest, package = hashlib.sha256(), Path(__file__).parent
+    digest, package = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -2,12 +2,16 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)  # SIGUSR1: Slurm's notice before the time limit
+# SIGUSR1 is Slurm's notice before the time limit; Windows has no such signal.
+SIGNALS: tuple[signal.Signals, ...] = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)
+)
 
 
 class StopRequest:
@@ -27,9 +31,9 @@ class StopRequest:
             return f"the time given ({self._seconds:g} s) is over"
         return None
 
-    def _hear(self, numbers: int) -> None:
-        """Reads the signals as they come, from a pipe, until it is closed."""
-        while number := os.read(numbers, 1):
+    def _hear(self, numbers: socket.socket) -> None:
+        """Reads the signals as they come, until the other end is closed."""
+        while number := numbers.recv(1):
             if number[0] not in SIGNALS:
                 continue
             if self._signal is not None:
@@ -40,23 +44,24 @@ class StopRequest:
     def listening(self) -> Iterator[None]:
         """Takes the signals for the length of the block.
 
-        A thread hears them: a handler of Python's would wait for the device call or compilation in progress.
+        A thread hears them: a handler of Python's would wait for the device call or compilation in progress. Sockets,
+        for Windows wakes nothing else up.
         """
-        numbers, pipe = os.pipe()
-        os.set_blocking(pipe, False)
+        numbers, waker = socket.socketpair()
+        waker.setblocking(False)
         thread = threading.Thread(target=self._hear, args=(numbers,), daemon=True)
         thread.start()
-        pipe_before = signal.set_wakeup_fd(pipe)
+        waker_before = signal.set_wakeup_fd(waker.fileno())
         before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            signal.set_wakeup_fd(pipe_before)
-            os.close(pipe)
+            signal.set_wakeup_fd(waker_before)
+            waker.close()
             thread.join()
-            os.close(numbers)
+            numbers.close()
 
 
 def parse_duration(text: str) -> float:

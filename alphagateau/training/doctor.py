@@ -1,12 +1,12 @@
 """What an experiment will need here: an Experiment in, memory and time out, from shapes and a few short trials."""
 
 import dataclasses
-import os
 import time
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -132,7 +132,7 @@ def _available_bytes() -> int:
     stats = [device.memory_stats() for device in jax.local_devices()]
     if all(s and "bytes_limit" in s for s in stats):
         return sum(s["bytes_limit"] - s["bytes_in_use"] for s in stats if s)
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return psutil.virtual_memory().available
 
 
 def _advise(experiment: Experiment, memory: dict[str, int], available: int, largest: int) -> list[str]:

@@ -21,8 +21,9 @@ from alphagateau.distributed.collectives import is_any
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import files, run_folder
+from alphagateau.runs.aim_process import AimProcess
 from alphagateau.runs.health import is_finite, not_finite, symptoms
-from alphagateau.runs.log import MetricsLog, open_aim, open_log
+from alphagateau.runs.log import MetricsLog, open_log
 from alphagateau.runs.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
@@ -97,17 +98,17 @@ def begin(
 
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
-    """The run's log, and its record with this start and its Aim run written down."""
+    """The run's log, and its record with this start written down; that of its Aim run follows once it is open."""
     devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
     record["starts"].append({**run_folder.describe_start(devices), "iteration": iteration, "time": _now()})
-    aim_run = None
-    if experiment.aim:
-        aim_run = open_aim(run, record.get("aim_run"), flatten(experiment))
-        record["aim_run"] = aim_run.hash
     run_folder.write_record(run, record)
-    return open_log(run, iteration, aim_run)
+    log = open_log(run, iteration)
+    if not experiment.aim:
+        return log
+    on_open = partial(run_folder.record_aim_run, run)
+    return log._replace(aim=AimProcess(run, record.get("aim_run"), flatten(experiment), on_open))
 
 
 def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunState | None:
@@ -178,7 +179,7 @@ def judge(run: Run, values: dict, iteration: int) -> list[str]:
 
 
 def write_down(run: Run, state: RunState, iteration: int, values: dict) -> None:
-    """The iteration's figures in the log, its sample games there and in games/."""
+    """The iteration's sample games in games/, its values in the log."""
     pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration)
     if run.log is None:
         return
@@ -186,7 +187,6 @@ def write_down(run: Run, state: RunState, iteration: int, values: dict) -> None:
         (run.folder / "games").mkdir(exist_ok=True)
         files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
     run.log.write(iteration, values)
-    run.log.write_games(iteration, pgn)
 
 
 def _now() -> str:

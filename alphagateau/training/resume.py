@@ -150,7 +150,7 @@ def retire(experiment: Experiment, folder: Path) -> None:
     """Frees what `retention` does not keep.
 
     Checkpoint 0 keeps its weights: the final match needs them. The newest healthy one is kept, and each that its user
-    gave another name.
+    gave another name. By hand because orbax's retention keeps or deletes whole checkpoints and knows nothing of health.
     """
     rule = experiment.retention
     found = [c for c in checkpoint.find(folder)[0] if c.path.name.removesuffix("-stopped") == str(c.order[0])]

@@ -39,7 +39,7 @@ def run_on_meshes(folder: Path, sizes: tuple[int, ...], xla_flags: str) -> Runs:
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     cache = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
     environment |= {"JAX_COMPILATION_CACHE_DIR": cache, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    script = Path(__file__).with_name("meshes.py")
+    script = Path(__file__).parents[1] / "meshes.py"
     subprocess.run(
         [sys.executable, str(script), str(folder), *map(str, sizes)], env=environment, check=True, timeout=600
     )

@@ -202,7 +202,7 @@ def test_processes_with_different_experiments_both_say_in_what(tmp_path):
 @pytest.mark.whole
 def test_processes_with_different_code_both_say_so(tmp_path):
     shutil.copytree(REPOSITORY / "alphagateau", tmp_path / "alphagateau")
-    with (tmp_path / "alphagateau" / "search.py").open("a") as file:
+    with (tmp_path / "alphagateau" / "search" / "search.py").open("a") as file:
         file.write("# another version\n")
     ends = [end_of(p) for p in start_two(tmp_path / "runs", package=tmp_path)]
     for code, error in ends:
@@ -225,6 +225,12 @@ def test_what_process_0_finds_wrong_stops_both_with_the_same_sentence(tmp_path):
     ends = [end_of(p) for p in start_two(tmp_path)]
     assert ends[0] == ends[1] and ends[0][0] == 1
     assert "no config.toml" in ends[0][1]
+
+
+def test_several_processes_on_windows_are_refused_in_one_sentence(monkeypatch):
+    monkeypatch.setattr(launch.sys, "platform", "win32")
+    with pytest.raises(processes.ProcessError, match=r"^a run of several processes needs Linux or macOS;[^\n]*$"):
+        launch.start(launch.Launch("host:1234", 2, 0))
 
 
 def unreachable(runs: Path) -> list[str]:
