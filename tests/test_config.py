@@ -148,6 +148,7 @@ def test_an_experiment_made_in_code_is_checked_too():
         ("seed = 7.0", "", "seed must be an integer from 0 to 2147483647, got 7.0"),
         ("seed = -7", "", "seed must be an integer from 0 to 2147483647, got -7"),
         ("seed = 0x" + "f" * 5000, "", "got a number of more than 30 digits"),
+        ("architecture = 0x" + "f" * 5000, "network", "got a number of more than 30 digits"),
         ("seed = " + "9" * 5000, "", "not TOML"),
         ("seed = 1979-05-27", "", "got a date"),
         ("aim = 1", "", "aim must be true or false, got 1"),

@@ -100,7 +100,7 @@ def explain(kind: Any, error: ValidationError) -> str:
     problems = error.errors(include_url=False)
     problem = next((p for p in problems if p["type"] == UNKNOWN), problems[0])
     name, field, owner = _find(kind, problem["loc"])
-    value, tag = problem["input"], field.discriminator if field else None
+    value = problem["input"]
     if problem["type"] == "value_error":  # raised by a validator of ours, in our words
         return str(problem.get("ctx", {})["error"])
     if problem["type"] == UNKNOWN:
@@ -109,9 +109,6 @@ def explain(kind: Any, error: ValidationError) -> str:
         return f"an experiment must be a table of keys, got {show(value)}"
     if problem["type"] in ("missing", "missing_keyword_only_argument"):
         return f"missing key {name}" + (f" ({field.description})" if field.description else "")
-    if problem["type"].startswith("union_tag"):
-        choices = ", ".join(map(show, sections_of(field)))
-        return f"{name}.{tag} must be one of {choices}, got {show(value.get(tag))}"
     if sections_of(field):
         return f"[{name}] must be a table of keys, got {show(value)}"
     return f"{name} must be {expected(field)}, got {show(value)}"

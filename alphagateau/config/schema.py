@@ -9,7 +9,19 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from alphagateau.config.records import choice, fields_of, key, keys_of, kinds_of, names, num, record, section
+from alphagateau.config.records import (
+    choice,
+    fields_of,
+    key,
+    keys_of,
+    kinds_of,
+    names,
+    num,
+    record,
+    section,
+    sections_of,
+    show,
+)
 
 
 @record
@@ -161,10 +173,16 @@ class Experiment:
 
     @field_validator("network", "search", mode="before")
     @classmethod
-    def _default_kind(cls, value: Any, info: ValidationInfo) -> Any:
+    def _choose_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            return value
         field = fields_of(cls)[str(info.field_name)]
-        tag = str(field.discriminator)
-        return {tag: getattr(field.default, tag), **value} if isinstance(value, Mapping) else value
+        tag, kinds = str(field.discriminator), list(sections_of(field))
+        value = {tag: getattr(field.default, tag), **value}
+        if value[tag] not in kinds:
+            choices = ", ".join(map(show, kinds))
+            raise ValueError(f"{info.field_name}.{tag} must be one of {choices}, got {show(value[tag])}")
+        return value
 
     @model_validator(mode="after")
     def _check_together(self) -> "Experiment":

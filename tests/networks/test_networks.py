@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from alphagateau.commands.throughput import random_positions
-from alphagateau.config import GateauConfig
+from alphagateau.config import ARCHITECTURES, AlphaZeroConfig, GateauConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
 from alphagateau.networks.gateau import make_gateau
@@ -110,7 +110,7 @@ def test_sizes_are_the_papers():
     assert 1.0e6 < sum(x.size for x in jax.tree.leaves(gateau)) < 1.1e6
     layer = gateau["block0_gateau1"]
     assert sum(x.size for x in jax.tree.leaves(layer)) == 6 * 128**2 + 128
-    cnn = dataclasses.replace(paper, architecture="alphazero")
+    cnn = AlphaZeroConfig()
     baseline = jax.eval_shape(make_network(game, cnn).init, jax.random.key(0))["params"]
     assert 2.0e6 < sum(x.size for x in jax.tree.leaves(baseline)) < 2.4e6
 
@@ -172,7 +172,7 @@ def test_the_policy_is_equivariant_to_the_numbering_of_the_graph():
 @pytest.mark.parametrize("architecture", [pytest.param("gateau", marks=pytest.mark.whole), "alphazero"])
 def test_training_moves_the_statistics_and_inference_does_not(architecture):
     game = get_game("gardner_chess")
-    network = make_network(game, dataclasses.replace(TINY, architecture=architecture))
+    network = make_network(game, ARCHITECTURES[architecture](hidden_size=8, num_blocks=2))
     variables = network.init(jax.random.key(0))
     positions = random_positions(game, 8)
     evaluation, same = network.apply(variables, positions, False)
