@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import tyro
-from pydantic_core import PydanticUndefined
 from tyro.constructors import (
     ConstructorRegistry,
     PrimitiveConstructorSpec,
@@ -122,15 +121,16 @@ def _table(info: StructTypeInfo) -> StructConstructorSpec | None:
     for name, field in fields_of(info.type).items():
         if get_origin(field.annotation) is tuple and field.is_required():
             continue  # the command's positional arguments
-        default, kinds = getattr(info.default, name, field.default), list(sections_of(field).values())
-        if kinds and (default is None or default is PydanticUndefined):
+        missing = None if field.is_required() else field.default
+        default, kinds = getattr(info.default, name, missing), list(sections_of(field).values())
+        if kinds and default is None:
             if isinstance(info.default, info.type):
                 continue  # the file has no such section
             default = tyro.MISSING_NONPROP
         kind = (
             (type(default) if isinstance(default, tuple(kinds)) else kinds[0]) if kinds else _reader(field.annotation)
         )
-        default = tyro.MISSING_NONPROP if default is PydanticUndefined else default
+        default = tyro.MISSING_NONPROP if default is None and field.is_required() else default
         fields.append(StructFieldSpec(name, kind, default, field.description))
     return StructConstructorSpec(dict, tuple(fields))
 

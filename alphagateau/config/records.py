@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_ori
 import pydantic.dataclasses
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 MAX_INT = 2**31 - 1
 UNKNOWN = "unexpected_keyword_argument"
@@ -23,7 +22,7 @@ class ConfigError(ValueError):
     """What is wrong with a file that a user wrote, in one line."""
 
 
-def key(text: str, *, default: Any = PydanticUndefined) -> Any:
+def key(text: str, *, default: Any = ...) -> Any:
     """A switch or a text: its help and its default (none: the file must give it)."""
     return Field(default, strict=True, description=text)
 
@@ -33,7 +32,7 @@ def choice(text: str, *, default: str) -> Any:
     return Field(default, description=text)
 
 
-def num(text: str, *, default: Any = PydanticUndefined, low: float | None = 0, high: float | None = None) -> Any:
+def num(text: str, *, default: Any = ..., low: float | None = 0, high: float | None = None) -> Any:
     """A number: its help with the unit, its default (none: the file must give it), its range."""
     if low is not None:
         text += f"; {low:g} or more" if high is None else f"; {low:g} to {high:g}"
@@ -42,12 +41,12 @@ def num(text: str, *, default: Any = PydanticUndefined, low: float | None = 0, h
     return Field(default, ge=low, le=MAX_INT if high is None else high, strict=True, description=text)
 
 
-def names(text: str, *, default: Any = PydanticUndefined) -> Any:
+def names(text: str, *, default: Any = ...) -> Any:
     """An array of texts: its help and its default (none: the file must give it)."""
     return Field(default, description=text)
 
 
-def section(*, default: Any = PydanticUndefined, tag: str | None = None) -> Any:
+def section(*, default: Any = ..., tag: str | None = None) -> Any:
     """A table of keys; `tag` is the key that says which of several records it is."""
     return Field(default, discriminator=tag)
 
