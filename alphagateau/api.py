@@ -1,0 +1,150 @@
+"""What `import alphagateau` offers: checkpoints, positions, matches, ratings and metrics in a few functions.
+
+Positions are FENs, moves are UCI, players are named as for the commands (a run, a checkpoint, `random`, `uci:COMMAND`).
+Values are for the player to move, in [-1, 1].
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
+from alphagateau.games.rules import Game
+from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
+from alphagateau.matches import match, player_specs
+from alphagateau.matches.match import MatchResult
+from alphagateau.matches.openings import make_openings
+from alphagateau.matches.scheduler import Match
+from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Network, Variables
+from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.rate import rate as rate_results
+from alphagateau.ratings.results_files import read_any_results
+from alphagateau.runs.log import read_metrics as read_metrics_file
+from alphagateau.runs.run_folder import newest
+from alphagateau.search.search import Search, SearchOutput, evaluate_states
+
+
+class Model(NamedTuple):
+    """A checkpoint on a board."""
+
+    game: Game
+    network: Network
+    variables: Variables
+    manifest: dict[str, Any]  # what `alphagateau info` shows of it
+
+
+class PositionEvaluation(NamedTuple):
+    """What a network says of one position."""
+
+    policy: dict[str, float]  # of each legal move in UCI, the best first; they sum to 1
+    value: float
+
+
+class FoundMove(NamedTuple):
+    """What a search says of one position."""
+
+    move: str
+    policy: dict[str, float]  # the search's improved policy, as in PositionEvaluation
+    value: float  # the network's
+    search_value: float  # the search's own
+
+
+def load(source: str | PathLike, game: str | None = None) -> Model:
+    """The checkpoint `source`, or the newest whole one of the run `source`; `game`: another board than it learnt on.
+
+    Raises CheckpointError if there is none, or its network cannot play on that board; ValueError for an unknown board.
+    """
+    found = newest(Path(source))
+    board = get_game(game or found.manifest["game"])
+    network = make_network(board, player_specs.network_config(found))
+    return Model(board, network, player_specs.load_weights(found, board.name), found.manifest)
+
+
+def evaluate(model: Model, fens: Sequence[str]) -> list[PositionEvaluation]:
+    """The network's policy and value of each position, without search. Raises ValueError for a wrong FEN."""
+    states = [from_fen(model.game, fen) for fen in fens]
+    if not states:
+        return []
+    logits, values = _compiled_evaluation(model.game.name, model.network)(model.variables, _batch(states))
+    weights = np.asarray(jax.nn.softmax(logits))
+    rows = zip(states, weights, np.asarray(values), strict=False)  # the batch ends in rows of no meaning
+    return [PositionEvaluation(_by_move(model.game, state, row), float(value)) for state, row, value in rows]
+
+
+def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int = 0) -> FoundMove:
+    """The move that Gumbel MuZero finds without noise. Raises ValueError for a wrong FEN or a finished game."""
+    state = from_fen(model.game, fen)
+    if state.terminated:
+        raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
+    asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
+    config = player_specs.read_network(model.manifest["network"])
+    look = _compiled_search(player_specs.match_search(model.game.name, config, asked))
+    found = jax.device_get(look(model.variables, jax.random.split(jax.random.key(seed), 1), _batch([state])))
+    move = edge_to_uci(model.game, state, found.edge[0])
+    policy = _by_move(model.game, state, found.action_weights[0])
+    return FoundMove(move, policy, float(found.value[0]), float(found.search_value[0]))
+
+
+def play_match(
+    a: str,
+    b: str,
+    num_games: int = 64,
+    num_simulations: int | None = None,
+    game: str | None = None,
+    seed: int = 0,
+) -> MatchResult:
+    """Games between two players from random openings of 4 plies, each played with both colors; wins are a's.
+
+    `num_simulations` (None: as in its training) of players that do not say. Raises PlayerError, CheckpointError,
+    ValueError for an odd number of games.
+    """
+    if num_games < 2 or num_games % 2:
+        raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
+    board = get_game(player_specs.board_of([a, b], game))
+    players = [player_specs.load_player(spec, board.name, num_simulations).player for spec in (a, b)]
+    return match.play_match(board, Match(*players, make_openings(board, num_games // 2, 4, seed), seed))
+
+
+def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:
+    """Ratings of the players of a results.csv or a PGN file; `method`: bradley-terry or wls. Raises ResultsError."""
+    return rate_results(read_any_results(path)[0], method, anchor)
+
+
+def read_metrics(run: str | PathLike) -> list[dict[str, Any]]:
+    """The rows of a run's metrics.jsonl, one an iteration."""
+    return read_metrics_file(Path(run) / "metrics.jsonl")
+
+
+def _batch(states: Sequence[State]) -> State:
+    """States [n] as one of a power of two rows, so that few shapes are compiled; the last is repeated."""
+    size = 1 << (len(states) - 1).bit_length()
+    padded = [*states, *[states[-1]] * (size - len(states))]
+    return jax.tree.map(lambda *rows: jnp.stack(rows), *padded)
+
+
+def _by_move(game: Game, state: State, weights: np.ndarray) -> dict[str, float]:
+    """Weights [S] of the legal moves by UCI, the largest first."""
+    moves = zip(legal_moves(game, state), weights.tolist(), strict=False)  # slots hold them in this order
+    return dict(sorted(moves, key=lambda pair: -pair[1]))
+
+
+@lru_cache
+def _compiled_evaluation(game_name: str, network: Network):
+    game = get_game(game_name)
+    return jax.jit(lambda variables, states: evaluate_states(game, network, variables, states))
+
+
+@lru_cache
+def _compiled_search(search: Search):
+    def look(variables: Variables, keys: jax.Array, states: State) -> SearchOutput:
+        return search(variables, keys, states)
+
+    return jax.jit(look)
