@@ -49,7 +49,7 @@ def slow(*values):
 @pytest.mark.parametrize(
     ("name", "num_blocks", "message", "train"),
     [
-        pytest.param("gardner_chess", 2, "edge", True, marks=pytest.mark.whole),
+        pytest.param("gardner_chess", 3, "edge", True, marks=pytest.mark.whole),
         slow("gardner_chess", 1, "updated_edge", False),
         ("chess", 1, "edge", False),
         slow("gardner_chess", 2, "edge", False),
@@ -96,6 +96,20 @@ def test_a_batch_in_chunks_equals_each_position_alone():
     for i, one in zip((0, 33, 69), apart, strict=True):
         np.testing.assert_allclose(together.prior_logits[i], one.prior_logits[0], rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(together.value[i], one.value[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_batch_statistics_along_an_axis_are_those_of_the_whole_batch():
+    game = get_game("gardner_chess")
+    network = make_gateau(game, dataclasses.replace(TINY, num_blocks=3))
+    variables, positions = stirred(network.init(jax.random.key(1))), random_positions(game, 8)
+    want, statistics = jax.jit(lambda positions: network.apply(variables, positions, True))(positions)
+    parts = jax.tree.map(lambda x: x.reshape(2, 4, *x.shape[1:]), positions)
+    train = jax.vmap(lambda part: network.apply(variables, part, True, "parts"), axis_name="parts")
+    got, of_parts = jax.jit(train)(parts)
+    np.testing.assert_allclose(got.prior_logits.reshape(8, -1), want.prior_logits, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(got.value.reshape(-1), want.value, rtol=1e-5, atol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a[1], b, rtol=1e-5, atol=1e-5), of_parts, statistics)
 
 
 def shapes_of(network):
