@@ -50,7 +50,7 @@ class AlphaZeroNetwork(nn.Module):
 
 
 def make_alphazero(game: Game, config) -> Network:
-    """The CNN for `game`; `config` is an `alphagateau.config.Network`, of which `message` has no meaning here."""
+    """The CNN for `game`, as its configuration record says."""
     module = AlphaZeroNetwork(
         hidden_size=config.hidden_size,
         num_blocks=config.num_blocks,

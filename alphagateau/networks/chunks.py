@@ -45,8 +45,14 @@ def chunk_size(num_edges: int, hidden_size: int) -> int:
     """Positions evaluated at a time on a CPU; elsewhere there is no limit."""
     if jax.default_backend() != "cpu":
         return 2**31
-    cores = len(os.sched_getaffinity(0))
-    return max(1, cores * CHUNK_BYTES // (4 * num_edges * hidden_size))
+    return max(1, num_cores() * CHUNK_BYTES // (4 * num_edges * hidden_size))
+
+
+def num_cores() -> int:
+    """CPU cores that this process may use; all of the machine's where the system cannot say (macOS, Windows)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def equal_chunks(batch: int, size: int) -> int:

@@ -1,9 +1,10 @@
 """GATEAU: graph attention with edge features, on the static move graph of a board (AlphaGateau §4.3-4.4).
 
-`reference.py` says the same as the paper prints it, and owns the parameters; a test holds the two equal. This one is
-fast because the graph is known: what a layer needs of a node is computed per node, a sum over edges is a sum over
-slots, the first layer's edges take two values each, and on a CPU a batch runs in chunks that fit the cache: in
+`gateau_reference.py` says the same as the paper prints it, and owns the parameters; a test holds the two equal. This
+one is fast because the graph is known: what a layer needs of a node is computed per node, a sum over edges is a sum
+over slots, the first layer's edges take two values each, and on a CPU a batch runs in chunks that fit the cache: in
 inference through the whole network, in training through one layer, because batch statistics are of the whole batch.
+It compiles soon because all blocks but the first, whose edges are special, are one scan.
 
 Nodes and edges are rows, one position of the batch below the other: h [B * N, K] and g [B * E, K], as in jraph.
 """
@@ -27,12 +28,13 @@ from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_
 from alphagateau.networks.gateau_reference import make_reference
 from alphagateau.networks.graph_features import PLANES, board_codes, position_scalars, static_features
 from alphagateau.networks.network import Evaluation, Network, Variables
-from alphagateau.networks.norms import make_norm
+from alphagateau.networks.norms import Norm, make_norm
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
 
 LEAKY_SLOPE = 0.2  # as in the graph attention network (Velickovic et al. 2018)
 
 Dot = Callable[[Array, Array], Array]
+Rows = tuple[Array, Array]  # (h, g)
 
 
 class Layout(NamedTuple):
@@ -65,6 +67,17 @@ class Edges(NamedTuple):
         return Edges(*(choose(x, row) for x in self))
 
 
+class Gateau(NamedTuple):
+    """What the functions of this file share: tables of the board, and switches of the configuration."""
+
+    layout: Layout
+    static: np.ndarray  # float32 [E, 14], edge features that do not depend on the position
+    num_blocks: int
+    message: str  # what equation (6) mixes, "edge" or "updated_edge"
+    dot: Dot
+    norm: Norm
+
+
 def make_layout(game: Game) -> Layout:
     """The Layout of a Game's move graph."""
     edges, is_edge = group(game.receivers, game.num_squares)
@@ -86,12 +99,15 @@ def make_dot(dtype: str) -> Dot:
     return dot
 
 
-def gateau_layer(
-    w: dict[str, Array], h: Array, edges: Edges, layout: Layout, message: str, dot: Dot
-) -> tuple[Array, Array]:
+def edges_of(net: Gateau, w: Variables, g: Array) -> Edges:
+    """The Edges of g [R, K] for the layer with weights `w`."""
+    return Edges(g, net.dot(g, w["W_e"]), g @ (w["W_e"] @ w["a"]))
+
+
+def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
     """Equations (4) to (6): (h', g') of h [B * N, K] and the Edges; receivers are i, senders are j."""
-    num_nodes = len(layout.is_edge)
-    batch = len(h) // num_nodes
+    layout, dot = net.layout, net.dot
+    batch = len(h) // len(layout.is_edge)
     u, v = dot(h, w["W_u"]), dot(h, w["W_v"])
 
     # a.g' at each slot, from its three parts: numbers are moved, not rows.
@@ -103,7 +119,7 @@ def gateau_layer(
 
     # The sum over edges commutes with W_g; if g' is what is mixed, so do its three parts.
     to_self, to_receivers, mixed = dot(h, w["W_0"]), dot(h, w["W_h"]), edges.g
-    if message == "updated_edge":
+    if net.message == "updated_edge":
         to_self, to_receivers = to_self + dot(u, w["W_g"]), to_receivers + dot(v, w["W_g"])
         mixed = edges.g_e
     edge_sum = weighted_sum(layout.incoming, alpha, mixed, batch)
@@ -138,97 +154,157 @@ class EdgeStart(NamedTuple):
     edges: Edges
 
 
-def start_edges(params: Variables, norm, static: Array, legal_share: Array, dot: Dot) -> EdgeStart:
-    """The first layer's edges; `legal_share` [E] is how often each is legal in the batch."""
-    kernel, w = params["embed_edges"], params["block0_gateau1"]
-    illegal = static @ kernel[1:]
+def start_edges(net: Gateau, variables: Variables, legal_share: Array) -> tuple[EdgeStart, Variables]:
+    """(the first layer's edges, statistics); `legal_share` [E] is how often each is legal in the batch."""
+    kernel, w = variables["params"]["embed_edges"], variables["params"]["block0_gateau1"]
+    illegal = jnp.asarray(net.static) @ kernel[1:]
     either = jnp.concatenate([illegal, illegal + kernel[0]])
-    share = jnp.concatenate([1 - legal_share, legal_share])[:, None] / len(static)
+    share = jnp.concatenate([1 - legal_share, legal_share])[:, None] / len(legal_share)
     moments = (either * share).sum(axis=0), (jnp.square(either) * share).sum(axis=0)
-    y = jax.nn.relu(norm("block0_norm_g1", either, moments)(either))
-    return EdgeStart(either, Edges(y, dot(y, w["W_e"]), y @ (w["W_e"] @ w["a"])))
+    of_edges, statistics = net.norm(variables, "block0_norm_g1", either, moments)
+    return EdgeStart(either, edges_of(net, w, of_edges(either))), statistics
 
 
-def evaluate(
-    params: Variables, norm, start: EdgeStart, inputs: Inputs, layout: Layout, message: str, dot: Dot
-) -> Evaluation:
-    """Figures 2 to 4 on C chunks of positions, [C, b, ...]: residual blocks, value and policy heads.
+def normalized_layer(
+    net: Gateau, variables: Variables, half: int, h: Array, g: Array
+) -> tuple[Callable[[Array, Array], Rows], Variables]:
+    """(layer `half` of a block, its norms included, as a function of one chunk; statistics), for chunks h and g."""
+    of_h, h_statistics = net.norm(variables, f"norm_h{half}", h)
+    of_g, g_statistics = net.norm(variables, f"norm_g{half}", g)
+    w = variables["params"][f"gateau{half}"]
+
+    def layer(h: Array, g: Array) -> Rows:
+        return gateau_layer(net, w, of_h(h), edges_of(net, w, of_g(g)))
+
+    return layer, h_statistics | g_statistics
+
+
+def second_half(net: Gateau, variables: Variables, xy: Rows, hg: Rows) -> tuple[Rows, Variables]:
+    """(a block's result, statistics) from what its first layer gave and what the block was given, in chunks."""
+    layer, statistics = normalized_layer(net, variables, 2, *xy)
+
+    def layer_and_sum(x: Array, y: Array, h: Array, g: Array) -> Rows:
+        x, y = layer(x, y)
+        return h + x, g + y
+
+    return each(layer_and_sum, *xy, *hg), statistics
+
+
+def block(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Variables]:
+    """A residual block of two layers on chunks: ((h, g), statistics)."""
+    layer, first = normalized_layer(net, variables, 1, *hg)
+    hg, second = second_half(net, variables, each(layer, *hg), hg)
+    return hg, first | second
+
+
+def start_block(net: Gateau, variables: Variables, start: EdgeStart, h: Array, row: Array) -> tuple[Rows, Variables]:
+    """Block 0, which takes its edges from `start`, as `row` says."""
+    of_h, first = net.norm(variables, "norm_h1", h)
+
+    def layer(h: Array, row: Array) -> Rows:
+        return gateau_layer(net, variables["params"]["gateau1"], of_h(h), start.edges.at(row))
+
+    xy = each(layer, h, row)
+    hg, second = second_half(net, variables, xy, (h, each(partial(choose, start.residual), row)))
+    return hg, first | second
+
+
+def equal_blocks(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Variables]:
+    """Blocks 1 to the last: equal but for their weights, so that a scan over these compiles one for all."""
+    numbers = range(1, net.num_blocks)
+    if not numbers:
+        return hg, {}
+    weights = jax.tree.map(lambda *x: jnp.stack(x), *(of_block(variables, i) for i in numbers))
+    hg, stacked = jax.lax.scan(lambda hg, variables: block(net, variables, hg), hg, weights)
+    statistics = {}
+    for i in numbers:
+        statistics |= named_in_block(i, jax.tree.map(lambda x, i=i: x[i - 1], stacked))
+    return hg, statistics
+
+
+def of_block(variables: Variables, i: int) -> Variables:
+    """The variables of block `i`, under their names in it: `norm_h1`, not `block0_norm_h1`."""
+    prefix = f"block{i}_"
+    return {
+        collection: {name.removeprefix(prefix): x for name, x in tree.items() if name.startswith(prefix)}
+        for collection, tree in variables.items()
+    }
+
+
+def named_in_block(i: int, statistics: Variables) -> Variables:
+    """The inverse of `of_block`, for the statistics of one."""
+    return {f"block{i}_{name}": x for name, x in statistics.items()}
+
+
+def head_start(
+    net: Gateau, variables: Variables, name: str, x: Array
+) -> tuple[Array, Callable[[Array], Array], Variables]:
+    """What both heads begin with: (hidden rows in chunks, what normalizes them, statistics)."""
+    of_x, first = net.norm(variables, f"{name}_norm1", x)
+    dense = variables["params"][f"{name}_hidden"]
+    x = each(lambda x: net.dot(of_x(x), dense["kernel"]) + dense["bias"], x)
+    of_x, second = net.norm(variables, f"{name}_norm2", x)
+    return x, of_x, first | second
+
+
+def value_head(net: Gateau, variables: Variables, h: Array) -> tuple[Array, Variables]:
+    """Figure 3 on chunks of nodes: (values [B], statistics)."""
+    params = variables["params"]
+    v, of_v, statistics = head_start(net, variables, "value", h)
+
+    def value(v: Array) -> Array:
+        v = of_v(v).reshape(-1, len(net.layout.is_edge), v.shape[1])
+        v = jax.nn.relu(attention_pooling(params["value_pooling"]["a"], v))
+        return jnp.tanh((v @ params["value_out"]["kernel"] + params["value_out"]["bias"])[:, 0])
+
+    return each(value, v).reshape(-1), statistics
+
+
+def policy_head(net: Gateau, variables: Variables, g: Array) -> tuple[Array, Variables]:
+    """Figure 4 on chunks of edges: (logits [B, E], statistics)."""
+    p, of_p, statistics = head_start(net, variables, "policy", g)
+    logits = each(lambda p: of_p(p) @ variables["params"]["policy_logit"]["kernel"], p)
+    return logits.reshape(-1, len(net.static)), statistics
+
+
+def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> tuple[Evaluation, Variables]:
+    """Figures 2 to 4 on C chunks of positions, [C, b, ...]: (Evaluation of B = C * b positions, statistics).
 
     Batch statistics are of all chunks, so each layer ends before the next begins.
     """
-    _, b, num_edges = inputs.start_row.shape
-    num_blocks = sum(name.endswith("_gateau1") for name in params)
+    h = each(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
+    hg, first = start_block(net, of_block(variables, 0), start, h, inputs.start_row)
+    (h, g), rest = equal_blocks(net, variables, hg)
+    value, of_value = value_head(net, variables, h)
+    logits, of_policy = policy_head(net, variables, g)
+    return Evaluation(logits, value), named_in_block(0, first) | rest | of_value | of_policy
 
-    def bnr(name: str, x: Array) -> Callable[[Array], Array]:
-        normalize = norm(name, x)
-        return lambda x: jax.nn.relu(normalize(x))
 
-    def dense(x: Array, name: str) -> Array:
-        return dot(x, params[name]["kernel"]) + params[name]["bias"]
-
-    def edges_of(g: Array, name: str) -> Edges:
-        w = params[name]
-        return Edges(g, dot(g, w["W_e"]), g @ (w["W_e"] @ w["a"]))
-
-    def layer(name: str, h: Array, edges: Edges) -> tuple[Array, Array]:
-        return gateau_layer(params[name], h, edges, layout, message, dot)
-
-    def block(i: int, h: Array, g: Array) -> tuple[Array, Array]:
-        first, second = f"block{i}_gateau1", f"block{i}_gateau2"
-        of_h = bnr(f"block{i}_norm_h1", h)
-        if i == 0:
-            x, y = each(lambda h, row: layer(first, of_h(h), start.edges.at(row)), h, inputs.start_row)
-        else:
-            of_g = bnr(f"block{i}_norm_g1", g)
-            x, y = each(lambda h, g: layer(first, of_h(h), edges_of(of_g(g), first)), h, g)
-        of_x, of_y = bnr(f"block{i}_norm_h2", x), bnr(f"block{i}_norm_g2", y)
-
-        def rest(x: Array, y: Array, h: Array, g: Array) -> tuple[Array, Array]:
-            x, y = layer(second, of_x(x), edges_of(of_y(y), second))
-            return h + x, g + y
-
-        return each(rest, x, y, h, g)
-
-    h = each(partial(embed_nodes, params["embed_nodes"]), inputs.codes, inputs.scalars)
-    g = each(partial(choose, start.residual), inputs.start_row)
-    for i in range(num_blocks):
-        h, g = block(i, h, g)
-    of_h, of_g = bnr("value_norm1", h), bnr("policy_norm1", g)
-    v = each(lambda h: dense(of_h(h), "value_hidden"), h)
-    p = each(lambda g: dense(of_g(g), "policy_hidden"), g)
-    of_v, of_p = bnr("value_norm2", v), bnr("policy_norm2", p)
-
-    def value(v: Array) -> Array:
-        v = attention_pooling(params["value_pooling"]["a"], of_v(v).reshape(b, -1, v.shape[1]))
-        v = jax.nn.relu(v) @ params["value_out"]["kernel"] + params["value_out"]["bias"]
-        return jnp.tanh(v[:, 0])
-
-    logits = each(lambda p: of_p(p) @ params["policy_logit"]["kernel"], p)
-    return Evaluation(logits.reshape(-1, num_edges), each(value, v).reshape(-1))
+def infer(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> Evaluation:
+    """As `evaluate`, the Evaluation alone."""
+    return evaluate(net, variables, start, inputs)[0]
 
 
 def make_gateau(game: Game, config) -> Network:
-    """GATEAU for `game`; `config` is an `alphagateau.config.Network`. No parameter depends on the board."""
-    layout, dot = make_layout(game), make_dot(config.dtype)
+    """GATEAU for `game`, as its configuration record says. No parameter depends on the board."""
+    model = partial(
+        Gateau, make_layout(game), static_features(game), config.num_blocks, config.message, make_dot(config.dtype)
+    )
     size = chunk_size(game.num_edges, config.hidden_size)
-    static = static_features(game)
 
     def apply(
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
     ) -> tuple[Evaluation, Variables]:
-        params, updates = variables["params"], {}
+        net = model(make_norm(config.normalization, config.batch_norm_momentum, train, axis_name))
         legal = legal_edge_mask(game, positions)
         start_row = jnp.arange(game.num_edges) + game.num_edges * legal
         inputs = Inputs(board_codes(positions), position_scalars(game, positions), start_row)
-        norm = make_norm(config.normalization, config.batch_norm_momentum, variables, train, axis_name, updates)
-        legal_share = mean_over(legal.mean(axis=0), axis_name)
-        start = start_edges(params, norm, jnp.asarray(static), legal_share, dot)
-        fn = partial(evaluate, params, norm, start, layout=layout, message=config.message, dot=dot)
-        if train:
-            evaluation = fn(cut(inputs, equal_chunks(len(legal), size)))
-        else:
-            evaluation = in_chunks(fn, inputs, -(-len(legal) // size))
+        start, of_start = start_edges(net, variables, mean_over(legal.mean(axis=0), axis_name))
         statistics = {k: v for k, v in variables.items() if k != "params"}
-        return evaluation, statistics | ({"batch_stats": updates} if updates else {})
+        if not train:
+            return in_chunks(partial(infer, net, variables, start), inputs, -(-len(legal) // size)), statistics
+        evaluation, new = evaluate(net, variables, start, cut(inputs, equal_chunks(len(legal), size)))
+        new |= of_start
+        return evaluation, {"batch_stats": new} if new else statistics
 
     return Network(make_reference(game, config).init, apply)

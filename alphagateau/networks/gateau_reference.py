@@ -96,7 +96,7 @@ class ReferenceNetwork(nn.Module):
 
 
 def make_reference(game: Game, config) -> Network:
-    """The plain GATEAU for `game`, always float32; `config` is an `alphagateau.config.Network`."""
+    """The plain GATEAU for `game`, as its configuration record says; always float32."""
     module = ReferenceNetwork(
         hidden_size=config.hidden_size,
         num_blocks=config.num_blocks,

@@ -1,17 +1,23 @@
 """The network that an experiment names."""
 
+from collections.abc import Callable
+from typing import Any
+
 from alphagateau.games.rules import Game
+from alphagateau.networks.alphazero import make_alphazero
+from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.network import Network
+
+# By `architecture`: makes the network from the Game and the architecture's configuration record.
+MAKERS: dict[str, Callable[[Game, Any], Network]] = {
+    "gateau": make_gateau,
+    "alphazero": make_alphazero,
+}
 
 
 def make_network(game: Game, config) -> Network:
-    """The network that `config` (`alphagateau.config.NetworkConfig`) names, for `game`."""
-    if config.architecture == "gateau":
-        from alphagateau.networks.gateau import make_gateau
-
-        return make_gateau(game, config)
-    if config.architecture == "alphazero":
-        from alphagateau.networks.alphazero import make_alphazero
-
-        return make_alphazero(game, config)
-    raise ValueError(f"unknown architecture {config.architecture!r}: expected 'gateau' or 'alphazero'")
+    """The network that `config`, the configuration record of an architecture, names, for `game`."""
+    if config.architecture not in MAKERS:
+        expected = " or ".join(map(repr, MAKERS))
+        raise ValueError(f"unknown architecture {config.architecture!r}: expected {expected}")
+    return MAKERS[config.architecture](game, config)

@@ -1,9 +1,10 @@
-"""What every network is: two functions, from Positions to one logit an edge and one value."""
+"""What every network is: two functions, from Positions to one logit an edge, one value and what else a loss wants."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
+from flax.core import FrozenDict
 
 from alphagateau.games.state import Array
 
@@ -11,10 +12,15 @@ Variables = dict[str, Any]  # flax collections: {"params": ..., "batch_stats": .
 
 
 class Evaluation(NamedTuple):
-    """What a network says of a batch of positions."""
+    """What a network says of a batch of positions.
+
+    A search reads the first two. `extra` holds further outputs by name, each [B, ...], for losses that ask for them
+    (win, draw and loss; bins of values; auxiliary heads); what a program does not read of it, jit does not compute.
+    """
 
     prior_logits: Array  # float32 [B, E], one per edge, legal or not
     value: Array  # float32 [B] in [-1, 1], for the player to move
+    extra: Mapping[str, Array] = FrozenDict()
 
 
 class Network(NamedTuple):
@@ -22,7 +28,7 @@ class Network(NamedTuple):
 
     `init(key) -> variables`, a flax tree whose "params" are learnt and whose other collections are statistics.
     `apply(variables, positions, train=False, axis_name=None) -> (Evaluation, statistics)`: B Positions (leading axis
-    B) to prior logits [B, E], over legal and illegal edges alike, and values [B] for the player to move; the
+    B) to prior logits [B, E], over legal and illegal edges alike, values [B] for the player to move, and extras; the
     statistics are those that follow this batch if `train`, else those given. Along `axis_name`, an axis of
     `shard_map`, each device has a part of the batch, and batch statistics are those of the whole.
     """

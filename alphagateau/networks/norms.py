@@ -1,4 +1,4 @@
-"""What precedes each ReLU: batch, layer or RMS normalization of rows, equal to flax's modules of that name."""
+"""What precedes a layer: batch, layer or RMS normalization of rows, equal to flax's modules of that name, and ReLU."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,29 +12,32 @@ from alphagateau.networks.network import Variables
 
 EPSILON = {"batch": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
 
+Norm = Callable[..., tuple[Callable[[Array], Array], Variables]]
 
-def make_norm(kind: str, momentum: float, variables: Variables, train: bool, axis_name: str | None, updates: dict):
-    """norm(name, x [C, rows, K]) -> a function of rows, as flax's module `name` of this kind would be on x.
 
-    Batch statistics, if `train`, are those of x on all devices along `axis_name`, or of `moments` (mean, mean of
-    squares) where these are known; the new running statistics are put into `updates`.
+def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) -> Norm:
+    """norm(variables, name, x [C, rows, K]) -> (a function of rows, statistics by name).
+
+    The function is what flax's module `name` of this kind would be on x, and ReLU. Batch statistics, if `train`, are
+    those of x on all devices along `axis_name`, or of `moments` (mean, mean of squares) where these are known. The
+    statistics are those that follow x; rows have none.
     """
-    params, running = variables["params"], variables.get("batch_stats", {})
 
-    def batch_norm(name: str, x: Array, moments: tuple[Array, Array] | None = None) -> Callable[[Array], Array]:
-        mean, var = running[name]["mean"], running[name]["var"]
+    def batch_norm(variables: Variables, name: str, x: Array, moments: tuple[Array, Array] | None = None):
+        params, running = variables["params"][name], variables["batch_stats"][name]
+        mean, var = running["mean"], running["var"]
         if train:
             mean, square = moments or moments_over(x, axis_name)
             var = jnp.maximum(square - jnp.square(mean), 0.0)
             new = {"mean": mean, "var": var}
-            updates[name] = {k: momentum * running[name][k] + (1 - momentum) * v for k, v in new.items()}
-        scale = params[name]["scale"] * jax.lax.rsqrt(var + EPSILON[kind])
-        shift = params[name]["bias"] - mean * scale
-        return lambda x: x * scale + shift
+            running = {k: momentum * running[k] + (1 - momentum) * v for k, v in new.items()}
+        scale = params["scale"] * jax.lax.rsqrt(var + EPSILON[kind])
+        shift = params["bias"] - mean * scale
+        return lambda x: jax.nn.relu(x * scale + shift), {name: running}
 
-    def row_norm(name: str, x: Array, moments: tuple[Array, Array] | None = None) -> Callable[[Array], Array]:
+    def row_norm(variables: Variables, name: str, x: Array, moments: tuple[Array, Array] | None = None):
         del x, moments
-        return partial(normalize_rows, kind, params[name])
+        return partial(normalize_rows, kind, variables["params"][name]), {}
 
     return batch_norm if kind == "batch" else row_norm
 
@@ -46,8 +49,8 @@ def moments_over(x: Array, axis_name: str | None) -> tuple[Array, Array]:
 
 
 def normalize_rows(kind: str, params: Variables, x: Array) -> Array:
-    """Layer or RMS normalization of rows x [R, K]."""
+    """Layer or RMS normalization of rows x [R, K], and ReLU."""
     mean = x.mean(axis=1, keepdims=True) if kind == "layer" else 0.0
     var = jnp.maximum(jnp.square(x).mean(axis=1, keepdims=True) - jnp.square(mean), 0.0)
     x = (x - mean) * jax.lax.rsqrt(var + EPSILON[kind]) * params["scale"]
-    return x + params["bias"] if kind == "layer" else x
+    return jax.nn.relu(x + params["bias"] if kind == "layer" else x)

@@ -1,6 +1,7 @@
 """The networks: the fast GATEAU against the plain one, equation by equation, and what a network must respect."""
 
 import dataclasses
+import os
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,12 @@ from alphagateau.commands.throughput import random_positions
 from alphagateau.config import ARCHITECTURES, AlphaZeroConfig, GateauConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
+from alphagateau.networks import make_network as makers
+from alphagateau.networks.chunks import num_cores
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference
 from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Evaluation, Network
 
 GAMES = ("gardner_chess", "chess")
 TINY = GateauConfig(hidden_size=8, num_blocks=2)
@@ -30,7 +34,7 @@ def stirred(variables):
 def loss_and_gradient(network, train):
     def loss(params, rest, positions):
         evaluation, statistics = network.apply({"params": params, **rest}, positions, train)
-        logits, value = evaluation
+        logits, value, _ = evaluation
         weights = jnp.cos(jnp.arange(logits.size).reshape(logits.shape))
         total = (weights * logits).mean() + (value * jnp.arange(1, len(value) + 1)).mean()
         return total, (evaluation, statistics)
@@ -45,7 +49,7 @@ def slow(*values):
 @pytest.mark.parametrize(
     ("name", "num_blocks", "message", "train"),
     [
-        pytest.param("gardner_chess", 2, "edge", True, marks=pytest.mark.whole),
+        pytest.param("gardner_chess", 3, "edge", True, marks=pytest.mark.whole),
         slow("gardner_chess", 1, "updated_edge", False),
         ("chess", 1, "edge", False),
         slow("gardner_chess", 2, "edge", False),
@@ -76,10 +80,9 @@ def test_the_other_normalisations_equal_the_plain_ones(normalization):
     fast, plain = make_gateau(game, config), make_reference(game, config)
     variables = stirred(fast.init(jax.random.key(1)))
     positions = random_positions(game, 4)
-    for a, b in zip(
-        fast.apply(variables, positions, False)[0], plain.apply(variables, positions, False)[0], strict=True
-    ):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    got, want = (network.apply(variables, positions, False)[0] for network in (fast, plain))
+    np.testing.assert_allclose(got.prior_logits, want.prior_logits, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(got.value, want.value, rtol=1e-5, atol=1e-5)
 
 
 def test_a_batch_in_chunks_equals_each_position_alone():
@@ -93,6 +96,20 @@ def test_a_batch_in_chunks_equals_each_position_alone():
     for i, one in zip((0, 33, 69), apart, strict=True):
         np.testing.assert_allclose(together.prior_logits[i], one.prior_logits[0], rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(together.value[i], one.value[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_batch_statistics_along_an_axis_are_those_of_the_whole_batch():
+    game = get_game("gardner_chess")
+    network = make_gateau(game, dataclasses.replace(TINY, num_blocks=3))
+    variables, positions = stirred(network.init(jax.random.key(1))), random_positions(game, 8)
+    want, statistics = jax.jit(lambda positions: network.apply(variables, positions, True))(positions)
+    parts = jax.tree.map(lambda x: x.reshape(2, 4, *x.shape[1:]), positions)
+    train = jax.vmap(lambda part: network.apply(variables, part, True, "parts"), axis_name="parts")
+    got, of_parts = jax.jit(train)(parts)
+    np.testing.assert_allclose(got.prior_logits.reshape(8, -1), want.prior_logits, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(got.value.reshape(-1), want.value, rtol=1e-5, atol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a[1], b, rtol=1e-5, atol=1e-5), of_parts, statistics)
 
 
 def shapes_of(network):
@@ -194,3 +211,63 @@ def test_bfloat16_changes_little():
     assert b.prior_logits.dtype == jnp.float32
     assert 0 < float(jnp.abs(a.prior_logits - b.prior_logits).max()) < 0.1
     assert float(jnp.abs(a.value - b.value).max()) < 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class MaterialConfig:
+    """The configuration record of the toy architecture below."""
+
+    architecture: str = "material"
+    scale: float = 0.25
+
+
+def make_material(game, config):
+    """The value is the tanh of a learnt weight times (own pieces - theirs); win, draw and loss are an extra output."""
+
+    def init(key):
+        del key
+        return {"params": {"scale": jnp.float32(config.scale)}}
+
+    def apply(variables, positions, train=False, axis_name=None):
+        del train, axis_name
+        score = variables["params"]["scale"] * jnp.sign(positions.boards[:, 0]).sum(axis=-1)
+        logits = jnp.zeros((len(score), game.num_edges))
+        return Evaluation(logits, jnp.tanh(score), {"win_draw_loss": jnp.stack([score, 0 * score, -score], axis=1)}), {}
+
+    return Network(init, apply)
+
+
+def test_a_new_architecture_is_a_line_in_the_table_and_may_have_extra_outputs(monkeypatch):
+    monkeypatch.setitem(makers.MAKERS, "material", make_material)
+    game = get_game("gardner_chess")
+    network = make_network(game, MaterialConfig())
+    variables, positions = network.init(jax.random.key(0)), random_positions(game, 8)
+    evaluation = jax.jit(network.apply)(variables, positions)[0]
+    assert evaluation.prior_logits.shape == (8, game.num_edges) and set(evaluation.extra) == {"win_draw_loss"}
+    score = 0.25 * np.sign(positions.boards[:, 0]).sum(axis=-1)
+    assert score.any()
+    np.testing.assert_allclose(evaluation.extra["win_draw_loss"][:, 0], score)
+
+    def of_the_win(params):
+        return network.apply({"params": params}, positions)[0].extra["win_draw_loss"][:, 0].sum()
+
+    gradient = jax.jit(jax.grad(of_the_win))(variables["params"])
+    np.testing.assert_allclose(gradient["scale"], score.sum() / 0.25)
+
+
+def test_an_architecture_that_is_not_in_the_table_is_named():
+    with pytest.raises(ValueError, match="unknown architecture 'material': expected 'gateau' or 'alphazero'"):
+        make_network(get_game("gardner_chess"), MaterialConfig())
+
+
+def test_a_network_without_extra_outputs_has_none():
+    evaluation = jax.jit(lambda x: Evaluation(x, x))(jnp.zeros(2))
+    assert dict(evaluation.extra) == {} and len(jax.tree.leaves(evaluation)) == 2
+
+
+def test_cores_are_counted_where_the_system_knows_no_affinity(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert num_cores() == 3
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert num_cores() == 1
