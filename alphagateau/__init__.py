@@ -1,7 +1,7 @@
 """AlphaGateau: board-game players trained by self-play with graph networks.
 
-From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `read_metrics` of a
-run; docs/python.md shows each. They are imported when first asked for, so that `import alphagateau` is quick.
+From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `read_metrics`
+of a run; docs/python.md shows each. They are imported when first asked for, so that `import alphagateau` is quick.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,0 +1,78 @@
+"""The Python face: docs/python.md runs as it stands; what is offered and refused."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import alphagateau
+from alphagateau.commands.main import main
+from alphagateau.runs.checkpoint import CheckpointError
+
+PAGE = Path(__file__).parents[1] / "docs" / "python.md"
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory) -> Path:
+    """The folder in which the page's blocks run: one iteration of the smallest run, named as there."""
+    folder = tmp_path_factory.mktemp("page")
+    options = [
+        "--run",
+        "small",
+        "--num-iterations",
+        "1",
+        "--evaluation.num-games",
+        "0",
+        "--search.num-simulations",
+        "2",
+    ]
+    assert main(["train", "smoke", "--runs", str(folder / "checkpoints"), *options]) == 0
+    return folder
+
+
+def test_the_blocks_of_the_page_run(small_run, monkeypatch, capsys):
+    monkeypatch.chdir(small_run)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    scope: dict = {}
+    exec("\n".join(blocks), scope)
+    first, second = scope["first"], scope["second"]
+    assert len(blocks) == 6 and "c: 0 +- 0 Elo" in capsys.readouterr().out
+    assert sum(first.policy.values()) == pytest.approx(1, abs=1e-5) and len(first.policy) == 7
+    assert list(second.policy.values()) == sorted(second.policy.values(), reverse=True)
+    assert scope["found"].move in {"c4d5", "c4c5", "c4b4", "c4a4"}  # the mates
+    assert scope["result"].unfinished == 0
+
+
+def test_evaluations_do_not_depend_on_their_batch(small_run):
+    model = alphagateau.load(small_run / "checkpoints" / "small")
+    fens = [model.game.start_fen, "k4/2Q2/1K3/5/5 w - - 0 1", "k4/2Q2/1K3/5/5 b - - 0 1"]
+    together = alphagateau.evaluate(model, fens)
+    for fen, evaluation in zip(fens, together, strict=True):
+        (alone,) = alphagateau.evaluate(model, [fen])
+        assert alone.value == pytest.approx(evaluation.value, abs=1e-5)
+        assert alone.policy == pytest.approx(evaluation.policy, abs=1e-5)
+    assert alphagateau.evaluate(model, []) == []
+
+
+def test_what_cannot_be_is_said(small_run):
+    model = alphagateau.load(small_run / "checkpoints" / "small")
+    with pytest.raises(ValueError, match="has a wrong board"):
+        alphagateau.evaluate(model, ["8/8/8 w - - 0 1"])
+    with pytest.raises(ValueError, match="the game is over"):
+        alphagateau.search_position(model, "kQ3/1K3/5/5/5 b - - 0 1")
+    with pytest.raises(ValueError, match="even number"):
+        alphagateau.play_match("random", "random", num_games=3, game="chess")
+    with pytest.raises(CheckpointError, match="no whole checkpoint"):
+        alphagateau.load(small_run / "nowhere")
+    with pytest.raises(AttributeError, match="no attribute 'serach'"):
+        alphagateau.serach  # noqa: B018
+
+
+def test_the_list_is_short_documented_and_imported_when_asked_for():
+    for name in alphagateau.__all__:
+        assert getattr(alphagateau, name).__doc__.count("\n") < 12
+    code = "import sys, alphagateau; print({'jax', 'aim', 'pydantic'} & set(sys.modules), sorted(dir(alphagateau))[:2])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set() ['FoundMove', 'Model']"
