@@ -61,7 +61,7 @@ def test_what_cannot_be_is_said(small_run):
     with pytest.raises(ValueError, match="has a wrong board"):
         alphagateau.evaluate(model, ["8/8/8 w - - 0 1"])
     with pytest.raises(ValueError, match="the game is over"):
-        alphagateau.search_position(model, "kQ3/1K3/5/5/5 b - - 0 1")
+        alphagateau.search_position(model, "k4/Q4/1K3/5/5 b - - 0 1")
     with pytest.raises(ValueError, match="even number"):
         alphagateau.play_match("random", "random", num_games=3, game="chess")
     with pytest.raises(CheckpointError, match="no whole checkpoint"):

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import chess.engine
 
-from alphagateau.games.notation import BOARDS
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import HostPlayer, PlayerError, parse_count, split_spec
 
@@ -103,7 +102,7 @@ def _make_move(processes: list[Process], asked: UciSpec, game: Game) -> Callable
         try:
             if isinstance(process, str):
                 raise UciError(process)
-            board = BOARDS[game.name](start_fen)
+            board = game.board_class(start_fen)
             for uci in moves:
                 board.push_uci(uci)
             return _run(_search(process, asked, board))
@@ -140,7 +139,7 @@ async def _start(command: str) -> Process:
 
 async def _set_up(process: Process, asked: UciSpec, game: Game) -> None:
     """Greets the engine and sets its options."""
-    protocol, variant = process.protocol, BOARDS[game.name].uci_variant
+    protocol, variant = process.protocol, game.uci_variant
     await _answered(process, protocol.initialize(), "uci", asked.timeout)
     variants = protocol.options["UCI_Variant"].var if "UCI_Variant" in protocol.options else ["chess"]
     if variant not in (variants or ()):

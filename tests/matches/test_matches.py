@@ -38,7 +38,7 @@ def take_last(variables, keys: Array, states: State) -> SearchOutput:
     """A player that moves along its last legal edge."""
     slot = (states.legal_edges >= 0).sum(axis=-1) - 1
     edge = jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
-    return SearchOutput(edge, *[jnp.zeros_like(states.legal_edges, jnp.float32)] * 2, jnp.zeros(len(edge)))
+    return SearchOutput(edge, *[jnp.zeros_like(states.legal_edges, jnp.float32)] * 2, *[jnp.zeros(len(edge))] * 2)
 
 
 def first_by_name(start_fen: str, moves: Sequence[str]) -> str:

@@ -160,8 +160,10 @@ def test_engine_that_failed_says_its_first_failure_again(fake, openings: Opening
 
 ENGINE_LEFT_OPEN = """
 import os, signal, sys, types
+from alphagateau.games.small_boards import board_class
 from alphagateau.matches.uci_player import load_uci_player
-player = load_uci_player(sys.argv[1], types.SimpleNamespace(name="gardner_chess"))
+gardner = types.SimpleNamespace(uci_variant="gardner", board_class=board_class("gardner_chess"))
+player = load_uci_player(sys.argv[1], gardner)
 try:
     os.killpg(0, signal.SIGINT)  # as a terminal does, to all processes of the group
     signal.pause()

@@ -43,7 +43,7 @@ def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monk
         def search(variables, keys, states) -> SearchOutput:
             del variables, keys
             zeros = jnp.zeros(states.legal_edges.shape)
-            return SearchOutput(states.legal_edges[:, config.slot], zeros, zeros, zeros[:, 0])
+            return SearchOutput(states.legal_edges[:, config.slot], zeros, zeros, zeros[:, 0], zeros[:, 0])
 
         return search
 

@@ -103,6 +103,8 @@ class Found(NamedTuple):
     action_weights: np.ndarray
     prior_logits: np.ndarray
     value: np.ndarray
+    search_value: np.ndarray
+    leaf: None
     tree: mctx.Tree
 
 
@@ -222,6 +224,15 @@ def test_a_move_that_ends_the_game_has_the_exact_value(searchers, name):
         assert tree.children_discounts[0, slot] == 0, fen
         q = tree.children_rewards[0, slot] + tree.children_discounts[0, slot] * tree.children_values[0, slot]
         assert q == value, fen
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_search_gives_its_own_value_of_the_root(searchers, name):
+    """The mean of what its simulations found, beside what the network says before it."""
+    found = searchers[name](states_of(get_game(name), [fen for fen, _, _ in EXACT[name]]), material=0.05)
+    np.testing.assert_array_equal(found.search_value, found.tree.node_values[:, 0])
+    np.testing.assert_array_equal(found.value, found.tree.raw_values[:, 0])
+    assert (found.search_value != found.value).any()
 
 
 @pytest.mark.parametrize("name", GAMES)
