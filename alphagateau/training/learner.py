@@ -26,7 +26,7 @@ class TrainState(NamedTuple):
 class Learner(NamedTuple):
     """Weights, optimizer and loss, as two functions.
 
-    `init(variables) -> TrainState` at step 0; `step(TrainState, Frames [B]) -> (TrainState, figures by name)`.
+    `init(variables) -> TrainState` at step 0; `step(TrainState, Frames [B]) -> (TrainState, metrics by name)`.
     """
 
     init: Callable[[Variables], TrainState]
@@ -44,7 +44,7 @@ def make_learner(
     """Learning by one optimizer step on the loss of each batch.
 
     Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
-    and figures are reduced over it, and nothing else moves.
+    and metrics are reduced over it, and nothing else moves.
     """
 
     def init(variables: Variables) -> TrainState:
@@ -52,23 +52,23 @@ def make_learner(
 
     def loss_fn(params, statistics, frames: Frame):
         evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True, axis_name)
-        total, figures = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return total, (statistics, figures)
+        total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return total, (statistics, metrics)
 
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
         statistics = {k: v for k, v in state.variables.items() if k != "params"}
         gradient_fn = jax.value_and_grad(loss_fn, has_aux=True)
-        (total, (statistics, figures)), gradient = gradient_fn(params, statistics, frames)
+        (total, (statistics, metrics)), gradient = gradient_fn(params, statistics, frames)
         gradient = mean_over(gradient, axis_name)
         updates, opt_state = optimizer.update(gradient, state.opt_state, params)
         params = optax.apply_updates(params, updates)
-        figures |= {
+        metrics |= {
             "loss": total,
             "gradient_norm": optax.tree.norm(gradient),
             "update_norm": optax.tree.norm(updates),
             "weight_norm": optax.tree.norm(params),
         }
-        return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), figures
+        return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), metrics
 
     return Learner(init, step)

@@ -158,7 +158,7 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
 
 
 def iteration_values(run: Run, state: RunState, seconds: dict[str, float]) -> dict[str, Any]:
-    """What metrics.jsonl says of the iteration just finished; raises Unhealthy if training went wrong."""
+    """What metrics.jsonl says of the iteration just finished; all processes call it."""
     producer, training = run.trainer.producer, run.experiment.training
     num_steps = producer.num_batches(state.producer) * training.num_epochs
     values = training_metrics(state.totals, num_steps)

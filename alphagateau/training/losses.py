@@ -70,7 +70,7 @@ def calibration_sums(value: Array, frames: Frame) -> Array:
 
 
 def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
-    """(loss, figures by name) of the whole batch, of which each device along `axis_name` has an equal part."""
+    """(loss, metrics by name) of the whole batch, of which each device along `axis_name` has an equal part."""
     values = {**terms.minimized, **terms.logged, **{name: value for name, (value, _) in terms.logged_among.items()}}
     shares = {name: mask.mean() for name, (_, mask) in terms.logged_among.items()}
     means, shares = mean_over(({name: x.mean() for name, x in values.items()}, shares), axis_name)

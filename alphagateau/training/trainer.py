@@ -81,8 +81,8 @@ def make_build(experiment: Experiment, producer: Producer, learner: Learner) -> 
     def build(variables: Variables) -> RunState:
         train, state = learner.init(variables), producer.init()
         key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
-        figures = jax.eval_shape(lambda: learner.step(train, producer.batches(state, key, share_ids)(jnp.int32(0)))[1])
-        return RunState(train, state, zeros_like(figures))
+        metrics = jax.eval_shape(lambda: learner.step(train, producer.batches(state, key, share_ids)(jnp.int32(0)))[1])
+        return RunState(train, state, zeros_like(metrics))
 
     return build
 
@@ -136,8 +136,8 @@ def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, lea
 
         def body(step, carry):
             train, totals = carry
-            train, figures = learner.step(train, batch_of(step))
-            return train, jax.tree.map(jnp.add, totals, figures)
+            train, metrics = learner.step(train, batch_of(step))
+            return train, jax.tree.map(jnp.add, totals, metrics)
 
         return jax.lax.fori_loop(*steps, body, (train, totals))
 

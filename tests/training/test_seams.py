@@ -57,8 +57,8 @@ def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner,
     state = learner.init(toy_network(gardner).init(jax.random.key(0)))
     losses = []
     for _ in range(20):
-        state, figures = jax.jit(learner.step)(state, frames)
-        losses.append(float(figures["moves_left_loss"]))
+        state, metrics = jax.jit(learner.step)(state, frames)
+        losses.append(float(metrics["moves_left_loss"]))
     assert losses[0] == 9 and losses[-1] < 1
     assert abs(float(state.variables["params"]["moves_left"]) - 3) < 1
 
