@@ -60,7 +60,7 @@ def print_commands() -> None:
     for name, module in modules.items():
         app.command(module.run, name=name, help=module.Arguments.__doc__.partition("\n")[0])
     with contextlib.suppress(SystemExit):
-        app.cli(prog="alphagateau", description=ABOUT, args=["--help"])
+        app.cli(prog="alphagateau", description=str(ABOUT).partition("\n")[0], args=["--help"])
 
 
 def _fail(error: object, code: int) -> int:
