@@ -18,7 +18,7 @@ MISSING = {
 # The libraries come first: each knows its platforms.
 IMPORT_ALL = """
 import os, signal, sys
-import chess.pgn, filelock, flax.linen, jax, matplotlib.figure, mctx, optax, orbax.checkpoint, pgx, psutil
+import chess.pgn, filelock, flax.linen, jax, mctx, optax, orbax.checkpoint, pgx, psutil
 import rich.progress, scipy.optimize, scipy.sparse.linalg
 {missing}
 import pkgutil, alphagateau

@@ -148,12 +148,12 @@ def phase(self, text, done):
 Reporter.phase = phase
 """
 SIGNAL_IN_THE_START = """
-from alphagateau import run
-make_trainer = run.make_engine
+from alphagateau.training import loop
+make_trainer = loop.make_trainer
 def interrupted(*words):
     os.kill(os.getpid(), signal.SIGINT)
     return make_trainer(*words)
-run.make_trainer = interrupted
+loop.make_trainer = interrupted
 """
 KILL_IN_A_CHECKPOINT = """
 import kills
