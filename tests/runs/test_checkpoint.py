@@ -271,9 +271,9 @@ def test_retention_keeps_the_newest_healthy_one(tmp_path):
 
 def test_a_part_that_a_kill_left_without_a_line_in_its_manifest_is_freed(copy):
     """A window of a gigabyte stayed for good: `drop_part` had written the manifest and not yet deleted."""
-    shutil.copytree(copy / TRAINING, copy.parents[2] / "backup")
+    shutil.copytree(copy / TRAINING, copy.parents[1] / "backup")
     checkpoint.drop_part(checkpoint.open_checkpoint(copy), TRAINING)
-    shutil.copytree(copy.parents[2] / "backup", copy / TRAINING)
+    shutil.copytree(copy.parents[1] / "backup", copy / TRAINING)
     save(copy.parent, "2")
     retire(copy.parent, keep_newest=1)
     assert kept(copy.parent) == {"2": True, "1": False}

@@ -27,7 +27,7 @@ from alphagateau.training import loop, resume
 from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
-BENCHMARKS = SMOKE.parents[2] / "benchmarks"
+BENCHMARKS = SMOKE.parents[1] / "benchmarks"
 SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2"]
 SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
 
