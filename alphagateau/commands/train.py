@@ -68,6 +68,8 @@ def run(words: Sequence[str]) -> int:
 
 def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
     """Trains, once all processes of the run are known to be alike and the experiment to be possible."""
+    import jax
+
     from alphagateau.distributed import processes
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.runs import run_folder
@@ -75,6 +77,7 @@ def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopR
     processes.check_same(run_folder.identity(experiment, init_from))
     choose_platform(experiment.platform)
     use_compilation_cache()
+    jax.devices()  # JAX's start needs all processes at once, so none may begin to compute alone
     processes.on_first(lambda: check(experiment, path), ConfigError)
     from alphagateau.training.loop import train
 
