@@ -74,7 +74,7 @@ def read_option(text: str) -> tuple[str, Value]:
     """(name, value) of what follows `setoption`. Raises ValueError, in one sentence."""
     match = re.fullmatch(r"\s*name\s+(.*?)(?:\s+value(?:\s+(.*?))?)?\s*", text)
     if not match:
-        raise ValueError(f"setoption{shown(text)} was given: expected setoption name NAME value VALUE")
+        raise ValueError(f"setoption {shown(text.strip())} was given: expected setoption name NAME value VALUE")
     asked, value = match[1].replace(" ", "").lower(), match[2] or ""
     name = next((name for name in OPTIONS if name.lower() == asked), None)
     if name is None:
