@@ -40,11 +40,13 @@ def run(words: Sequence[str]) -> int:
     arguments = parse(Arguments, words, "uci")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.play.uci import serve
+    from alphagateau.runs.checkpoint import WEIGHTS, verify
     from alphagateau.runs.run_folder import newest
 
     choose_platform(arguments.platform)
     use_compilation_cache()
     found = newest(arguments.path)
+    verify(found, WEIGHTS)
     sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     try:
         thread = serve(found, sys.stdin, write)

@@ -21,20 +21,20 @@ class Clock(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Seconds since the search was asked for."""
+    """Seconds since the search was asked for; no batch should end later."""
 
-    target: float  # no batch should end later
-    limit: float  # nor should the first, without which nothing is known of the position
+    target: float
+    first: float  # of the first batch, without which nothing is known of the position; at least the target
 
 
 def budget(clock: Clock, overhead: float) -> Budget:
-    """What one move may take; `overhead` seconds of each are lost on the way."""
+    """What one move may take; `overhead` seconds of each are lost on the way, those of the moves to come are kept."""
     usable = max(0.0, clock.remaining - overhead)
     moves = min(HORIZON, max(1, clock.moves_to_go or HORIZON))
-    reserve = min(RESERVE, usable / 2)
-    target = (usable - reserve) / moves + INCREMENT_SHARE * clock.increment - overhead
-    limit = max(usable - RESERVE, usable / 8)
-    return Budget(min(max(target, 0.0), limit), limit)
+    kept = RESERVE + HORIZON * max(0.0, overhead - clock.increment)
+    share = (usable - min(kept, usable / 2)) / moves
+    target = min(max(0.0, share + INCREMENT_SHARE * clock.increment - overhead), usable / 2)
+    return Budget(target, max(target, (usable - kept) / 4, usable / HORIZON))
 
 
 def fixed(seconds: float, overhead: float) -> Budget:
@@ -45,4 +45,4 @@ def fixed(seconds: float, overhead: float) -> Budget:
 
 def may_begin(given: Budget, elapsed: float, batch_seconds: float, is_first: bool) -> bool:
     """Whether there is time for a batch that takes about `batch_seconds`."""
-    return elapsed + batch_seconds <= (given.limit if is_first else given.target)
+    return elapsed + batch_seconds <= (given.first if is_first else given.target)

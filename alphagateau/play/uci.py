@@ -8,15 +8,12 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from alphagateau.games.variants import get_game
-from alphagateau.matches.player_specs import load_weights
-from alphagateau.play.thinking import IllegalMove, Played, Thinker, make_thinker, replay
-from alphagateau.play.uci_search import Request, Search, Write, answer
+from alphagateau.games.entries import GAMES
 from alphagateau.play.uci_text import (
     OPTIONS,
     VARIANTS,
@@ -29,7 +26,13 @@ from alphagateau.play.uci_text import (
 )
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
 
+if TYPE_CHECKING:  # imported by the thread that searches, so that a GUI need not wait for `uciok`
+    from alphagateau.play.thinking import Played, Thinker
+
 LONGEST_GAME = 10_000  # plies
+EVERY_BOARD = ("gateau",)  # architectures whose weights play any board
+
+Write = Callable[[str], None]
 
 
 @dataclass
@@ -40,9 +43,16 @@ class Session:
     write: Write
     variant: str  # the default
     options: dict[str, Value]
-    thinker: Thinker | None = None  # of the variant and the memory that the options name, once it is needed
-    played: Played | None = None
+    thinker: "Thinker | None" = None  # of the variant and the memory that the options name, once it is needed
+    played: "Played | None" = None
     idle_since: float = 0.0  # when the last search ended
+
+
+class Search(NamedTuple):
+    """A `go` that has not been answered yet."""
+
+    is_stopped: threading.Event
+    is_endless: bool  # answered only once it is stopped
 
 
 class Job(NamedTuple):
@@ -68,14 +78,9 @@ class Worker:
 
 
 def default_variant(found: Checkpoint) -> str:
-    """Chess if the weights play it, else the board that they learnt on. Raises CheckpointError if they play neither."""
-    own = found.manifest["game"]
-    try:
-        load_weights(found, "chess")
-    except CheckpointError:
-        load_weights(found, own)
-        return get_game(own).uci_variant
-    return "chess"
+    """Chess if the weights play it, else the board that they learnt on."""
+    own, architecture = found.manifest["game"], found.manifest["network"].get("architecture")
+    return GAMES["chess" if architecture in EVERY_BOARD else own].uci_variant
 
 
 def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading.Thread:
@@ -145,7 +150,7 @@ def _greet(session: Session, worker: Worker) -> None:
     said = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
     for name, option in OPTIONS.items():
         said.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
-    own = get_game(manifest["game"]).uci_variant
+    own = GAMES[manifest["game"]].uci_variant
     if own != variant:
         said.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
     session.write("\n".join([*said, "uciok"]))
@@ -184,19 +189,19 @@ def _ready(session: Session, job: Job) -> None:
         session.write("readyok")
 
 
-def _thinker(session: Session) -> Thinker:
+def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
-    variant = str(session.options["UCI_Variant"])
+    variant, own = str(session.options["UCI_Variant"]), GAMES[session.found.manifest["game"]].uci_variant
     if session.thinker is None:
         name = VARIANTS[variant]
         session.write(f"info string compiling for {name}")
+        from alphagateau.play.thinking import make_thinker
+
         try:
             session.thinker = make_thinker(session.found, name, int(session.options["Hash"]))
         except CheckpointError as error:
-            own = get_game(session.found.manifest["game"]).uci_variant
-            raise CheckpointError(
-                f"the network does not play {variant}: expected UCI_Variant {own} ({error})"
-            ) from None
+            sentence = f"the network does not play {variant}: expected UCI_Variant {own} ({error})"
+            raise CheckpointError(sentence) from None
         session.write("info string compiled")
     return session.thinker
 
@@ -216,6 +221,8 @@ def _set_option(session: Session, job: Job) -> None:
 
 def _position(session: Session, job: Job) -> None:
     """A move that is none ends the game given before it."""
+    from alphagateau.play.thinking import IllegalMove, replay
+
     fen, moves = read_position(job.words)
     if len(moves) > LONGEST_GAME:
         raise ValueError(f"position has {len(moves)} moves: expected at most {LONGEST_GAME}")
@@ -229,10 +236,13 @@ def _position(session: Session, job: Job) -> None:
 
 def _go(session: Session, job: Job) -> None:
     """Searches and answers."""
+    from alphagateau.play.thinking import replay
+    from alphagateau.play.uci_search import Request, answer
+
     thinker = _thinker(session)
     played = session.played or replay(thinker, thinker.game.start_fen, ())
     started = max(job.read_at, session.idle_since)
-    answer(Request(thinker, played, session.options, session.write, job.search, started), read_go(job.words))
+    answer(Request(thinker, played, session.options, session.write, started, *job.search), read_go(job.words))
 
 
 NOW = {"uci": _greet, "stop": _stop, "ponderhit": _stop, "debug": _ignore, "register": _ignore}

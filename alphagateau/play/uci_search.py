@@ -17,13 +17,6 @@ REPORT_SECONDS = 0.5  # between lines of information
 Write = Callable[[str], None]
 
 
-class Search(NamedTuple):
-    """A `go` that has not been answered yet."""
-
-    is_stopped: threading.Event
-    is_endless: bool  # answered only once it is stopped
-
-
 class Request(NamedTuple):
     """What to search, and whom to tell."""
 
@@ -31,13 +24,14 @@ class Request(NamedTuple):
     played: Played
     options: Mapping[str, Value]
     write: Write
-    search: Search
     started: float  # by time.monotonic()
+    is_stopped: threading.Event
+    is_endless: bool  # answered only once it is stopped
 
 
 def answer(request: Request, go: Go) -> None:
     """Searches and says `bestmove`: (none) if there is no move, any move if there was no time to look at one."""
-    thinker, played, search = request.thinker, request.played, request.search
+    thinker, played = request.thinker, request.played
     moves = legal_moves(thinker.game, played.state)
     illegal = [move for move in go.moves if move not in moves]
     complaints = [*go.complaints, *(f"searchmoves {shown(move)} is no legal move: it is left out" for move in illegal)]
@@ -46,10 +40,10 @@ def answer(request: Request, go: Go) -> None:
     for complaint in complaints:
         request.write(f"info string {complaint}")
     limits, teller = _limits(request, go, moves), Teller(request)
-    watch = Watch(request.started, search.is_stopped.is_set, teller.now_and_then)
+    watch = Watch(request.started, request.is_stopped.is_set, teller.now_and_then)
     is_known, done = think(thinker, played, limits, watch) if moves else (False, 0)
-    if search.is_endless:
-        search.is_stopped.wait()
+    if request.is_endless:
+        request.is_stopped.wait()
     if is_known:
         teller(done)
         temperature, seed = int(request.options["Temperature"]) / 100, int(request.options["Seed"])
@@ -65,7 +59,7 @@ def _limits(request: Request, go: Go, moves: Mapping[str, int]) -> Limits:
     """What a `go` asks for; without any limit it is so many simulations as the option says."""
     overhead, is_white = int(request.options["MoveOverhead"]) / 1000, int(request.played.state.color) == 0
     allowed = tuple(moves[move] for move in go.moves if move in moves) or None
-    if request.search.is_endless:
+    if request.is_endless:
         return Limits(allowed=allowed)
     given, simulations = time_of(go, is_white, overhead), simulations_of(go)
     if simulations is None and given is None:

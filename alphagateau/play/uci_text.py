@@ -10,10 +10,12 @@ depth       the length of the principal variation; `go depth D` is 2 ** (D + 3) 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
-from alphagateau.search.tree_lines import Line
+
+if TYPE_CHECKING:  # `uci` is answered before what searches is imported
+    from alphagateau.search.tree_lines import Line
 
 VARIANTS = {entry.uci_variant: name for name, entry in GAMES.items()}
 NUMBERS = ("nodes", "movetime", "wtime", "btime", "winc", "binc", "movestogo", "depth", "mate")
@@ -149,7 +151,7 @@ def wdl(value: float) -> tuple[int, int, int]:
     return wins, 1000 - wins - losses, losses
 
 
-def score_text(line: Line, with_wdl: bool) -> str:
+def score_text(line: "Line", with_wdl: bool) -> str:
     """The score of a line, with its wins, draws and losses if asked for."""
     if line.mate is None:
         text = f"score cp {centipawns(line.value)}"
@@ -158,7 +160,7 @@ def score_text(line: Line, with_wdl: bool) -> str:
     return text + (" wdl {} {} {}".format(*wdl(line.value)) if with_wdl else "")
 
 
-def info_text(line: Line, moves: Sequence[str], with_wdl: bool, counts: Mapping[str, int]) -> str:
+def info_text(line: "Line", moves: Sequence[str], with_wdl: bool, counts: Mapping[str, int]) -> str:
     """A line of information; `counts` come before the principal variation, in their order."""
     numbers = " ".join(f"{name} {count}" for name, count in counts.items())
     return f"info depth {len(moves)} {score_text(line, with_wdl)} {numbers} pv {' '.join(moves)}"

@@ -71,14 +71,14 @@ def test_a_slow_machine_still_thinks_while_it_can():
 def test_moves_to_go_are_counted():
     few, many = (budget(Clock(60, 0, moves), 0.05).target for moves in (2, 30))
     assert few > 20 and 1 < many < 2.5
-    assert budget(Clock(60, 0, 1), 0.05).target <= 58.5
+    assert 20 < budget(Clock(60, 0, 1), 0.05).target <= 30
     assert budget(Clock(60, 0, 1000), 0.05) == budget(Clock(60, 0), 0.05)
 
 
 def test_a_tenth_of_a_second_is_no_time_for_much():
     given_time = budget(Clock(0.1), 0.05)
-    assert given_time.limit < 0.01 and not may_begin(given_time, 0.0, 0.02, True)
-    assert may_begin(given_time, 0.0, 0.005, True)
+    assert given_time.first < 0.01 and not may_begin(given_time, 0.0, 0.02, True)
+    assert may_begin(given_time, 0.0, 0.001, True)
 
 
 def test_fixed_time():
@@ -91,4 +91,4 @@ def test_fixed_time():
 )
 def test_no_budget_is_more_than_what_is_left(remaining, increment, moves, overhead, batch):
     given_time = budget(Clock(remaining, increment, moves), overhead)
-    assert 0 <= given_time.target <= given_time.limit <= max(0, remaining - overhead)
+    assert 0 <= given_time.target <= given_time.first <= max(0, remaining - overhead)
