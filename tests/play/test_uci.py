@@ -276,6 +276,44 @@ def test_a_network_tied_to_its_board_refuses_others(tmp_path: Path):
     assert said.endswith("bestmove (none)")
 
 
+def test_a_gui_waits_for_no_compiler():
+    code = "import sys, alphagateau.play.uci; print({'pgx', 'flax', 'orbax'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.slow
+def test_on_eight_by_eight_as_a_tournament_program_asks(found: Checkpoint):
+    """The cases of fastchess's compliance procedure: each is answered by a legal move, after lines with a score."""
+    gui, start = Gui(found), chess.STARTING_FEN
+    endgame = "3r2k1/p5n1/1pq1p2p/2p3p1/2P1P1n1/1P1P2pP/PN1Q2K1/5R2 w - - 0 27"
+    cases = [
+        (start, "", "wtime 100"),
+        (start, "e2e4", "btime 100"),
+        (start, "", "wtime 100 winc 100 btime 100 binc 100"),
+        (start, "e2e4 e7e5", "wtime 100 winc 100 btime 100 binc 100"),
+        (endgame, "", "wtime 1000 btime 1000 movestogo 5"),
+        (endgame, "d2e1", "btime 100 binc 50 wtime 90 winc 50"),
+        (start, "", "nodes 10"),
+        (start, "", "movetime 100"),
+        (start, "", "depth 1"),
+    ]
+    gui.ask("ucinewgame")
+    for fen, moves, go in cases:
+        board = chess.Board(fen)
+        for move in moves.split():
+            board.push_uci(move)
+        assert gui.ask(f"position fen {fen} moves {moves}") == []
+        gui.say(f"go {go}")
+        *infos, best = gui.until("bestmove")
+        assert chess.Move.from_uci(best.split()[1]) in board.legal_moves
+        assert infos and all(" score " in info for info in infos)
+        for info in infos:
+            numbers = info.partition(" pv ")[0].replace("score cp", "cp").replace("score mate", "mate").split()[1:]
+            assert all(text.lstrip("-").isdigit() for text in numbers[1::2])
+    gui.say("quit")
+
+
 def command(found: Checkpoint) -> list[str]:
     return [sys.executable, "-m", "alphagateau.commands.main", "uci", str(found.path), "--platform", "cpu"]
 
