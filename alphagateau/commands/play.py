@@ -38,6 +38,7 @@ def run(words: Sequence[str]) -> int:
     arguments = parse(Arguments, words, "play")
     use_compilation_cache()
     from alphagateau.games.variants import get_game
+    from alphagateau.play.boards import check_plays
     from alphagateau.play.terminal import Setup, converse
     from alphagateau.play.thinking import make_thinker
     from alphagateau.runs.run_folder import newest
@@ -47,6 +48,7 @@ def run(words: Sequence[str]) -> int:
         game = get_game(arguments.game or found.manifest["game"])
     except ValueError as error:
         raise UsageError(str(error)) from None
+    check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
     thinker = make_thinker(found, game.name, TREE_MEGABYTES)
     for text in converse(thinker, Setup(arguments.side == "white", arguments.simulations), typed()):

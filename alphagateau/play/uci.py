@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
+from alphagateau.play.boards import check_plays, plays
 from alphagateau.play.uci_text import (
     OPTIONS,
     VARIANTS,
@@ -24,13 +25,12 @@ from alphagateau.play.uci_text import (
     read_position,
     shown,
 )
-from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+from alphagateau.runs.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # imported by the thread that searches, so that a GUI need not wait for `uciok`
     from alphagateau.play.thinking import Played, Thinker
 
 LONGEST_GAME = 10_000  # plies
-EVERY_BOARD = ("gateau",)  # architectures whose weights play any board
 
 Write = Callable[[str], None]
 
@@ -79,8 +79,7 @@ class Worker:
 
 def default_variant(found: Checkpoint) -> str:
     """Chess if the weights play it, else the board that they learnt on."""
-    own, architecture = found.manifest["game"], found.manifest["network"].get("architecture")
-    return GAMES["chess" if architecture in EVERY_BOARD else own].uci_variant
+    return GAMES["chess" if plays(found, "chess") else found.manifest["game"]].uci_variant
 
 
 def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading.Thread:
@@ -191,17 +190,13 @@ def _ready(session: Session, job: Job) -> None:
 
 def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
-    variant, own = str(session.options["UCI_Variant"]), GAMES[session.found.manifest["game"]].uci_variant
     if session.thinker is None:
-        name = VARIANTS[variant]
+        name = VARIANTS[str(session.options["UCI_Variant"])]
+        check_plays(session.found, name)
         session.write(f"info string compiling for {name}")
         from alphagateau.play.thinking import make_thinker
 
-        try:
-            session.thinker = make_thinker(session.found, name, int(session.options["Hash"]))
-        except CheckpointError as error:
-            sentence = f"the network does not play {variant}: expected UCI_Variant {own} ({error})"
-            raise CheckpointError(sentence) from None
+        session.thinker = make_thinker(session.found, name, int(session.options["Hash"]))
         session.write("info string compiled")
     return session.thinker
 
