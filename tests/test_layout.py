@@ -26,6 +26,7 @@ TABLE: dict[str, set[str]] = {
     "training": {"config", "games", "networks", "search", "distributed", "runs"},
     "matches": {"config", "games", "networks", "search", "distributed", "runs", "ratings"},
     "reports": {"config", "games", "ratings", "runs"},
+    "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
 }
 TABLE["commands"] = TABLE["api"] = set(TABLE)
 FILES = {"api"}  # beside the packages

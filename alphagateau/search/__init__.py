@@ -1,1 +1,1 @@
-"""Search behind one record: Gumbel MuZero and the baselines."""
+"""Search behind one record: Gumbel MuZero and the baselines; and a tree that grows until told to stop."""

@@ -1,0 +1,66 @@
+"""`alphagateau play`: a checkpoint in, a game against it at the terminal."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+TREE_MEGABYTES = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Play against a network at the terminal.
+
+    Moves are typed as Nf3 or g1f3; `help` lists what else there is.
+
+    Example: alphagateau play checkpoints/quickstart --side black
+    """
+
+    path: tyro.conf.Positional[Path]
+    """a checkpoint, or a run: its newest one"""
+    side: Literal["white", "black"] = "white"
+    """what you play"""
+    simulations: int = 200
+    """search simulations of each of its moves; 0: the move of its highest prior"""
+    game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """the board; None: what it learnt on"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Plays until `quit` or the end of input."""
+    arguments = parse(Arguments, words, "play")
+    use_compilation_cache()
+    from alphagateau.games.variants import get_game
+    from alphagateau.play.boards import check_plays
+    from alphagateau.play.terminal import Setup, converse
+    from alphagateau.play.thinking import make_thinker
+    from alphagateau.runs.run_folder import newest
+
+    found = newest(arguments.path)
+    try:
+        game = get_game(arguments.game or found.manifest["game"])
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    check_plays(found, game.name)
+    print(f"compiling for {game.name}", flush=True)
+    thinker = make_thinker(found, game.name, TREE_MEGABYTES)
+    for text in converse(thinker, Setup(arguments.side == "white", arguments.simulations), typed()):
+        print(text, flush=True)
+    return 0
+
+
+def typed() -> Iterator[str]:
+    """The lines that a person types, up to the end of input."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401, so that input() has the arrow keys
+    with contextlib.suppress(EOFError, KeyboardInterrupt):
+        while True:
+            yield input("> ")
+    print()

@@ -1,0 +1,58 @@
+"""`alphagateau uci`: a checkpoint in, a UCI engine on standard input and output."""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from alphagateau.commands.arguments import parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Play as a UCI engine, for a chess GUI.
+
+    The board is chosen by the option UCI_Variant: chess unless the network plays no other board than its own. Without
+    limits, `go` takes as many simulations as the option Simulations says; `go depth D` takes 2 ** (D + 3). Temperature
+    is in hundredths, Hash in megabytes, MoveOverhead in milliseconds.
+
+    Example: alphagateau uci checkpoints/quickstart
+    """
+
+    path: tyro.conf.Positional[Path]
+    """a checkpoint, or a run: its newest one"""
+    platform: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
+    """device kind to run on"""
+
+
+def write(text: str) -> None:
+    """A whole line, at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def run(words: Sequence[str]) -> int:
+    """Serves until `quit` or the end of input."""
+    arguments = parse(Arguments, words, "uci")
+    from alphagateau.distributed.mesh import choose_platform
+    from alphagateau.play.uci import serve
+    from alphagateau.runs.checkpoint import WEIGHTS, verify
+    from alphagateau.runs.run_folder import newest
+
+    choose_platform(arguments.platform)
+    use_compilation_cache()
+    found = newest(arguments.path)
+    verify(found, WEIGHTS)
+    sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        thread = serve(found, sys.stdin, write)
+    except KeyboardInterrupt:
+        os._exit(0)
+    if thread.is_alive():  # compiling: nothing else would end it
+        os._exit(0)
+    return 0

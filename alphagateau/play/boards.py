@@ -1,0 +1,21 @@
+"""A checkpoint in, the boards that its network plays out, before any of its weights are read."""
+
+from alphagateau.games.entries import GAMES
+from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+
+EVERY_BOARD = ("gateau",)  # architectures whose weights play any board; those of others play the one they learnt
+
+
+def plays(found: Checkpoint, game_name: str) -> bool:
+    """Whether the weights of a checkpoint fit a board."""
+    return game_name == found.manifest["game"] or found.manifest["network"].get("architecture") in EVERY_BOARD
+
+
+def check_plays(found: Checkpoint, game_name: str) -> None:
+    """Raises CheckpointError, naming the board to choose, if the weights do not fit this one."""
+    if not plays(found, game_name):
+        own = found.manifest["game"]
+        raise CheckpointError(
+            f"the network of {found.path} does not play {game_name}: "
+            f"expected {own} (UCI_Variant {GAMES[own].uci_variant})"
+        )

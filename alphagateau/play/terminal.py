@@ -1,0 +1,130 @@
+"""Lines typed at a terminal in, the text of a game against a network out."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import chess
+
+from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board
+from alphagateau.games.rules import Game
+from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
+from alphagateau.search.tree_lines import lines
+
+HELP = "Type a move as Nf3 or g1f3, or: moves, undo, new, board, help, quit."
+EMPTY = "·"
+
+
+class Setup(NamedTuple):
+    """How a person plays."""
+
+    is_white: bool
+    num_simulations: int  # of the network's moves; 0: the move of its highest prior
+
+
+def draw(game: Game, board: chess.Board, is_white: bool) -> str:
+    """The board from white's side or from black's, with its files and ranks."""
+    files, ranks = range(game.size), range(game.size)[::-1]
+    if not is_white:
+        files, ranks = files[::-1], ranks[::-1]
+    rows = []
+    for rank in ranks:
+        pieces = (board.piece_at(chess.square(file, rank)) for file in files)
+        rows.append(f"{rank + 1}  " + " ".join(piece.unicode_symbol() if piece else EMPTY for piece in pieces))
+    return "\n".join([*rows, "   " + " ".join(chess.FILE_NAMES[file] for file in files)])
+
+
+def converse(thinker: Thinker, setup: Setup, lines_in: Iterable[str]) -> Iterator[str]:
+    """Plays games until `quit` or the end of input; each text is what is to be shown next."""
+    answer = _turn(thinker, setup, _start(thinker))
+    yield from (HELP, *answer.texts)
+    for line in lines_in:
+        word = line.strip()
+        if word in ("quit", "exit"):
+            return
+        answer = _answer(thinker, setup, answer.played, word)
+        yield from answer.texts
+
+
+class Answer(NamedTuple):
+    """What is shown, and the game after it."""
+
+    played: Played
+    texts: tuple[str, ...]
+
+
+def _start(thinker: Thinker) -> Played:
+    return replay(thinker, thinker.game.start_fen, ())
+
+
+def _answer(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
+    """The answer to one line."""
+    board = to_board(thinker.game, played.state)
+    if word in ("", "board"):
+        return Answer(played, (draw(thinker.game, board, setup.is_white),))
+    if word == "help":
+        return Answer(played, (HELP,))
+    if word == "moves":
+        return Answer(played, (" ".join(sorted(map(board.san, board.legal_moves))) or "There are none.",))
+    if word == "new":
+        return _turn(thinker, setup, _start(thinker))
+    if word == "undo":
+        return _undo(thinker, setup, played)
+    return _move(thinker, setup, played, word)
+
+
+def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
+    """Back to before the person's last move."""
+    own = [ply for ply in range(len(played.moves)) if (ply % 2 == 0) == setup.is_white]
+    if not own:
+        return Answer(played, ("There is no move to take back.",))
+    before = replay(thinker, played.fen, played.moves[: own[-1]])
+    return Answer(before, (draw(thinker.game, to_board(thinker.game, before.state), setup.is_white),))
+
+
+def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
+    """The person's move, in SAN or UCI, and what follows."""
+    result, reason = outcome(thinker.game, played.state)
+    if result != "*":
+        return Answer(played, (f"The game is over, {result} by {reason}: undo, new or quit.",))
+    move = _read(thinker.game, played, word)
+    if move is None:
+        return Answer(played, (f"{word[:20]!r} is no legal move here: `moves` lists them, `help` says more.",))
+    return _turn(thinker, setup, replay(thinker, played.fen, [*played.moves, move], played))
+
+
+def _read(game: Game, played: Played, word: str) -> str | None:
+    """A legal move in UCI, of one in SAN or UCI; None if it is none."""
+    legal = legal_moves(game, played.state)
+    if word.lower() in legal:
+        return word.lower()
+    try:
+        move = to_board(game, played.state).parse_san(word).uci()
+    except ValueError:
+        return None
+    return move if move in legal else None
+
+
+def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:
+    """The network's move, if it is its turn, the board, and the end of the game if it has come."""
+    texts, game = [], thinker.game
+    is_persons = (int(played.state.color) == 0) == setup.is_white
+    if not is_persons and outcome(game, played.state)[0] == "*":
+        played, said = _reply(thinker, setup, played)
+        texts += said
+    texts.append(draw(game, to_board(game, played.state), setup.is_white))
+    result, reason = outcome(game, played.state)
+    if result != "*":
+        texts.append(f"The game is over, {result} by {reason}: undo, new or quit.")
+    return Answer(played, tuple(texts))
+
+
+def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
+    """The network's move, and what it thinks of it."""
+    think(thinker, played, Limits(setup.num_simulations))
+    edge, (line,) = choose(thinker, played), lines(thinker.tree, 1)
+    board = to_board(thinker.game, played.state)
+    move = edge_to_uci(thinker.game, board, edge)
+    color = chess.COLOR_NAMES[board.turn]
+    view = f"value {line.value:+.2f}" if line.mate is None else f"mate in {(abs(line.mate) + 1) // 2}"
+    said = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view}, {line.visits} visits)"
+    return Answer(replay(thinker, played.fen, [*played.moves, move], played), (said,))

@@ -1,0 +1,172 @@
+"""A checkpoint and a game so far in, a search of its position out, for as long as its limits say."""
+
+import math
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
+from alphagateau.games.rules import Game
+from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
+from alphagateau.matches.player_specs import load_weights, network_config
+from alphagateau.networks.make_network import make_network
+from alphagateau.play.clock import Budget, may_begin
+from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.search.anytime import (
+    BATCH,
+    Tree,
+    advance,
+    bytes_per_node,
+    grow,
+    is_done,
+    make_evaluate,
+    make_tree,
+    start_tree,
+)
+from alphagateau.search.tree_lines import lines
+
+GO_ON = np.zeros((), bool)  # of a State's `terminated`
+
+
+class Played(NamedTuple):
+    """A game so far, with its past; it goes on where a rule of ours has ended it, as long as there are moves."""
+
+    fen: str  # of its start
+    edges: tuple[int, ...]
+    moves: tuple[str, ...]  # the same in UCI
+    state: State
+
+
+@dataclass
+class Thinker:
+    """A network that thinks about one game after the other; `think` changes its tree."""
+
+    game: Game
+    step: Callable[[State, int], State]
+    tree: Tree
+    root: Played | None = None  # what the tree has grown from, if it may be kept
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=15))  # of the last batches
+
+
+class Limits(NamedTuple):
+    """When a search ends: at the first that is reached, or when it is told to."""
+
+    simulations: int | None = None
+    budget: Budget | None = None
+    allowed: tuple[int, ...] | None = None  # the only edges to think about
+
+
+class Watch(NamedTuple):
+    """How a search is told to end and says how far it is."""
+
+    started: float  # on the clock that `now` reads, in seconds
+    is_stopped: Callable[[], bool] = lambda: False
+    report: Callable[[int], None] = lambda done: None  # called with the simulations so far
+    now: Callable[[], float] = time.monotonic
+
+
+def make_thinker(found: Checkpoint, game_name: str, megabytes: int) -> Thinker:
+    """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
+    game = get_game(game_name)
+    variables = load_weights(found, game_name)
+    evaluate = make_evaluate(game, make_network(game, network_config(found)))
+    tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
+    thinker = Thinker(game, jax.jit(game.step), tree)
+    start = replay(thinker, game.start_fen, ())
+    think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
+    thinker.root = None
+    return thinker
+
+
+def replay(thinker: Thinker, fen: str, moves: Sequence[str], known: Played | None = None) -> Played:
+    """The game that starts at `fen`; `known` is one that may be its beginning.
+
+    Raises ValueError for a FEN that is none, and IllegalMove at the first move that is none.
+    """
+    if known and known.fen == fen and known.moves == tuple(moves[: len(known.moves)]):
+        played = known
+    else:
+        played = Played(fen, (), (), from_fen(thinker.game, fen)._replace(terminated=GO_ON))
+    state, edges = played.state, list(played.edges)
+    for number in range(len(edges), len(moves)):
+        try:
+            edge = uci_to_edge(thinker.game, state, moves[number])
+        except ValueError as error:
+            raise IllegalMove(str(error), Played(fen, tuple(edges), tuple(moves[:number]), state)) from None
+        state = thinker.step(state, edge)._replace(terminated=GO_ON)
+        edges.append(edge)
+    return Played(fen, tuple(edges), tuple(moves), state)
+
+
+class IllegalMove(ValueError):
+    """A move of a game is none; one sentence, and the game before it."""
+
+    def __init__(self, message: str, before: Played) -> None:
+        super().__init__(message)
+        self.before = before
+
+
+def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None = None) -> tuple[bool, int]:
+    """Searches the position. Returns (whether anything is known of it, simulations done).
+
+    A search of a fixed number of simulations starts anew, so that it always finds the same; any other goes on with
+    what the last one left below this position.
+    """
+    watch = watch or Watch(time.monotonic())
+    is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played)
+    if not is_root:
+        thinker.root = None
+        if limits.budget and not _has_time(thinker, limits.budget, watch, True):
+            return False, 0
+        _timed(thinker, watch, lambda: start_tree(thinker.tree, played.state, limits.allowed))
+    thinker.root = played if limits.allowed is None else None
+    tree, done, most = thinker.tree, 0, math.inf if limits.simulations is None else limits.simulations
+    while done < most and not is_done(tree) and not watch.is_stopped():
+        is_forced = limits.budget and tree.counts[0] == 1
+        if limits.budget and (is_forced or not _has_time(thinker, limits.budget, watch, False)):
+            break
+        done += _timed(thinker, watch, lambda done=done: grow(tree, int(min(BATCH, most - done))))
+        watch.report(done)
+    return True, done
+
+
+def _go_on(thinker: Thinker, played: Played) -> bool:
+    """Makes this position the tree's root, if the tree holds it."""
+    root = thinker.root
+    is_later = root and (root.fen, root.edges) == (played.fen, played.edges[: len(root.edges)])
+    return bool(root and is_later and advance(thinker.tree, played.edges[len(root.edges) :]))
+
+
+def _has_time(thinker: Thinker, budget: Budget, watch: Watch, is_first: bool) -> bool:
+    batch = statistics.median(thinker.seconds) if thinker.seconds else 0.0
+    return may_begin(budget, watch.now() - watch.started, batch, is_first)
+
+
+def _timed(thinker: Thinker, watch: Watch, work: Callable):
+    """The result of one batch of work, whose time is kept."""
+    started = watch.now()
+    result = work()
+    thinker.seconds.append(watch.now() - started)
+    return result
+
+
+def choose(thinker: Thinker, played: Played, temperature: float = 0.0, seed: int = 0) -> int | None:
+    """The edge to play once something is known: the best, or by visits ** (1 / temperature); None if there is none.
+
+    A proven win is always played, a proven loss only if all moves lose; the same seed and position draw the same.
+    """
+    found = lines(thinker.tree, thinker.game.max_legal_moves)
+    candidates = [line for line in found if line.visits and (line.mate is None or line.mate > 0)]
+    if not temperature or not candidates or candidates[0].mate is not None:
+        return found[0].edges[0] if found else None
+    visits = np.array([line.visits for line in candidates], float)
+    weights = (visits / visits.max()) ** (1 / temperature)
+    rng = np.random.default_rng([seed, *np.asarray(played.state.keys)[0].tolist()])
+    return candidates[int(rng.choice(len(candidates), p=weights / weights.sum()))].edges[0]

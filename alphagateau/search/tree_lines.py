@@ -1,0 +1,82 @@
+"""Reads a search tree (`anytime.py`): its best moves with their values and lines of play, and how full it is."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from alphagateau.search.anytime import Tree, branches_of, proof_of
+
+LONGEST_LINE = 64  # plies
+
+
+class Line(NamedTuple):
+    """A move at the root and what is expected to follow; values are for the player to move at the root."""
+
+    edges: tuple[int, ...]  # of the move graph, the root's move first
+    visits: int
+    value: float  # in [-1, 1]
+    mate: int | None  # plies to a mate that is proven: above 0 of a win, 0 or below of a loss
+
+
+def lines(tree: Tree, count: int) -> list[Line]:
+    """The `count` best lines of the root, best first; fewer if it has fewer moves."""
+    return [_line(tree, branch) for branch in _ranking(tree, 0)[:count]]
+
+
+def visit_counts(tree: Tree) -> dict[int, int]:
+    """Visits of each edge that may be played at the root, best first."""
+    return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, 0)}
+
+
+def root_value(tree: Tree) -> float:
+    """The search's value of the root, for the player to move."""
+    proof, here = proof_of(tree, 0), branches_of(tree, 0)
+    if proof:
+        return proof.worth
+    return float(tree.values[0] + tree.totals[here].sum()) / (1 + int(tree.visits[here].sum()))
+
+
+def hashfull(tree: Tree) -> int:
+    """How full the tree is, in thousandths."""
+    return int(1000 * max(tree.num_nodes / len(tree.values), tree.num_branches / len(tree.edges)))
+
+
+def _ranking(tree: Tree, node: int) -> list[int]:
+    """A node's branches, best first: the quickest win, then by visits, value and prior, last the slowest loss."""
+    here = branches_of(tree, node)
+    found = np.arange(here.start, here.stop)
+    if node == 0 and tree.is_allowed is not None:
+        found = found[tree.is_allowed]
+    return sorted(found.tolist(), key=lambda branch: _merit(tree, branch), reverse=True)
+
+
+def _merit(tree: Tree, branch: int) -> tuple[float, ...]:
+    """What branches are compared by, the higher the better; equal ones keep the order of their edges."""
+    worth, plies = tree.worth[branch], int(tree.plies[branch])
+    if abs(worth) == 1:
+        return (worth, -worth * plies)
+    return (0, int(tree.visits[branch]), _value(tree, branch), float(tree.priors[branch]))
+
+
+def _value(tree: Tree, branch: int) -> float:
+    if not math.isnan(tree.worth[branch]):
+        return float(tree.worth[branch])
+    return float(tree.totals[branch]) / max(1, int(tree.visits[branch]))
+
+
+def _line(tree: Tree, branch: int) -> Line:
+    worth, plies = float(tree.worth[branch]), 1 + int(tree.plies[branch])
+    mate = int(worth) * plies if abs(worth) == 1 else None
+    return Line(_follow(tree, branch), int(tree.visits[branch]), _value(tree, branch), mate)
+
+
+def _follow(tree: Tree, branch: int) -> tuple[int, ...]:
+    """The edge of a branch, and the best ones after it as far as they were tried."""
+    edges = [int(tree.edges[branch])]
+    while (node := int(tree.children[branch])) >= 0 and len(edges) < LONGEST_LINE:
+        branch = _ranking(tree, node)[0]
+        if not tree.visits[branch]:
+            break
+        edges.append(int(tree.edges[branch]))
+    return tuple(edges)
