@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games import legality
+from alphagateau.games import bitsets, legality
 from alphagateau.games.edges import Edges, make_edges
 from alphagateau.games.entries import Castling, GameEntry
 from alphagateau.games.keys import make_position_key
@@ -118,7 +118,7 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
             boards = jnp.zeros((HISTORY - 1, num_squares), jnp.int8)
             keys = jnp.zeros((KEYS - 1, 2), jnp.uint32)
         occurrences = 1 + (keys == key).all(axis=-1).sum()
-        is_stuck = ~legal.any()
+        is_stuck = legal[0] < 0
         terminated = (
             is_stuck
             | legality.is_dead(entry.size, board)
@@ -134,7 +134,7 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
             en_passant=en_passant.astype(jnp.int8),
             halfmove_count=halfmove_count.astype(jnp.int16),
             ply=ply.astype(jnp.int16),
-            legal_edges=jnp.nonzero(legal, size=entry.max_legal_moves, fill_value=-1)[0].astype(jnp.int16),
+            legal_edges=legal,
             terminated=terminated,
             reward=(is_stuck & is_check).astype(jnp.float32),
         )
