@@ -1,7 +1,7 @@
 """Sets of small numbers as 32-bit words: a bool array to its words, and words to the numbers in them.
 
-Bit b of word w stands for the number 32 w + b. No sum here has more than 32 terms: on a CPU, XLA splits a longer one
-and writes all of its terms to memory first, which made the search for slots 20 times as slow.
+Bit b of word w stands for the number 32 w + b. A set is uint32 [W], K sets are [W, K]. No sum here has more than 32
+terms: on a CPU, XLA splits a longer one, and writes all of its terms to memory first.
 """
 
 import jax
@@ -73,5 +73,6 @@ def _find(words: Array, heavy: Array, weight: int, n: Array) -> tuple[Array, Arr
 
 
 def _weigh(word: Array, heavy: Array, weight: int) -> Array:
+    """int32, the members of a word, those also in `heavy` counted `weight` times; any shape."""
     counts = jax.lax.population_count(word) + (weight - 1) * jax.lax.population_count(heavy)
     return counts.astype(jnp.int32)

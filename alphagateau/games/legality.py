@@ -1,12 +1,11 @@
 """Which edges of a chess-like board are legal: for each square, the set of pieces that may move to it.
 
 pgx finds legal moves by playing each candidate and looking for an attack on the king. Here lines of sight, checks and
-pins are found once, by operations on sets of squares that know no branch; the tests hold the two equal, and both
-equal to python-chess and pyffish. Squares are numbered as in `rules.py`, seen by the player to move, whose pieces are
-positive and whose pawns go up. A set of squares is uint32 [W] (`bitsets.py`), a set for each square uint32 [W, N].
+pins are found once, for all squares at a time, by a few operations on sets of squares; the tests hold the two equal,
+and both equal to python-chess and pyffish. Squares are numbered as in `rules.py`, seen by the player to move, whose
+pieces are positive and whose pawns go up. A set of squares is uint32 [W], a set for each square [W, N] (`bitsets.py`).
 """
 
-import math
 from typing import NamedTuple
 
 import jax
@@ -46,14 +45,15 @@ class Views(NamedTuple):
 class Tables(NamedTuple):
     """What the geometry of a board fixes; numpy."""
 
+    size: int
     views: Views
     pushes: np.ndarray  # uint32 [W, N], from where a pawn reaches an empty square, double steps included
     captures: np.ndarray  # uint32 [W, N], from where a pawn captures on a square
     squares: np.ndarray  # uint32 [W, N], each square as a set
     direction: np.ndarray  # int32 [N, N], the ray (of 8, as in Views) from one square through another, 8 if none
-    edge: np.ndarray  # int16 [N, N], from the second square to the first; under-promotions are the edges after it
+    edge: np.ndarray  # int16 [N, N], from the second square to the first; its under-promotions follow
     num_promotions: int  # edges of a pawn's move to the last rank
-    num_slots: int
+    num_slots: int  # S
     has_double_step: bool
     castlings: tuple[CastlingTable, ...]
 
@@ -109,6 +109,7 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
     has_double_step = entry.double_step_rank is not None
     is_home = np.arange(num_squares)[:, None] % size == (entry.double_step_rank if has_double_step else -1)
     return Tables(
+        size=size,
         views=Views(
             rays=np.stack([_sets(ray) for ray in rays]).reshape(2, 2, 2, -1, num_squares),
             leaps=_sets(abs(df * dr) == 2),
@@ -128,12 +129,14 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
 
 
 def _edge_table(edges: Edges, num_squares: int) -> np.ndarray:
+    """int16 [N, N], as in Tables."""
     table, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
     table[edges.receivers[plain], edges.senders[plain]] = plain
     return table
 
 
 def _union(sets: Array, axes: tuple[int, ...]) -> Array:
+    """Of sets along some axes, short ones."""
     return jax.lax.reduce(sets, jnp.uint32(0), jax.lax.bitwise_or, axes)
 
 
@@ -192,7 +195,11 @@ class _King(NamedTuple):
 
 
 def _look_at_king(tables: Tables, king: Array, theirs: Pieces, occupied: Array, checkers: Array) -> _King:
-    """`king`: its square; `checkers` [W]."""
+    """`king` is its square, `checkers` [W] the pieces that attack it.
+
+    A piece is pinned if it is the nearest on a ray of the king and the next one is a line piece of the opponent's;
+    it may move along that ray. A single check is met on the ray up to the checker, or on the checker's square.
+    """
     views = jax.tree.map(lambda x: jnp.asarray(x)[..., king][..., None], tables.views)
     rays = jnp.stack([_up(views.rays[0], occupied[:, None]), _down(views.rays[1], occupied[:, None])])
     nearest = rays & occupied[:, None]
@@ -216,7 +223,7 @@ def _look_at_king(tables: Tables, king: Array, theirs: Pieces, occupied: Array, 
 def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array) -> tuple[Array, Array, Array]:
     """What is legal on one board int [N] with castling rights bool [4] and an en passant square (-1: none).
 
-    Returns (legal bool [E], is the king in check, is an en passant capture legal).
+    Returns (legal edges int16 [S] in rising order, then -1; is the king in check; is an en passant capture legal).
     """
     board = board.astype(jnp.int32)
     own, theirs, occupied = _pieces(board, 1), _pieces(board, -1), pack(board != 0)
@@ -244,9 +251,8 @@ def _en_passant_takers(
 ) -> Array:
     """The set of pawns that may. Two pieces leave a rank, so the king's `views` are looked at after each capture."""
     squares, taken = jnp.asarray(tables.squares), en_passant - 1
-    size = math.isqrt(squares.shape[1])
     takers = jnp.where(en_passant >= 0, jnp.asarray(tables.captures)[:, en_passant] & pawns, jnp.uint32(0))
-    beside = jnp.stack([squares[:, taken - size], squares[:, taken + size]], axis=1) & takers[:, None]
+    beside = jnp.stack([squares[:, taken - tables.size], squares[:, taken + tables.size]], axis=1) & takers[:, None]
     after = (occupied & ~squares[:, taken])[:, None] & ~beside | squares[:, en_passant, None]
     others = theirs._replace(pawns=theirs.pawns & ~squares[:, taken])
     is_kept = is_empty(_attackers(views, others, after))
@@ -261,12 +267,12 @@ def _can_castle(side: CastlingTable, board: Array, is_safe: Array, occupied: Arr
 
 def _slots(tables: Tables, legal: Array, pawns: Array) -> Array:
     """int16 [S]: the edges in rising order, then -1, of which `legal` [W, N] has the senders by receiver."""
-    size = math.isqrt(legal.shape[1])
-    is_last_rank = jnp.arange(size * size) % size == size - 1
+    num_squares = tables.size**2
+    is_last_rank = jnp.arange(num_squares) % tables.size == tables.size - 1
     promoting = jnp.where(is_last_rank, legal & pawns[:, None], jnp.uint32(0))
     receiver, sender, nth = weighted_members(legal, promoting, tables.num_promotions, tables.num_slots)
     edge = jnp.asarray(tables.edge)[receiver, sender] + nth.astype(jnp.int16)
-    return jnp.where(receiver < size * size, edge, -1).astype(jnp.int16)
+    return jnp.where(receiver < num_squares, edge, -1).astype(jnp.int16)
 
 
 def is_dead(size: int, board: Array) -> Array:

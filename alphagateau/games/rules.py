@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games import bitsets, legality
+from alphagateau.games import legality
 from alphagateau.games.edges import Edges, make_edges
 from alphagateau.games.entries import Castling, GameEntry
 from alphagateau.games.keys import make_position_key
