@@ -11,6 +11,7 @@ import numpy as np
 from alphagateau.games.state import Array
 
 WORD = 32
+Words = Array | np.ndarray  # uint32 [W] or [W, K]
 
 
 def num_words(size: int) -> int:
@@ -18,7 +19,7 @@ def num_words(size: int) -> int:
     return -(-size // WORD)
 
 
-def pack(mask: Array) -> Array:
+def pack(mask: Array | np.ndarray) -> Array:
     """uint32 [..., ceil(K / 32)] of bool [..., K]."""
     *shape, size = mask.shape
     words = num_words(size)
@@ -27,26 +28,28 @@ def pack(mask: Array) -> Array:
     return jnp.where(padded.reshape(*shape, words, WORD), bits, jnp.uint32(0)).sum(axis=-1, dtype=jnp.uint32)
 
 
-def is_empty(words: Array) -> Array:
+def is_empty(words: Words) -> Array:
     """bool of a set [W]; of sets [W, K], bool [K]."""
-    return (words == 0).all(axis=0)
+    return (jnp.asarray(words) == 0).all(axis=0)
 
 
-def count(words: Array) -> Array:
+def count(words: Words) -> Array:
     """int32, how many a set [W] holds; of sets [W, K], int32 [K]."""
     return jax.lax.population_count(words).astype(jnp.int32).sum(axis=0)
 
 
-def weighted_members(sets: Array, heavy: Array, weight: int, size: int) -> tuple[Array, Array, Array]:
+def weighted_members(sets: Words, heavy: Words, weight: int, size: int) -> tuple[Array, Array, Array]:
     """The members of K sets [W, K], set after set and each in rising order; those also in `heavy` come `weight` times.
 
     Returns int32 [size] each: the set, K after the last member; the member; how often it came before. There must not
     be more than `size`.
     """
+    sets, heavy = jnp.asarray(sets), jnp.asarray(heavy)
     ends = jnp.cumsum(count(sets) + (weight - 1) * count(heavy))
     rank = jnp.arange(size, dtype=jnp.int32)
     is_before = ends <= rank[:, None]  # [size, K]
-    found = sum(is_before[:, i : i + WORD].sum(axis=-1, dtype=jnp.int32) for i in range(0, len(ends), WORD))
+    runs = (is_before[:, i : i + WORD].sum(axis=1, dtype=jnp.int32) for i in range(0, len(ends), WORD))
+    found = sum(runs, jnp.zeros_like(rank))
     at = jnp.minimum(found, len(ends) - 1)
     n = rank - jnp.where(at > 0, ends[at - 1], 0)
     member, n = _find(sets[:, at], heavy[:, at], weight, n)

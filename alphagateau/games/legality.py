@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.bitsets import WORD, count, is_empty, num_words, pack, weighted_members
+from alphagateau.games.bitsets import WORD, Words, count, is_empty, num_words, pack, weighted_members
 from alphagateau.games.edges import Edges
 from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, GameEntry
 from alphagateau.games.state import Array
@@ -36,10 +36,10 @@ class CastlingTable(NamedTuple):
 class Views(NamedTuple):
     """What a square looks at, for each of N squares, or K of them."""
 
-    rays: np.ndarray | Array  # uint32 [2, 2, 2, W, N]: numbers rise or fall, straight or diagonal, two each
-    leaps: np.ndarray | Array  # uint32 [W, N], a knight's move away
-    near: np.ndarray | Array  # uint32 [W, N], a king's move away
-    pawns: np.ndarray | Array  # uint32 [W, N], from where an opponent's pawn attacks
+    rays: Words  # uint32 [2, 2, 2, W, N]: numbers rise or fall, straight or diagonal, two each
+    leaps: Words  # uint32 [W, N], a knight's move away
+    near: Words  # uint32 [W, N], a king's move away
+    pawns: Words  # uint32 [W, N], from where an opponent's pawn attacks
 
 
 class Tables(NamedTuple):
@@ -147,14 +147,14 @@ def _pieces(board: Array, sign: int) -> Pieces:
     return Pieces(pawns, knights, jnp.stack([rooks | queens, bishops | queens]), king)
 
 
-def _up(rays: Array, occupied: Array) -> Array:
+def _up(rays: Words, occupied: Array) -> Array:
     """Rays [..., W, K] along which numbers rise, up to and with the first square of `occupied`, broadcast to them."""
     blockers, words = rays & occupied, jnp.arange(rays.shape[-2])[:, None]
     is_open = (words == 0) | (jnp.flip(blockers, axis=-2) == 0)  # nothing in the lower word, of two at most
     return jnp.where(is_open, rays & (blockers ^ (blockers - 1)), jnp.uint32(0))
 
 
-def _down(rays: Array, occupied: Array) -> Array:
+def _down(rays: Words, occupied: Array) -> Array:
     """As `_up`, along rays where numbers fall."""
     blockers, words = rays & occupied, jnp.arange(rays.shape[-2])[:, None]
     is_open = (words == len(words) - 1) | (jnp.flip(blockers, axis=-2) == 0)
@@ -162,7 +162,7 @@ def _down(rays: Array, occupied: Array) -> Array:
     return jnp.where(is_open, rays & ~below, jnp.uint32(0))
 
 
-def _sight(rays: Array, occupied: Array) -> tuple[Array, Array]:
+def _sight(rays: Words, occupied: Array) -> tuple[Array, Array]:
     """What is seen straight and diagonally from each of K squares, sets [W, K]; `occupied` [W, 1 or K]."""
     seen = _up(rays[0], occupied) | _down(rays[1], occupied)
     return seen[0, 0] | seen[0, 1], seen[1, 0] | seen[1, 1]
