@@ -1,262 +1,285 @@
-"""Which edges of a chess-like board are legal: pins and checks by bit sets over static tables.
+"""Which edges of a chess-like board are legal: for each square, the set of pieces that may move to it.
 
-pgx finds legal moves by playing each candidate and looking for an attack on the king. Here the attackers of the
-king, the pinned pieces and the squares the king may reach are found once, and every edge is then judged by a few
-bit operations; the tests hold the two equal, and both equal to python-chess and pyffish. Squares are numbered as in
-`rules.py`, seen by the player to move, whose pieces are positive and whose pawns go up.
+pgx finds legal moves by playing each candidate and looking for an attack on the king. Here lines of sight, checks and
+pins are found once, for all squares at a time, by a few operations on sets of squares; the tests hold the two equal,
+and both equal to python-chess and pyffish. Squares are numbered as in `rules.py`, seen by the player to move, whose
+pieces are positive and whose pawns go up. A set of squares is uint32 [W], a set for each square [W, N] (`bitsets.py`).
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphagateau.games.bitsets import WORD, Words, count, is_empty, num_words, pack, weighted_members
 from alphagateau.games.edges import Edges
 from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, GameEntry
 from alphagateau.games.state import Array
 
-# How an edge can be moved along, as bits.
-STRAIGHT, DIAGONAL, LEAP, NEAR, PUSH, CAPTURE, CASTLE = (1 << i for i in range(7))
-# What each piece code can do; a pawn's two ways are told apart by what stands on the receiver.
-ABILITIES = np.array([0, PUSH | CAPTURE, LEAP, DIAGONAL, STRAIGHT, STRAIGHT | DIAGONAL, NEAR | CASTLE], np.int32)
-WORDS = 2  # a set of up to 64 squares is two uint32
+# (files, ranks) of a step along a ray; along the opposite ray the numbers of squares fall.
+STRAIGHT_STEPS = ((0, 1), (1, 0))
+DIAGONAL_STEPS = ((1, 1), (1, -1))
 
 
 class CastlingTable(NamedTuple):
     """One castling of the player to move."""
 
-    edge: int
     king: int
+    king_to: int
     rook: int
     path: tuple[int, ...]  # the king's squares, from the first to the last
+    between: np.ndarray  # uint32 [W], between king and rook
     right: int  # its index in State.castling
 
 
+class Views(NamedTuple):
+    """What a square looks at, for each of N squares, or K of them."""
+
+    rays: Words  # uint32 [2, 2, 2, W, N]: numbers rise or fall, straight or diagonal, two each
+    leaps: Words  # uint32 [W, N], a knight's move away
+    near: Words  # uint32 [W, N], a king's move away
+    pawns: Words  # uint32 [W, N], from where an opponent's pawn attacks
+
+
 class Tables(NamedTuple):
-    """What the geometry of a board fixes; numpy, [N, N] tables are indexed [target, from]."""
+    """What the geometry of a board fixes; numpy."""
 
     size: int
-    senders: np.ndarray  # int32 [E]
-    receivers: np.ndarray  # int32 [E]
-    edge_ways: np.ndarray  # int32 [E], bits
-    edge_between: np.ndarray  # uint32 [E, WORDS], squares strictly between, for lines and double steps
-    edge_receiver: np.ndarray  # uint32 [E, WORDS], the receiver as a set
+    views: Views
+    pushes: np.ndarray  # uint32 [W, N], from where a pawn reaches an empty square, double steps included
+    captures: np.ndarray  # uint32 [W, N], from where a pawn captures on a square
+    squares: np.ndarray  # uint32 [W, N], each square as a set
+    direction: np.ndarray  # int32 [N, N], the ray (of 8, as in Views) from one square through another, 8 if none
+    edge: np.ndarray  # int16 [N, N], from the second square to the first; its under-promotions follow
+    num_promotions: int  # edges of a pawn's move to the last rank
+    num_slots: int  # S
     has_double_step: bool
     castlings: tuple[CastlingTable, ...]
-    attack_ways: np.ndarray  # int32 [N, N], how an opponent's piece on `from` attacks `target`
-    between: np.ndarray  # uint32 [N, N, WORDS]
-    square: np.ndarray  # uint32 [N, WORDS], each square as a set
-    direction: np.ndarray  # int32 [N, N], number of the ray from one square through another, 0 if none
-    neighbours: np.ndarray  # int32 [N, 8], of each square; N where there are fewer
 
 
-def _bits(chosen) -> np.ndarray:
-    """uint32 [WORDS], the set of the squares `chosen`."""
-    words = [sum(1 << (s - 32 * w) for s in chosen if s // 32 == w) for w in range(WORDS)]
-    return np.array(words, np.uint32)
+class Pieces(NamedTuple):
+    """One side's pieces as sets [W]."""
+
+    pawns: Array
+    knights: Array
+    lines: Array  # [2, W]: those that move straight, those that move diagonally; queens do both
+    king: Array
 
 
-def _offset(size: int, a: int, b: int) -> tuple[int, int]:
-    """(files, ranks) from a to b."""
-    return b // size - a // size, b % size - a % size
+def _offsets(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """(files, ranks) int [N, N] from the second square to the first."""
+    file, rank = np.divmod(np.arange(size * size), size)
+    return file[:, None] - file, rank[:, None] - rank
 
 
-def _line(size: int, a: int, b: int) -> list[int]:
-    """The squares strictly between two on a line."""
-    (df, dr), steps = _offset(size, a, b), max(map(abs, _offset(size, a, b)))
-    if not (df == 0 or dr == 0 or abs(df) == abs(dr)):
-        return []
-    return [a + (df * size + dr) * i // steps for i in range(1, steps)]
+def _sets(chosen: np.ndarray) -> np.ndarray:
+    """uint32 [W, ...] of bool [N, ...], a set for each column."""
+    padded = np.zeros((num_words(len(chosen)) * WORD, *chosen.shape[1:]), np.uint32)
+    padded[: len(chosen)] = chosen
+    bits = np.uint32(1) << np.arange(WORD, dtype=np.uint32)
+    return np.tensordot(bits, padded.reshape(-1, WORD, *chosen.shape[1:]), (0, 1)).astype(np.uint32)
 
 
-def _ways(df: int, dr: int) -> int:
-    """How pieces other than pawns can move by so many files and ranks."""
-    return (
-        STRAIGHT * (df == 0 or dr == 0)
-        | DIAGONAL * (abs(df) == abs(dr))
-        | LEAP * (sorted((abs(df), abs(dr))) == [1, 2])
-        | NEAR * (max(abs(df), abs(dr)) == 1)
-    )
+def _is_on_ray(size: int, files: int, ranks: int) -> np.ndarray:
+    """bool [N, N]: is the first square reached from the second by such steps?"""
+    df, dr = _offsets(size)
+    steps = np.maximum(abs(df), abs(dr))
+    return (steps > 0) & (df == files * steps) & (dr == ranks * steps)
 
 
-def _edge_ways(entry: GameEntry, sender: int, receiver: int, promotion: int) -> int:
-    df, dr = _offset(entry.size, sender, receiver)
-    is_double_step = sender % entry.size == entry.double_step_rank and (df, dr) == (0, 2)
-    pawn = PUSH * ((df, dr) == (0, 1) or is_double_step) | CAPTURE * (abs(df) == 1 and dr == 1)
-    return pawn if promotion else pawn | _ways(df, dr)
+def _all_rays(size: int) -> np.ndarray:
+    """bool [8, N, N], in the order of Views: is the first square on the ray of the second?"""
+    rising = (*STRAIGHT_STEPS, *DIAGONAL_STEPS)
+    return np.stack([_is_on_ray(size, sign * files, sign * ranks) for sign in (1, -1) for files, ranks in rising])
 
 
-def _castling_tables(entry: GameEntry, triples: list[tuple[int, int, int]]) -> tuple[CastlingTable, ...]:
-    found = []
-    for right, (king, king_to, rook, _) in enumerate(entry.castlings):
-        step = entry.size if king_to > king else -entry.size
-        path = tuple(range(king, king_to + step, step))
-        found.append(CastlingTable(triples.index((king, king_to, 0)), king, rook, path, right))
-    return tuple(found)
-
-
-@lru_cache
-def _pair_tables(size: int) -> tuple[np.ndarray, ...]:
-    """(attack_ways, between, direction, neighbours) of Tables."""
-    squares = size * size
-    attack = np.zeros((squares, squares), np.int32)
-    between = np.zeros((squares, squares, WORDS), np.uint32)
-    direction = np.zeros((squares, squares), np.int32)
-    neighbours = np.full((squares, 8), squares, np.int32)
-    for a in range(squares):
-        near = []
-        for b in range(squares):
-            if a == b:
-                continue
-            df, dr = _offset(size, a, b)
-            attack[a, b] = _ways(df, dr) | CAPTURE * (abs(df) == 1 and dr == 1)
-            between[a, b] = _bits(_line(size, a, b))
-            if attack[a, b] & (STRAIGHT | DIAGONAL):
-                direction[a, b] = 5 + 3 * int(np.sign(df)) + int(np.sign(dr))
-            if attack[a, b] & NEAR:
-                near.append(b)
-        neighbours[a, : len(near)] = near
-    return attack, between, direction, neighbours
+def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
+    king, king_to, rook, _ = entry.castlings[right]
+    step = entry.size if king_to > king else -entry.size
+    between = np.isin(np.arange(entry.size**2), range(king + step, rook, step))
+    return CastlingTable(king, king_to, rook, tuple(range(king, king_to + step, step)), _sets(between), right)
 
 
 def make_tables(entry: GameEntry, edges: Edges) -> Tables:
     """The tables of a game on its board."""
-    attack, between, direction, neighbours = _pair_tables(entry.size)
-    triples = edges.triples()
-    square = np.stack([_bits([s]) for s in range(entry.size**2)])
+    size, num_squares = entry.size, entry.size**2
+    df, dr = _offsets(size)
+    rays = _all_rays(size)
+    has_double_step = entry.double_step_rank is not None
+    is_home = np.arange(num_squares)[:, None] % size == (entry.double_step_rank if has_double_step else -1)
     return Tables(
-        size=entry.size,
-        senders=edges.senders,
-        receivers=edges.receivers,
-        edge_ways=np.array([_edge_ways(entry, *triple) for triple in triples], np.int32),
-        edge_between=between[edges.receivers, edges.senders],
-        edge_receiver=square[edges.receivers],
-        has_double_step=entry.double_step_rank is not None,
-        castlings=_castling_tables(entry, triples),
-        attack_ways=attack,
-        between=between,
-        square=square,
-        direction=direction,
-        neighbours=neighbours,
+        size=size,
+        views=Views(
+            rays=np.stack([_sets(ray) for ray in rays]).reshape(2, 2, 2, -1, num_squares),
+            leaps=_sets(abs(df * dr) == 2),
+            near=_sets(np.maximum(abs(df), abs(dr)) == 1),
+            pawns=_sets((abs(df) == 1) & (dr == 1)),
+        ),
+        pushes=_sets((df == 0) & ((dr == -1) | is_home & (dr == -2))),
+        captures=_sets((abs(df) == 1) & (dr == -1)),
+        squares=_sets(np.eye(num_squares, dtype=bool)),
+        direction=np.where(rays.any(axis=0), rays.argmax(axis=0), len(rays)).T.astype(np.int32),
+        edge=_edge_table(edges, num_squares),
+        num_promotions=1 + len(entry.under_promotions),
+        num_slots=entry.max_legal_moves,
+        has_double_step=has_double_step,
+        castlings=tuple(_castling_table(entry, right) for right in range(len(entry.castlings))),
     )
 
 
-def _is_empty(words: Array) -> Array:
-    """bool [...] of sets [..., WORDS]."""
-    return (words == 0).all(axis=-1)
+def _edge_table(edges: Edges, num_squares: int) -> np.ndarray:
+    """int16 [N, N], as in Tables."""
+    table, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
+    table[edges.receivers[plain], edges.senders[plain]] = plain
+    return table
 
 
-def _union(sets: Array, chosen: Array) -> Array:
-    """The set [WORDS] of the `chosen` (bool [K]) among sets [K, WORDS]."""
-    return jax.lax.reduce(jnp.where(chosen[:, None], sets, jnp.uint32(0)), jnp.uint32(0), jax.lax.bitwise_or, (0,))
+def _union(sets: Array, axes: tuple[int, ...]) -> Array:
+    """Of sets along some axes, short ones."""
+    return jax.lax.reduce(sets, jnp.uint32(0), jax.lax.bitwise_or, axes)
 
 
-def _attackers(tables: Tables, target: Array, theirs: Array, occupied: Array) -> Array:
-    """bool [N]: the squares whose piece attacks `target`; `theirs` int32 [N], ways in which each square attacks."""
-    can = (jnp.asarray(tables.attack_ways)[target] & theirs) != 0
-    return can & _is_empty(jnp.asarray(tables.between)[target] & occupied)
+def _pieces(board: Array, sign: int) -> Pieces:
+    """The pieces of the player to move (sign 1) or the opponent (-1) on a board int32 [N]."""
+    codes = jnp.asarray(sign * np.arange(PAWN, KING + 1, dtype=np.int32))
+    pawns, knights, bishops, rooks, queens, king = pack(board == codes[:, None])
+    return Pieces(pawns, knights, jnp.stack([rooks | queens, bishops | queens]), king)
 
 
-def _any_attacked(tables: Tables, targets: Array, theirs: Array, occupied: Array) -> Array:
-    """bool [K]: which of the squares `targets` [K] are attacked."""
-    return jax.vmap(lambda target: _attackers(tables, target, theirs, occupied).any())(targets)
+def _up(rays: Words, occupied: Array) -> Array:
+    """Rays [..., W, K] along which numbers rise, up to and with the first square of `occupied`, broadcast to them."""
+    blockers, words = rays & occupied, jnp.arange(rays.shape[-2])[:, None]
+    is_open = (words == 0) | (jnp.flip(blockers, axis=-2) == 0)  # nothing in the lower word, of two at most
+    return jnp.where(is_open, rays & (blockers ^ (blockers - 1)), jnp.uint32(0))
+
+
+def _down(rays: Words, occupied: Array) -> Array:
+    """As `_up`, along rays where numbers fall."""
+    blockers, words = rays & occupied, jnp.arange(rays.shape[-2])[:, None]
+    is_open = (words == len(words) - 1) | (jnp.flip(blockers, axis=-2) == 0)
+    below = (jnp.uint32(0xFFFFFFFF) >> jax.lax.clz(blockers)) >> 1  # the highest square; all with none
+    return jnp.where(is_open, rays & ~below, jnp.uint32(0))
+
+
+def _sight(rays: Words, occupied: Array) -> tuple[Array, Array]:
+    """What is seen straight and diagonally from each of K squares, sets [W, K]; `occupied` [W, 1 or K]."""
+    seen = _up(rays[0], occupied) | _down(rays[1], occupied)
+    return seen[0, 0] | seen[0, 1], seen[1, 0] | seen[1, 1]
+
+
+def _attackers(views: Views, theirs: Pieces, occupied: Array) -> Array:
+    """The sets [W, K] of pieces of `theirs` that attack each of K squares; `occupied` [W, 1 or K]."""
+    straight, diagonal = _sight(views.rays, occupied)
+    found = straight & theirs.lines[0][:, None] | diagonal & theirs.lines[1][:, None]
+    found |= views.leaps & theirs.knights[:, None] | views.near & theirs.king[:, None]
+    return found | views.pawns & theirs.pawns[:, None]
+
+
+def _movers(tables: Tables, board: Array, own: Pieces, occupied: Array) -> Array:
+    """The sets [W, N] of pieces but the king that could move to each square, were there no checks and pins."""
+    straight, diagonal = _sight(tables.views.rays, occupied[:, None])
+    found = straight & own.lines[0][:, None] | diagonal & own.lines[1][:, None]
+    found |= tables.views.leaps & own.knights[:, None]
+    by_pawns = jnp.where(board < 0, tables.captures, tables.pushes & straight) & own.pawns[:, None]
+    return jnp.where(board > 0, jnp.uint32(0), found | by_pawns)
 
 
 class _King(NamedTuple):
-    """Who attacks the king of the player to move, who is pinned to it, where it can go."""
+    """What the king of the player to move asks of the other pieces."""
 
-    square: Array
+    views: Views  # of its square alone
     is_check: Array
-    is_double: Array
-    answers: Array  # uint32 [WORDS], squares that meet a single check
-    is_pinned: Array  # bool [N]
-    is_safe: Array  # bool [N], squares beside the king that are not attacked
+    answers: Array  # uint32 [W], where they may move: every square without a check, none with two
+    unpinned: Array  # uint32 [W, N], which of them may move to each square
 
 
-def _look_at_king(tables: Tables, board: Array, theirs: Array, occupied: Array) -> _King:
-    sets, between = jnp.asarray(tables.square), jnp.asarray(tables.between)
-    king = jnp.argmax(board == KING)
-    checkers = _attackers(tables, king, theirs, occupied)
-    blockers = between[king] & occupied
-    is_pinner = (jnp.asarray(tables.attack_ways)[king] & theirs & (STRAIGHT | DIAGONAL)) != 0
-    is_pinner &= jax.lax.population_count(blockers).sum(axis=-1) == 1
-    pinned = _union(blockers, is_pinner)
-    around = jnp.asarray(tables.neighbours)[king]
-    danger = _any_attacked(tables, around, theirs, occupied & ~sets[king])
+def _look_at_king(tables: Tables, king: Array, theirs: Pieces, occupied: Array, checkers: Array) -> _King:
+    """`king` is its square, `checkers` [W] the pieces that attack it.
+
+    A piece is pinned if it is the nearest on a ray of the king and the next one is a line piece of the opponent's;
+    it may move along that ray. A single check is met on the ray up to the checker, or on the checker's square.
+    """
+    views = jax.tree.map(lambda x: jnp.asarray(x)[..., king][..., None], tables.views)
+    rays = jnp.stack([_up(views.rays[0], occupied[:, None]), _down(views.rays[1], occupied[:, None])])
+    nearest = rays & occupied[:, None]
+    behind = occupied[:, None] & ~nearest
+    next_rays = jnp.stack([_up(views.rays[0], behind[0]), _down(views.rays[1], behind[1])])
+    pinners = next_rays & behind & theirs.lines[:, None, :, None]
+    is_pin = (pinners != 0).any(axis=3, keepdims=True)
+    pinned = jnp.where(is_pin, nearest, jnp.uint32(0)).reshape(8, -1, 1)
+    on_ray = jnp.asarray(tables.direction)[king] == jnp.arange(8)[:, None, None]
+    checked = ((rays & checkers[:, None]) != 0).any(axis=3, keepdims=True)
+    blocks = _union(jnp.where(checked, rays, jnp.uint32(0)), (0, 1, 2, 4))
+    num_checkers = count(checkers)
     return _King(
-        square=king,
-        is_check=checkers.any(),
-        is_double=checkers.sum() > 1,
-        answers=_union(between[king] | sets, checkers),
-        is_pinned=~_is_empty(pinned & sets) & (board > 0),
-        is_safe=jnp.zeros(len(board) + 1, bool).at[around].set(~danger)[: len(board)],
+        views=views,
+        is_check=num_checkers > 0,
+        answers=jnp.where(num_checkers == 0, ~jnp.uint32(0), jnp.where(num_checkers == 1, blocks | checkers, 0)),
+        unpinned=~_union(pinned, (0,)) | _union(jnp.where(on_ray, pinned, jnp.uint32(0)), (0,)),
     )
 
 
 def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array) -> tuple[Array, Array, Array]:
     """What is legal on one board int [N] with castling rights bool [4] and an en passant square (-1: none).
 
-    Returns (legal bool [E], is the king in check, is an en passant capture legal).
+    Returns (legal edges int16 [S] in rising order, then -1; is the king in check; is an en passant capture legal).
     """
-    senders, receivers = tables.senders, tables.receivers
     board = board.astype(jnp.int32)
-    ability = jnp.asarray(ABILITIES)[jnp.abs(board)]
-    theirs = jnp.where(board < 0, ability & ~(PUSH | CASTLE), 0)
-    occupied = _union(jnp.asarray(tables.square), board != 0)
-    king = _look_at_king(tables, board, theirs, occupied)
+    own, theirs, occupied = _pieces(board, 1), _pieces(board, -1), pack(board != 0)
+    attackers = _attackers(tables.views, theirs, (occupied & ~own.king)[:, None])  # the king shields no square
+    square, is_safe = jnp.argmax(board == KING), is_empty(attackers)
+    king = _look_at_king(tables, square, theirs, occupied, attackers[:, square])
 
-    ray = jnp.asarray(tables.direction)[king.square]
-    sender_ability, target = jnp.where(board > 0, ability, 0)[senders], board[receivers]
-    needs = jnp.where(target < 0, ~PUSH, ~CAPTURE)  # a pawn pushes to an empty square, captures on a full one
-    can = ((jnp.asarray(tables.edge_ways) & sender_ability & needs) != 0) & (target <= 0)
-    can &= _is_empty(jnp.asarray(tables.edge_between) & occupied)
-    meets_check = ~_is_empty(jnp.asarray(tables.edge_receiver) & king.answers)
-    is_answer = ~king.is_check | (~king.is_double & meets_check)
-    keeps_pin = ~king.is_pinned[senders] | (ray[senders] == ray[receivers])
-    is_king = (board == KING)[senders]
-    legal = can & jnp.where(is_king, king.is_safe[receivers], is_answer & keeps_pin)
-
+    is_answer = ~is_empty(tables.squares & king.answers[:, None])
+    legal = jnp.where(is_answer, _movers(tables, board, own, occupied) & king.unpinned, jnp.uint32(0))
+    legal |= jnp.where(is_safe & (board <= 0), tables.views.near & own.king[:, None], jnp.uint32(0))
     can_take = jnp.bool_(False)
     if tables.has_double_step:
-        takes = _en_passant_edges(tables, board, en_passant, theirs, king.square, occupied)
-        legal, can_take = legal | takes, takes.any()
+        takers = _en_passant_takers(tables, own.pawns, theirs, en_passant, king.views, occupied)
+        legal |= jnp.where(jnp.arange(len(board)) == en_passant, takers[:, None], jnp.uint32(0))
+        can_take = ~is_empty(takers)
     for side in tables.castlings:
-        can_castle = castling[side.right] & _can_castle(tables, side, board, theirs, occupied)
-        legal = legal.at[side.edge].set(legal[side.edge] | can_castle)
-    return legal, king.is_check, can_take
+        can_castle = castling[side.right] & _can_castle(side, board, is_safe, occupied)
+        is_target = jnp.arange(len(board)) == side.king_to
+        legal |= jnp.where(can_castle & is_target, tables.squares[:, side.king, None], jnp.uint32(0))
+    return _slots(tables, legal, own.pawns), king.is_check, can_take
 
 
-def _en_passant_edges(
-    tables: Tables, board: Array, en_passant: Array, theirs: Array, king: Array, occupied: Array
+def _en_passant_takers(
+    tables: Tables, pawns: Array, theirs: Pieces, en_passant: Array, views: Views, occupied: Array
 ) -> Array:
-    """bool [E]. En passant takes two pieces off a rank, so the position after it is looked at."""
-    sets, squares = jnp.asarray(tables.square), len(tables.square)
-    taken, legal = en_passant - 1, jnp.zeros(len(tables.senders), bool)
-    for side in (-tables.size, tables.size):
-        pawn = taken + side
-        on_board = (en_passant >= 0) & (pawn >= 0) & (pawn < squares)
-        after = (occupied & ~sets[pawn] & ~sets[taken]) | sets[en_passant]
-        exposed = _attackers(tables, king, theirs.at[taken].set(0), after).any()
-        takes = on_board & (board[pawn] == PAWN) & ~exposed
-        legal |= takes & (jnp.asarray(tables.senders) == pawn) & (jnp.asarray(tables.receivers) == en_passant)
-    return legal
+    """The set of pawns that may. Two pieces leave a rank, so the king's `views` are looked at after each capture."""
+    squares, taken = jnp.asarray(tables.squares), en_passant - 1
+    takers = jnp.where(en_passant >= 0, jnp.asarray(tables.captures)[:, en_passant] & pawns, jnp.uint32(0))
+    beside = jnp.stack([squares[:, taken - tables.size], squares[:, taken + tables.size]], axis=1) & takers[:, None]
+    after = (occupied & ~squares[:, taken])[:, None] & ~beside | squares[:, en_passant, None]
+    others = theirs._replace(pawns=theirs.pawns & ~squares[:, taken])
+    is_kept = is_empty(_attackers(views, others, after))
+    return _union(jnp.where(is_kept, beside, jnp.uint32(0)), (1,))
 
 
-def _can_castle(tables: Tables, side: CastlingTable, board: Array, theirs: Array, occupied: Array) -> Array:
+def _can_castle(side: CastlingTable, board: Array, is_safe: Array, occupied: Array) -> Array:
     """Are king and rook at home, nothing between them, and no square of the king's path attacked?"""
-    is_free = _is_empty(jnp.asarray(tables.between)[side.king, side.rook] & occupied)
     at_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
-    return is_free & at_home & ~_any_attacked(tables, jnp.array(side.path), theirs, occupied).any()
+    return at_home & is_empty(side.between & occupied) & is_safe[np.array(side.path)].all()
+
+
+def _slots(tables: Tables, legal: Array, pawns: Array) -> Array:
+    """int16 [S]: the edges in rising order, then -1, of which `legal` [W, N] has the senders by receiver."""
+    num_squares = tables.size**2
+    is_last_rank = jnp.arange(num_squares) % tables.size == tables.size - 1
+    promoting = jnp.where(is_last_rank, legal & pawns[:, None], jnp.uint32(0))
+    receiver, sender, nth = weighted_members(legal, promoting, tables.num_promotions, tables.num_slots)
+    edge = jnp.asarray(tables.edge)[receiver, sender] + nth.astype(jnp.int16)
+    return jnp.where(receiver < num_squares, edge, -1).astype(jnp.int16)
 
 
 def is_dead(size: int, board: Array) -> Array:
     """Neither side can mate: bare kings, one knight or bishop, or bishops of one square color only."""
     shade = np.add(*np.divmod(np.arange(size * size), size)) % 2
     piece = jnp.abs(board.astype(jnp.int32))
-    others = (piece != 0).sum() - 2
-    bishops = piece == BISHOP
-    same_shade = (bishops & (shade == 0)).sum() * (bishops & (shade == 1)).sum() == 0
-    lone_knight = (others == 1) & (piece == KNIGHT).any()
-    return lone_knight | ((others == bishops.sum()) & same_shade)
+    is_bishop = piece == BISHOP
+    light, dark = count(pack(is_bishop & (shade == 0))), count(pack(is_bishop & (shade == 1)))
+    others, knights = count(pack(piece != 0)) - 2, count(pack(piece == KNIGHT))
+    return ((others == 1) & (knights > 0)) | ((others == light + dark) & (light * dark == 0))

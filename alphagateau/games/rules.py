@@ -9,9 +9,10 @@ promotion. Squares are numbered file by file as in pgx, `file * size + rank`, se
           1  6 11 16 21              1  9 ... 57
           0  5 10 15 20              0  8 ... 56
 
-Moves are played by pgx where it has the game, else by `moves.py`. Legality is found over edges in `legality.py`: 26
-times faster than pgx finds it on 5x5, 2.7 times on 8x8. Endings are decided here, because pgx 2.6 misses repetitions:
-of the initial position, and of positions that followed a double pawn step which allowed no en passant capture.
+Moves are played by pgx where it has the game, else by `moves.py`. Legal edges are found in `legality.py`; a step is
+then more than ten times as fast as pgx's (docs/performance.md). Endings are decided here, because pgx 2.6 misses
+repetitions: of the initial position, and of positions that followed a double pawn step which allowed no en passant
+capture.
 """
 
 from collections.abc import Callable
@@ -111,14 +112,14 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
 
     def enter(board, color, castling, en_passant, halfmove_count, ply, boards=None, keys=None) -> State:
         """The State of a board [N] seen by the player to move; `boards`, `keys`: what went before."""
-        legal, is_check, can_take = legality.legal_edges(tables, board, castling, en_passant.astype(jnp.int32))
+        slots, is_check, can_take = legality.legal_edges(tables, board, castling, en_passant.astype(jnp.int32))
         en_passant = jnp.where(can_take, en_passant, -1)
         key = position_key(board, color, castling, en_passant)
         if boards is None or keys is None:
             boards = jnp.zeros((HISTORY - 1, num_squares), jnp.int8)
             keys = jnp.zeros((KEYS - 1, 2), jnp.uint32)
         occurrences = 1 + (keys == key).all(axis=-1).sum()
-        is_stuck = ~legal.any()
+        is_stuck = slots[0] < 0
         terminated = (
             is_stuck
             | legality.is_dead(entry.size, board)
@@ -134,7 +135,7 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
             en_passant=en_passant.astype(jnp.int8),
             halfmove_count=halfmove_count.astype(jnp.int16),
             ply=ply.astype(jnp.int16),
-            legal_edges=jnp.nonzero(legal, size=entry.max_legal_moves, fill_value=-1)[0].astype(jnp.int16),
+            legal_edges=slots,
             terminated=terminated,
             reward=(is_stuck & is_check).astype(jnp.float32),
         )
