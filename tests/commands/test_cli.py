@@ -168,7 +168,7 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
         ("train quickstrat", "no such experiment; did you mean quickstart?"),
         ("doctor --seed 3", "doctor needs an experiment"),
         ("trian", "unknown command 'trian': did you mean train?"),
-        ("play", "expected one of train, info"),
+        ("fly", "expected one of train, info"),
         ("info", "info needs PATH, as in: alphagateau info checkpoints/quickstart --json"),
         ("info a b", 'unexpected argument "b"'),
         ("match random", "match needs A and B, as in: alphagateau match"),

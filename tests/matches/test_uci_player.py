@@ -164,6 +164,7 @@ from alphagateau.games.small_boards import board_class
 from alphagateau.matches.uci_player import load_uci_player
 gardner = types.SimpleNamespace(uci_variant="gardner", board_class=board_class("gardner_chess"))
 player = load_uci_player(sys.argv[1], gardner)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have come ignored, as to what runs in the background
 try:
     os.killpg(0, signal.SIGINT)  # as a terminal does, to all processes of the group
     signal.pause()
