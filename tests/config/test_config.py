@@ -22,7 +22,7 @@ from alphagateau.config import (
     loads,
 )
 
-EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.toml"))
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 MINIMAL = """
 game = "chess"
 num_iterations = 3
