@@ -97,16 +97,24 @@ def _open(order: Order, say: Say) -> Any:
 
 
 def _make_repository(home: Path) -> None:
-    """An empty Aim repository: made under another name and renamed when whole, unless another run was quicker."""
+    """An empty Aim repository: made under another name and renamed when whole, unless another run was quicker.
+
+    A deleted one may still hold what its last run wrote as it ended: it is made whole in its place.
+    """
     from aim import Repo
+    from filelock import FileLock
 
     with tempfile.TemporaryDirectory(prefix=f"{home.name}-", dir=home.parent) as folder:
         Repo(folder, init=True)
         try:
             (Path(folder) / home.name).rename(home)
+            return
         except OSError:
-            if not (home / "VERSION").exists():
+            if not home.is_dir():
                 raise
+    with FileLock(home / ".alphagateau.lock", timeout=OPEN_SECONDS):
+        if not (home / "VERSION").exists():
+            Repo(str(home.parent), init=True)
 
 
 def _open_run(order: Order, root: str, run_hash: str | None) -> Any:

@@ -170,6 +170,15 @@ def test_eight_runs_that_start_at_once_where_no_repository_is_are_eight_aim_runs
     assert all(found[2] == [1, 2, 3] for found in in_aim(tmp_path))
 
 
+@pytest.mark.whole
+def test_what_a_dying_run_left_of_a_deleted_aim_repository_is_made_a_repository_again(tmp_path):
+    (tmp_path / ".aim" / "check_ins").mkdir(parents=True)
+    (tmp_path / ".aim" / "check_ins" / "left").touch()
+    assert track(tmp_path, 1, 3) == (0, "")
+    assert_up_to_date(tmp_path, 3)
+    assert {path.name for path in tmp_path.iterdir()} == {".aim", "run"}
+
+
 def test_a_file_where_the_aim_repository_should_be_is_one_warning(tmp_path):
     (tmp_path / ".aim").write_text("")
     assert_failed_with_one_warning(track(tmp_path, 1, 3), tmp_path, 3)
