@@ -48,7 +48,7 @@ def make_selfplay_producer(
     fill_window = make_fill_window(experiment, selfplay, game, mesh)
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
-        return state._replace(producer=play(state.producer, state.train.variables, iteration, segment * segment_plies))
+        return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
 
     def run_fill(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=fill_window(state.producer, iteration))
@@ -71,6 +71,7 @@ def make_selfplay_producer(
             Phase("window", lambda _: 1, run_fill),
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
+        num_new_frames=lambda _: selfplay.num_games * selfplay.num_plies,
         batches=make_batches(experiment),
         metrics=metrics,
         sample_games=sample_games,
