@@ -80,7 +80,7 @@ def make_learner(
             "weight_norm": optax.tree.norm(params),
         }
         variables = {"params": params, **statistics}
-        kept = average(state.average, variables, state.num_steps) if average_decay else None
+        kept = None if state.average is None else average(state.average, variables, state.num_steps)
         return TrainState(variables, opt_state, state.num_steps + 1, kept), metrics
 
     return Learner(init, step)
