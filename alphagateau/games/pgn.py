@@ -1,11 +1,25 @@
-"""Turns games that were played into PGN text and back, for every board (host side)."""
+"""Turns games that were played into PGN text and back, for every board (host side).
+
+Beside the Seven Tag Roster, games say what is known of a player, each tag after White or Black:
+
+    WhiteType        program or human
+    WhiteRun         the run that its network is of
+    WhiteIteration   the iteration of that run
+    WhiteWeights     the hash of its weights, as `alphagateau info` shows it
+    WhiteSearch      its search, such as "gumbel 64 simulations, 16 considered"
+
+Variant, SetUp and FEN stand where board or start need them. After a move stand what its player thought of the position
+then, `[%eval 0.23]` in pawns from White's side or `[%eval #-3]`, and the time that the move took, `[%emt 0:00:01.5]`.
+"""
 
 import io
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import chess
+import chess.engine
 import chess.pgn
 
 from alphagateau.games.entries import GAMES
@@ -16,6 +30,33 @@ from alphagateau.games.variants import get_game
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord
+TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
+
+
+class MoveNote(NamedTuple):
+    """What is known of a move."""
+
+    score: chess.engine.Score | None = None  # of the position after it, for White
+    seconds: float | None = None  # that it took
+    nag: int = 0  # of chess.pgn, such as NAG_BLUNDER; 0: none
+    comment: str = ""  # what else is said of it
+
+
+class Identity(NamedTuple):
+    """Who plays, as far as it is known."""
+
+    run: str = ""
+    iteration: int | None = None
+    weights: str = ""  # hash
+    search: str = ""
+    type: str = "program"  # or "human"
+
+
+def player_tags(color: str, name: str, identity: Identity) -> dict[str, str]:
+    """The tags of a player; `color` is White or Black."""
+    tags = {color: name}
+    known = {key: str(value) for key, value in identity._asdict().items() if value not in ("", None)}
+    return tags | {f"{color}{key.title()}": known[key] for key in TAG_ORDER if key in known}
 
 
 @dataclass(frozen=True)
@@ -28,6 +69,7 @@ class GameRecord:
     result: str  # one of RESULTS; "*": not finished
     termination: str = ""  # why it ended, as `notation.ending` says, or what its PGN says
     headers: Mapping[str, str] = field(default_factory=dict)  # other tags: White, Black, Round, ...
+    notes: tuple[MoveNote, ...] = ()  # of the first moves, in their order; of those without nothing is known
 
 
 def record_game(
@@ -35,6 +77,7 @@ def record_game(
     edges: Iterable[Any],
     start_fen: str | None = None,
     headers: Mapping[str, str] | None = None,
+    notes: Iterable[MoveNote] = (),
 ) -> GameRecord:
     """The record of a game played from `start_fen` (None: the usual start) along `edges`.
 
@@ -48,7 +91,7 @@ def record_game(
         board.push(_parse_move(board, moves[-1], len(moves)))
     occurrences = REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1
     result, reason = ending(game, board, occurrences)
-    return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}))
+    return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}), tuple(notes))
 
 
 def _parse_move(board: chess.Board, uci: str, number: int) -> chess.Move:
@@ -77,11 +120,23 @@ def to_pgn(record: GameRecord) -> str:
     pgn.headers["Result"] = record.result
     if record.termination:
         pgn.headers["Termination"] = record.termination
-    for number, uci in enumerate(record.moves, start=1):
+    notes = itertools.chain(record.notes, itertools.repeat(MoveNote()))
+    for number, (uci, note) in enumerate(zip(record.moves, notes, strict=False), start=1):
         move = _parse_move(board, uci, number)
         board.push(move)
         node = node.add_variation(move)
+        _annotate(node, note)
     return f"{pgn}\n\n"
+
+
+def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:
+    if note.score is not None:
+        node.set_eval(chess.engine.PovScore(note.score, chess.WHITE))
+    node.set_emt(note.seconds)
+    if comment := " ".join(note.comment.split()):
+        node.comment = f"{node.comment} {comment}".strip()
+    if note.nag:
+        node.nags.add(note.nag)
 
 
 def _check_result(result: str) -> None:
