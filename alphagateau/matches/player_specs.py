@@ -23,6 +23,7 @@ from alphagateau.config import (
     read_network,
 )
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, describe_search, option_types
+from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
@@ -135,9 +136,10 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
     search = search_of(spec, options, trained)
     run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
     name = f"{run}/{found.path.name}"
-    player = Player(name, match_search(game_name, network_config(found), search), load_weights(found, game_name))
-    identity = (found.manifest["weights_hash"], describe_search(search), game_name)
-    return RatedPlayer(name, player, identity, run, found.manifest["iteration"])
+    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
+    made = match_search(game_name, network_config(found), search)
+    player = Player(name, made, load_weights(found, game_name), known)
+    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration)
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:
