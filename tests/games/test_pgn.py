@@ -13,13 +13,14 @@ import chess.pgn
 import pyffish
 import pytest
 from boards import GAMES
+from chess.engine import Cp, Mate
 from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Line
 
 from alphagateau.games.notation import uci_to_edge
-from alphagateau.games.pgn import GameRecord, read_pgn, record_game, to_pgn
+from alphagateau.games.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, record_game, to_pgn
 from alphagateau.games.small_boards import GardnerBoard, LosAlamosBoard, board_class
 from alphagateau.games.variants import get_game
 
@@ -224,6 +225,21 @@ def test_tags_stay_on_their_line():
     record = GameRecord("chess", start, (), "*", headers={"White": 'a "b"\n[Black "c"]'})
     (read,) = read_pgn(to_pgn(record))
     assert (read.headers["White"], read.headers["Black"]) == ("a 'b' [Black 'c']", "?")
+
+
+def test_what_is_known_of_players_and_moves_is_written_as_other_programs_read_it():
+    tags = player_tags(
+        "White", "quickstart/14", Identity("quickstart", 14, "0123456789abcdef", "gumbel 64 simulations")
+    )
+    tags |= player_tags("Black", "a person", Identity(type="human"))
+    notes = (MoveNote(Cp(-3), 1.5), MoveNote(Mate(-2), nag=4, comment="two\nlines }"), MoveNote())
+    text = to_pgn(GameRecord("gardner_chess", SMALL, ("b1c3", "d4c3", "b2c3"), "*", "", tags, notes))
+    assert '[WhiteIteration "14"]\n[WhiteWeights "0123456789abcdef"]\n[WhiteSearch "gumbel 64 simulations"]' in text
+    assert '[BlackType "human"]\n[Variant "Gardner"]' in text
+    moves = "1. Nc3 { [%eval -0.03] [%emt 0:00:01.5] } 1... dxc3 $4 { [%eval #-2] two lines } 2. bxc3 *"
+    assert " ".join(text.split()).endswith(moves)
+    first, second, third = chess.pgn.read_game(io.StringIO(text)).mainline()
+    assert (first.eval().white(), first.emt(), second.eval().white(), third.eval()) == (Cp(-3), 1.5, Mate(-2), None)
 
 
 def test_what_cannot_be_written():

@@ -169,7 +169,7 @@ try:
     os.killpg(0, signal.SIGINT)  # as a terminal does, to all processes of the group
     signal.pause()
 except KeyboardInterrupt:
-    print(player.move("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1", ()))
+    print(player.move("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1", ()).move)
 """
 
 
