@@ -10,7 +10,8 @@ import numpy as np
 from boards import BATCH, CASTLING_AND_PROMOTION, KIWIPETE, PROMOTIONS, batched
 from oracles import Line, Said, codes_of
 
-from alphagateau.games.notation import from_fen, legal_moves, outcome, to_fen
+from alphagateau.games.notation import board_from_fen, ending, from_fen, legal_moves, outcome, to_fen
+from alphagateau.games.pgn import GameRecord
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Position, State
 from alphagateau.games.variants import get_game
@@ -146,3 +147,16 @@ def sample_games(name: str, num_rows: int, num_plies: int, seed: int, confirm_ev
             edges[row] = moves[uci]
         states = jax.tree.map(np.array, jax.device_get(step(states, edges)))
     return Sample(name, num_rows * num_plies, played, endings, differences)
+
+
+def random_records(game: Game, number: int, seed: int) -> list[GameRecord]:
+    """Games of random moves from the usual start to their end, by python-chess."""
+    rng, records = np.random.default_rng(seed), []
+    for _ in range(number):
+        board, moves = board_from_fen(game, game.start_fen), []
+        while ending(game, board, 1)[0] == "*":
+            legal = sorted(move.uci() for move in board.legal_moves)
+            moves.append(legal[rng.integers(len(legal))])
+            board.push_uci(moves[-1])
+        records.append(GameRecord(game.name, game.start_fen, tuple(moves), ending(game, board, 1)[0]))
+    return records

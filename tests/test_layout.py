@@ -23,6 +23,7 @@ TABLE: dict[str, set[str]] = {
     "runs": {"config", "distributed"},
     "networks": {"games", "distributed"},
     "search": {"games", "networks"},
+    "data": {"games", "runs"},
     "training": {"config", "games", "networks", "search", "distributed", "runs"},
     "matches": {"config", "games", "networks", "search", "distributed", "runs", "ratings"},
     "reports": {"config", "games", "ratings", "runs"},

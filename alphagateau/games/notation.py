@@ -16,6 +16,7 @@ import numpy as np
 from alphagateau.games.entries import PAWN
 from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game
 from alphagateau.games.state import Position, State
+from alphagateau.games.variants import get_game
 
 FAULTS = {  # of a position, with what was expected
     chess.STATUS_NO_WHITE_KING: "white has no king: expected one",
@@ -174,6 +175,24 @@ def legal_moves(game: Game, state: State) -> dict[str, int]:
     edges = [edge for edge in np.asarray(state.legal_edges).tolist() if edge >= 0]
     is_pawn = codes[game.senders[edges]] == PAWN
     return {_write(game, is_white, edge, pawn): edge for edge, pawn in zip(edges, is_pawn, strict=True)}
+
+
+def board_edges(game: Game, board: chess.Board) -> dict[int, str]:
+    """Edge -> UCI text of each legal move of python-chess's board, edges rising."""
+    found = {}
+    for move in board.legal_moves:
+        promotion = 0 if move.promotion in (None, chess.QUEEN) else move.promotion
+        squares = (_flip(game, board.turn, square) for square in (move.from_square, move.to_square))
+        found[_edges(game.name)[(*squares, promotion)]] = move.uci()
+    return dict(sorted(found.items()))
+
+
+@lru_cache
+def _edges(game_name: str) -> dict[tuple[int, int, int], int]:
+    """(sender, receiver, promotion) -> edge."""
+    game = get_game(game_name)
+    columns = (np.asarray(x).tolist() for x in (game.senders, game.receivers, game.promotions))
+    return {squares: edge for edge, squares in enumerate(zip(*columns, strict=True))}
 
 
 def uci_to_edge(game: Game, state: State, uci: str) -> int:

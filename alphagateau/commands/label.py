@@ -1,0 +1,107 @@
+"""`alphagateau label`: boards and an engine in, labels to learn from out."""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+
+TELL_SECONDS = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Have a UCI engine label the boards that `alphagateau positions` gathered.
+
+    Each search has a fixed number of nodes and an empty hash table, so the labels are the same however often this is
+    stopped, killed and started again, with whatever number of workers, on however many machines that share the folder.
+
+    Example: alphagateau label data/club --engine stockfish --nodes 1000
+    """
+
+    boards: tyro.conf.Positional[Path]
+    """folder that `alphagateau positions` wrote"""
+    engine: Annotated[str, tyro.conf.arg(metavar="COMMAND")] = "stockfish"
+    """a UCI engine, with options of its own after a question mark: "stockfish?Hash=4" """
+    nodes: int = 1000
+    """of each search"""
+    target: Literal["actions", "states", "best"] = "actions"
+    """every legal move and the state, the state alone, or the state and its best move"""
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """where the labels go; None: the folder labels in that of the boards"""
+    workers: int = 0
+    """engines at once; 0: one a core"""
+    timeout: float = 60.0
+    """seconds after which an engine is given up"""
+    stop_after: Annotated[str | None, tyro.conf.arg(metavar="DURATION")] = None
+    """stop by itself after so long, such as 30m or 3h"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Labels what is not labelled yet, and says how it goes on standard error."""
+    arguments = parse(Arguments, words, "label")
+    from alphagateau.data.labelling import Order, label
+    from alphagateau.data.positions import board_name
+    from alphagateau.data.tables import DataError
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.players import PlayerError, split_spec
+    from alphagateau.runs.stop import StopRequest, parse_duration
+
+    if not arguments.nodes:
+        raise UsageError("--nodes must be 1 or more, got 0")
+    if not 0 < arguments.timeout < float("inf"):
+        raise UsageError(f"--timeout must be a number above 0, got {arguments.timeout:g}")
+    try:
+        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
+        command, options = split_spec(arguments.engine)
+        order = Order(
+            game=get_game(board_name(arguments.boards)),
+            boards=arguments.boards,
+            output=arguments.output or arguments.boards / "labels",
+            command=command.removeprefix("uci:"),
+            options=options,
+            nodes=arguments.nodes,
+            target=arguments.target,
+            workers=arguments.workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
+            timeout=arguments.timeout,
+        )
+        teller = Teller(order.workers)
+        with stop.listening():
+            is_done = label(order, lambda: stop.reason is not None, teller.hear)
+    except (DataError, PlayerError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    teller.conclude(is_done, stop.reason, order.output)
+    return 0
+
+
+class Teller:
+    """What a person hears of the labelling."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers, self._last, self._pace = workers, 0.0, None
+
+    def hear(self, pace) -> None:
+        self._pace = pace
+        if pace.seconds - self._last >= TELL_SECONDS:
+            self._last = pace.seconds
+            rate = pace.labelled / pace.seconds
+            left = (pace.total - pace.done) / rate / 60 if rate else float("inf")
+            print(
+                f"{pace.done:,} of {pace.total:,} boards, {rate:.1f} a second, {left:,.0f} minutes left",
+                file=sys.stderr,
+            )
+
+    def conclude(self, is_done: bool, reason: str | None, output: Path) -> None:
+        if self._pace and self._pace.seconds:
+            share = self._pace.engine_seconds / self._pace.seconds / self._workers
+            print(f"the engines' cores were {share:.0%} busy with searching", file=sys.stderr)
+        if is_done:
+            failed = len((output / "failed.jsonl").read_text(encoding="utf-8").splitlines())
+            print(f"{output}: all boards are labelled" + (f", but {failed} of failed.jsonl" if failed else ""))
+        else:
+            print(f"stopped ({reason or 'others work on the rest'}); the same command goes on", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Labelled positions: boards gathered from games, what engines say of them, and the files that hold both."""

@@ -1,0 +1,136 @@
+"""One UCI engine that scores positions: a FEN and moves in, what its search says out.
+
+By hand because python-chess's protocol costs about as much processor time a search as a search of 1000 nodes itself.
+"""
+
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from alphagateau.data.scores import encode
+from alphagateau.data.tables import DataError
+
+OWN_OPTIONS = {"Threads": "1", "Hash": "1", "Contempt": "0"}  # where the engine has them and the user says nothing
+SCORE = re.compile(rb"^info (?:.* )?depth (\d+) .*\bscore (cp|mate) (-?\d+)\b(?! (?:lower|upper)bound)")
+MOST_DOUBLINGS = 4  # of the nodes, while a search gives no score
+
+
+class EngineError(DataError):
+    """The engine ended or hung in a search; another process of it may do better."""
+
+
+class Found(NamedTuple):
+    """What a search says."""
+
+    score: int  # `scores.encode`, for the player to move
+    depth: int
+    move: str  # UCI, its best
+
+
+class Engine:
+    """A running engine. `deadline` is the time.monotonic() at which whoever watches over it may kill it."""
+
+    def __init__(self, command: str, options: Mapping[str, str], variant: str, timeout: float) -> None:
+        """Raises DataError if it cannot be started, lacks an option or does not play the variant."""
+        self.command, self._timeout, self._rest = command, timeout, b""
+        self.deadline = float("inf")
+        try:
+            self.process = subprocess.Popen(
+                shlex.split(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,  # what is typed at the terminal is for us
+            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise DataError(f"engine {command!r} cannot be started: {why}") from None
+        self.name, self.options = command, {}
+        try:
+            self._greet(options, variant)
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self, options: Mapping[str, str], variant: str) -> None:
+        lines = self._ask("uci\n", b"uciok")
+        names = [line[8:].strip().decode("utf-8", "replace") for line in lines if line.startswith(b"id name ")]
+        self.name = " ".join(names[0].split()) if names else self.command
+        offered = [re.match(r"option name (.*?) type ", line.decode("utf-8", "replace")) for line in lines]
+        known = {found[1].lower(): found[1] for found in offered if found}
+        lacking = [name for name in options if name.lower() not in known]
+        if lacking:
+            raise DataError(f"engine {self.command!r} has no option {lacking[0]!r}")
+        wanted = {name: value for name, value in OWN_OPTIONS.items() if name.lower() in known}
+        if variant != "chess":
+            line = next((line for line in lines if line.startswith(b"option name UCI_Variant ")), b"")
+            if variant.encode() not in line.split():
+                raise DataError(f"engine {self.command!r} does not play {variant}: it knows no such UCI_Variant")
+            wanted["UCI_Variant"] = variant
+        wanted |= {known[name.lower()]: value for name, value in options.items()}
+        commands = "".join(f"setoption name {name} value {value}\n" for name, value in wanted.items())
+        answers = self._ask(f"{commands}isready\n", b"readyok")
+        refused = [line for line in answers if line.lower().startswith((b"no such option", b"error"))]
+        if refused:
+            raise DataError(f"engine {self.command!r} refuses an option that it offers: {refused[0].decode().strip()}")
+        self.options = dict(sorted(wanted.items()))
+
+    def search(self, fen: str, nodes: int, move: str | None = None) -> Found:
+        """What `nodes` nodes say of a position, or of one move there, searched from an empty hash table.
+
+        A search without a score, as small ones may be, is made again with twice the nodes. Raises EngineError if the
+        engine ends or hangs, DataError if it does not keep to the protocol.
+        """
+        for doubling in range(MOST_DOUBLINGS + 1):
+            asked = f" searchmoves {move}" if move else ""
+            go = f"ucinewgame\nposition fen {fen}\ngo nodes {nodes << doubling}{asked}\n"
+            lines = self._ask(go, b"bestmove")
+            best = lines[-1].split()[1:2]
+            if move and best != [move.encode()]:
+                answer = best[0].decode("utf-8", "replace") if best else "nothing"
+                raise DataError(f"engine {self.command!r} answered {answer} to searchmoves {move} in {fen}")
+            for line in reversed(lines):
+                if found := SCORE.match(line):
+                    score = encode(found[2].decode(), int(found[3]))
+                    return Found(score, min(int(found[1]), 255), best[0].decode() if best else "")
+        raise EngineError(f"engine {self.command!r} gave no score of {fen}")
+
+    def _ask(self, text: str, answer: bytes) -> list[bytes]:
+        """The lines up to one that begins with `answer`; what follows it at once is dropped."""
+        self.deadline = time.monotonic() + self._timeout
+        lines: list[bytes] = []
+        try:
+            assert self.process.stdin and self.process.stdout
+            self.process.stdin.write(text.encode())
+            while True:
+                read = self.process.stdout.read(1 << 16)
+                if not read:
+                    raise EngineError(f"engine {self.command!r} {self._ending()}")
+                *whole, self._rest = (self._rest + read).split(b"\n")
+                lines += whole
+                if any(line.startswith(answer) for line in whole):
+                    return lines[: next(i for i, line in enumerate(lines) if line.startswith(answer)) + 1]
+        except OSError:
+            raise EngineError(f"engine {self.command!r} {self._ending()}") from None
+        finally:
+            self.deadline = float("inf")
+
+    def _ending(self) -> str:
+        code = self.process.wait()
+        if self.deadline < time.monotonic():
+            return f"did not answer within {self._timeout:g} s"
+        return f"ended by itself ({f'exit code {code}' if code >= 0 else f'signal {-code}'})"
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                if pipe:
+                    pipe.close()

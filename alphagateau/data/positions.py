@@ -1,0 +1,106 @@
+"""Games in, the boards that occurred in them out: each once, and cut into training and test by game."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
+from alphagateau.games.notation import board_from_fen, ending
+from alphagateau.games.pgn import GameRecord
+from alphagateau.games.rules import Game
+
+SPLITS = ("train", "test")
+
+
+class Board(NamedTuple):
+    """A board and where it was first seen."""
+
+    key: str  # board, side to move, castling rights, legal en passant square
+    fen: str
+    game: int  # 64 bits of a hash of the game's start and moves
+    ply: int
+
+
+class Gathered(NamedTuple):
+    """What was made of the games."""
+
+    games: int
+    boards: dict[str, int]  # by split
+    repeated: int  # occurrences of a board after its first
+
+
+def boards_of(game: Game, record: GameRecord) -> Iterator[Board]:
+    """The boards of a game that are not its end by rule, with their clocks, in order."""
+    identity = game_hash(record)
+    board = board_from_fen(game, record.start_fen)
+    for ply, uci in enumerate([*record.moves, None]):
+        if ending(game, board, 1)[0] == "*":
+            fen = board.fen(en_passant="legal")
+            yield Board(fen.rsplit(" ", 2)[0], fen, identity, ply)
+        if uci is not None:
+            board.push_uci(uci)
+
+
+def game_hash(record: GameRecord) -> int:
+    """64 bits that depend on the game's start and moves alone."""
+    text = " ".join((record.start_fen, *record.moves))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def split_of(identity: int, test_share: float) -> str:
+    """Where all boards of a game go."""
+    return "test" if identity < test_share * 2**64 else "train"
+
+
+def gather(game: Game, records: Iterable[GameRecord], folder: Path, test_share: float, max_boards: int = 0) -> Gathered:
+    """Writes train.parquet and test.parquet; all boards of a game, and all occurrences of a board, are in one of them.
+
+    `max_boards`: of more, those whose hash is lowest stay, whatever the order of the games; 0: all. Raises DataError
+    if there is no board.
+    """
+    first: dict[str, Board] = {}
+    counts: dict[str, int] = {}
+    num_games = 0
+    for record in records:
+        num_games += 1
+        for board in boards_of(game, record):
+            first.setdefault(board.key, board)
+            counts[board.key] = counts.get(board.key, 0) + 1
+    if not first:
+        raise DataError(f"the {num_games} games hold no board of {game.name} to label")
+    kept = _lowest(list(first), max_boards)
+    sizes = {}
+    for split in SPLITS:
+        boards = [first[key] for key in kept if split_of(first[key].game, test_share) == split]
+        _write(folder / f"{split}.parquet", game, boards, [counts[board.key] for board in boards])
+        sizes[split] = len(boards)
+    return Gathered(num_games, sizes, sum(counts.values()) - len(first))
+
+
+def board_name(folder: Path) -> str:
+    """Of which game the boards in a folder are. Raises DataError."""
+    for split in SPLITS:
+        path = folder / f"{split}.parquet"
+        if not path.exists():
+            raise DataError(f"{path} does not exist: expected a folder that `alphagateau positions` wrote")
+    _, about = read_table(folder / "train.parquet", BOARDS)
+    return about.get("board", "")
+
+
+def _lowest(keys: Sequence[str], number: int) -> Sequence[str]:
+    """`number` of the keys, in the order in which they came."""
+    if not number or len(keys) <= number:
+        return keys
+    chosen = set(sorted(keys, key=lambda key: hashlib.sha256(key.encode()).digest())[:number])
+    return [key for key in keys if key in chosen]
+
+
+def _write(path: Path, game: Game, boards: Sequence[Board], counts: Sequence[int]) -> None:
+    columns: dict[str, list[Any]] = {
+        "fen": [board.fen for board in boards],
+        "game": [board.game for board in boards],
+        "ply": [board.ply for board in boards],
+        "count": list(counts),
+    }
+    write_table(path, columns, BOARDS, {"board": game.name})

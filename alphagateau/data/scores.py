@@ -1,0 +1,28 @@
+"""An engine's score of a position as one int16, and as the probability of winning that ChessBench learns.
+
+Centipawns lie in [-CENTIPAWNS, CENTIPAWNS]; the mover mates in k moves: MATE - k, is mated in k: k - MATE.
+"""
+
+import numpy as np
+
+NO_SCORE = -32768
+MATE, CENTIPAWNS = 32_000, 30_000
+
+
+def encode(kind: str, number: int) -> int:
+    """The code of UCI's `score cp NUMBER` or `score mate NUMBER`, for the player to move."""
+    if kind == "cp":
+        return min(max(number, -CENTIPAWNS), CENTIPAWNS)
+    moves = min(abs(number), MATE - CENTIPAWNS - 1)
+    return MATE - moves if number > 0 else moves - MATE
+
+
+def win_probability(scores: np.ndarray) -> np.ndarray:
+    """float64 in [0, 1] for the player to move, of coded scores; NaN where there is none.
+
+    1 / (1 + exp(-0.00368208 cp)); a mate for the mover is 1, against it 0 (Ruoss et al. 2024, section 2).
+    """
+    scores = np.asarray(scores, np.int16).astype(np.float64)
+    by_centipawns = 1 / (1 + np.exp(-0.00368208 * scores))
+    found = np.where(np.abs(scores) > CENTIPAWNS, (scores > 0).astype(float), by_centipawns)
+    return np.where(scores == NO_SCORE, np.nan, found)

@@ -1,0 +1,68 @@
+"""Tables of boards and of labels as parquet files that are whole or not there."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alphagateau.runs.files import sync
+
+BOARDS = pa.schema(
+    [
+        ("fen", pa.string()),
+        ("game", pa.uint64()),  # hash of the game's start and moves
+        ("ply", pa.int16()),  # of that game, 0 at its start
+        ("count", pa.int32()),  # occurrences in all sources
+    ]
+)
+LABELS = pa.schema(
+    [
+        *BOARDS,
+        ("state_score", pa.int16()),  # as `scores.encode`, for the player to move
+        ("edges", pa.list_(pa.int16())),  # labelled moves, rising
+        ("scores", pa.list_(pa.int16())),  # of those moves, for the same player
+        ("depths", pa.list_(pa.uint8())),  # that their searches reached
+        ("failed", pa.string()),  # why there is no label; "": there is
+    ]
+)
+
+
+class DataError(RuntimeError):
+    """Data that cannot be read, made or mixed; one sentence naming file and row."""
+
+
+def write_table(path: Path, columns: Mapping[str, list], schema: pa.Schema, about: Mapping[str, str]) -> None:
+    """Writes rows, with `about` kept beside them; the same rows give the same bytes."""
+    table = pa.table(dict(columns), schema=schema.with_metadata(dict(about)))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    pq.write_table(table, temporary, compression="zstd")
+    sync(temporary)
+    temporary.replace(path)
+    sync(path.parent)
+
+
+def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
+    """The rows and what is kept beside them. Raises DataError for a file that is damaged, or of another kind."""
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+    if table.schema.names != schema.names or table.schema.types != schema.types:
+        raise DataError(f"{path} has the columns {', '.join(table.schema.names)}, expected {', '.join(schema.names)}")
+    about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    return table, about
+
+
+def rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows one by one."""
+    return table.to_pylist()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

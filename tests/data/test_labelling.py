@@ -1,0 +1,161 @@
+"""Labels: what an engine says, put down for each board; the same bytes whatever stops the work."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from fake_engine import score
+from random_games import random_records
+
+from alphagateau.data import labelling
+from alphagateau.data.engine import Engine
+from alphagateau.data.labelling import Order, label, read_manifest, read_part
+from alphagateau.data.positions import gather
+from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
+from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, rows
+from alphagateau.games.notation import board_edges, board_from_fen
+
+FAKE = Path(__file__).parents[1] / "fake_engine.py"
+STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
+
+
+def fake(manner: str = "", trigger: str = "") -> str:
+    return f"{sys.executable} {FAKE} {manner!r} {trigger!r}"
+
+
+@pytest.fixture(scope="module")
+def boards(gardner, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("boards")
+    gather(gardner, random_records(gardner, 6, seed=3), folder, 0.25)
+    return folder
+
+
+def order_of(gardner, boards: Path, output: Path, command: str, **changes) -> Order:
+    order = Order(gardner, boards, output, command, {}, 50, "actions", 2, 20.0)
+    return order._replace(**changes)
+
+
+def run(order: Order) -> bool:
+    return label(order, lambda: False, lambda pace: None)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+@pytest.fixture(scope="module")
+def labelled(gardner, boards, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("labels")
+    assert run(order_of(gardner, boards, output, fake()))
+    return output
+
+
+def test_scores_become_win_probabilities():
+    """The figures of the ChessBench paper's formula; a mate is certain."""
+    codes = [
+        encode("cp", 100),
+        encode("cp", -300),
+        encode("mate", 1),
+        encode("mate", -7),
+        encode("cp", 10**6),
+        NO_SCORE,
+    ]
+    np.testing.assert_allclose(win_probability(codes)[:2], [0.591026, 0.248874], atol=5e-7)
+    assert win_probability(codes)[2:4].tolist() == [1.0, 0.0] and np.isnan(win_probability(codes)[5])
+    assert codes[2] == MATE - 1 and codes[3] == 7 - MATE and codes[4] == 30_000
+
+
+def test_every_legal_move_of_every_board_has_its_score(gardner, boards, labelled):
+    """The score of a search cut off at a bound is the one before it."""
+    identity = json.dumps({k: v for k, v in read_manifest(labelled).items() if k != "parts"}, sort_keys=True)
+    for split in ("train", "test"):
+        table, _ = read_table(boards / f"{split}.parquet", BOARDS)
+        names = sorted(path.stem for path in labelled.glob(f"{split}-*.parquet"))
+        found = [row for name in names for row in read_part(labelled, name, identity)]
+        assert [row["fen"] for row in found] == table["fen"].to_pylist()
+        for row in found:
+            moves = board_edges(gardner, board_from_fen(gardner, row["fen"]))
+            assert row["edges"] == list(moves) == sorted(moves)
+            assert row["scores"] == [score(row["fen"], move) for move in moves.values()]
+            assert row["state_score"] == score(row["fen"], "") and set(row["depths"]) == {7} and not row["failed"]
+
+
+def test_workers_and_stops_do_not_change_a_byte(gardner, boards, labelled, tmp_path):
+    order = order_of(gardner, boards, tmp_path / "labels", fake(), workers=3)
+    looks = iter(range(10**9))
+    assert not label(order._replace(workers=1), lambda: next(looks) > 300, lambda pace: None)
+    assert run(order)
+    assert files_of(tmp_path / "labels") == files_of(labelled)
+
+
+@pytest.mark.whole
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(gardner, boards, labelled, tmp_path):
+    words = ["label", str(boards), "--output", str(tmp_path / "labels"), "--engine", fake(), "--nodes", "50"]
+    command = [sys.executable, "-m", "alphagateau.commands.main", *words, "--workers", "2"]
+    for seconds in (0.2, 0.0, 0.6):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not psutil.Process(process.pid).children():  # engines: it is at work
+            time.sleep(0.01)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert subprocess.run(command, check=False).returncode == 0
+    assert files_of(tmp_path / "labels") == files_of(labelled)
+
+
+@pytest.mark.parametrize(("manner", "why"), [("crash", "ended by itself (exit code 3)"), ("hang", "within 0.5 s")])
+def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, monkeypatch, manner, why):
+    monkeypatch.setattr(labelling, "WATCH_SECONDS", 0.05)
+    victim = read_table(boards / "train.parquet", BOARDS)[0]["fen"][5].as_py()
+    order = order_of(gardner, boards, tmp_path, fake(manner, victim), timeout=0.5 if manner == "hang" else 20.0)
+    assert run(order)
+    (line,) = (tmp_path / "failed.jsonl").read_text().splitlines()
+    failure = json.loads(line)
+    assert failure["fen"] == victim and failure["row"] == 5 and why in failure["why"]
+    table, _ = read_table(tmp_path / "train-00000.parquet", LABELS)
+    assert [row["state_score"] == NO_SCORE for row in rows(table)].count(True) == 1
+
+
+def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
+    with pytest.raises(DataError, match="answered a1a1 to searchmoves"):
+        run(order_of(gardner, boards, tmp_path, fake("lie")))
+    with pytest.raises(DataError, match="has no option 'Contempt'"):
+        run(order_of(gardner, boards, tmp_path, fake(), options={"Contempt": "0"}))
+
+
+def test_labels_of_another_engine_are_not_mixed_in(gardner, boards, labelled, tmp_path):
+    shutil.copytree(labelled, tmp_path / "labels")
+    with pytest.raises(DataError, match=r"manifest.json has engine"):
+        run(order_of(gardner, boards, tmp_path / "labels", fake(), nodes=51))
+    assert run(order_of(gardner, boards, tmp_path / "other", fake(), nodes=51))
+    shutil.copy(tmp_path / "other" / "test-00000.parquet", tmp_path / "labels")
+    with pytest.raises(DataError, match=r"test-00000.parquet holds labels of another engine"):
+        run(order_of(gardner, boards, tmp_path / "labels", fake()))
+
+
+def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
+    shutil.copytree(labelled, tmp_path / "labels")
+    part = tmp_path / "labels" / "train-00000.parquet"
+    part.write_bytes(part.read_bytes()[:-40])
+    with pytest.raises(DataError, match=r"train-00000.parquet cannot be read"):
+        run(order_of(gardner, boards, tmp_path / "labels", fake()))
+
+
+@pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
+def test_stockfish_says_mate_and_stalemate():
+    engine = Engine(str(STOCKFISH), {}, "chess", 60.0)
+    try:
+        mate = engine.search("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
+        stalemate = engine.search("7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", 1000, "f1f7")
+        assert (mate.score, stalemate.score) == (MATE - 1, 0) and engine.options["Threads"] == "1"
+        again = engine.search("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
+        assert again == mate
+    finally:
+        engine.close()
