@@ -5,7 +5,7 @@ State sees its board from the player to move, so black's squares are flipped her
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +37,16 @@ def from_fen(game: Game, fen: str) -> State:
     there is legal. Plies count from the FEN's move number: from `game.max_plies` on the game is
     over. Raises ValueError, in one sentence, for anything but a whole FEN of a possible position.
     """
+    return _jitted(game.enter)(*_entered(game, fen))
+
+
+def from_fens(game: Game, fens: Sequence[str]) -> State:
+    """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
+    return _jitted_batch(game.enter)(*map(np.stack, zip(*(_entered(game, fen) for fen in fens), strict=True)))
+
+
+def _entered(game: Game, fen: str) -> tuple[np.ndarray, ...]:
+    """What `Game.enter` takes of a FEN."""
     board = board_from_fen(game, fen)
     codes = np.zeros((game.size, game.size), np.int8)
     for square, piece in board.piece_map().items():
@@ -45,7 +55,7 @@ def from_fen(game: Game, fen: str) -> State:
     rights = board.clean_castling_rights()
     corners = [chess.BB_A1, chess.BB_H1, chess.BB_A8, chess.BB_H8]
     castling = np.array([bool(rights & corner) for corner in corners])
-    return _jitted(game.enter)(
+    return (
         codes.reshape(-1),
         np.int8(not board.turn),
         castling if board.turn else np.roll(castling, 2),
@@ -53,6 +63,11 @@ def from_fen(game: Game, fen: str) -> State:
         np.int16(board.halfmove_clock),
         np.int16(board.ply()),
     )
+
+
+@lru_cache
+def _jitted_batch(function: Callable) -> Callable:
+    return jax.jit(jax.vmap(function))
 
 
 @lru_cache

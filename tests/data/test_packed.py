@@ -1,0 +1,101 @@
+"""Columns of labels: what is read by row is what was labelled, and nothing else is."""
+
+import json
+
+import chess
+import jax
+import numpy as np
+import pytest
+
+from alphagateau.data.labelling import UNIT, Unit, finish
+from alphagateau.data.packed import LARGEST, NO_VALUE, open_packed, pack_rows
+from alphagateau.data.scores import MATE, NO_SCORE, win_probability
+from alphagateau.data.tables import LABELS, DataError, write_table
+from alphagateau.games.notation import board_edges, board_from_fen, from_fen
+from alphagateau.games.variants import get_game
+from alphagateau.runs.files import write_text
+
+CHESS = get_game("chess")
+FENS = [CHESS.start_fen, "r3k2r/8/8/3pP3/8/8/8/R3K2R w Kq d6 0 42", "4k3/8/8/8/8/8/3p4/2R2K2 b - - 4 60"]
+
+
+def row_of(fen: str, skip: int = 0, **changes) -> dict:
+    """Labels of all legal moves but the first `skip`: 10 cp more each."""
+    edges = list(board_edges(CHESS, board_from_fen(CHESS, fen)))[skip:]
+    row = {"fen": fen, "game": 1, "ply": 0, "count": 2, "state_score": 50, "edges": edges}
+    row |= {"scores": [10 * k for k in range(len(edges))], "depths": [3] * len(edges), "failed": ""}
+    return row | changes
+
+
+def test_a_row_holds_the_position_and_its_labels():
+    packed = pack_rows(CHESS, [row_of(fen) for fen in FENS])
+    for number, fen in enumerate(FENS):
+        state = from_fen(CHESS, fen)
+        position = jax.device_get(jax.jit(CHESS.position)(state))
+        np.testing.assert_array_equal(packed.board[number], position.boards[0])
+        for name in ("color", "castling", "en_passant", "halfmove_count", "ply", "legal"):
+            np.testing.assert_array_equal(getattr(packed, name)[number], getattr(position, name))
+        moves = chess.Board(fen).legal_moves.count()
+        expected = np.rint(win_probability(np.arange(0, 10 * moves, 10)) * LARGEST)
+        np.testing.assert_array_equal(packed.action_value[number, :moves], expected)
+        assert (packed.action_value[number, moves:] == NO_VALUE).all()
+        assert packed.best[number] == moves - 1 and packed.count[number] == 2
+    assert packed.state_value[0] == round(LARGEST / (1 + np.exp(-0.00368208 * 50)))
+
+
+def test_mates_are_certain_and_moves_without_a_label_have_none():
+    """Labelled from the third move on: a loss, no score, then wins; of two mates the first slot is best."""
+    scores = [3 - MATE, NO_SCORE, MATE - 5, MATE - 1]
+    row = row_of(FENS[0], skip=2)
+    row |= {"edges": row["edges"][:4], "scores": scores}
+    packed = pack_rows(CHESS, [row])
+    assert packed.action_value[0, :7].tolist() == [NO_VALUE, NO_VALUE, 0, NO_VALUE, LARGEST, LARGEST, NO_VALUE]
+    assert packed.best[0] == 4
+
+
+def test_an_illegal_move_and_a_fen_of_another_game_are_refused():
+    with pytest.raises(DataError, match=r"p.parquet, row 0: a labelled move of .* is not legal"):
+        pack_rows(CHESS, [row_of(FENS[0], edges=[4000], scores=[1])], "p.parquet, row 0")
+    with pytest.raises(DataError, match=r"p.parquet, row 0: FEN .* has a wrong board"):
+        pack_rows(CHESS, [row_of(FENS[0]) | {"fen": "5/5/5/5/5 w - - 0 1"}], "p.parquet, row 0")
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """A finished folder: two parts for training, one for tests, one failed board."""
+    manifest = {"format": 1, "game": "chess", "target": "actions", "engine": {}, "boards": {}, "unit": UNIT}
+    identity = json.dumps(manifest, sort_keys=True)
+    write_text(tmp_path / "manifest.json", json.dumps(manifest))
+    parts = {
+        "train-00000": [row_of(FENS[0]), row_of(FENS[1], failed="it hung", edges=[], scores=[])],
+        "train-00001": [row_of(FENS[2])],
+        "test-00000": [row_of(FENS[1])],
+    }
+    for name, found in parts.items():
+        columns = {key: [row[key] for row in found] for key in LABELS.names}
+        write_table(tmp_path / f"{name}.parquet", columns, LABELS, {"board": "chess", "labels": identity})
+    finish(tmp_path, [Unit(name, []) for name in parts], identity)
+    return tmp_path
+
+
+def test_parts_become_columns_without_failed_boards(labels):
+    for _ in range(2):  # packed, then found
+        packed = open_packed(labels, "train")
+        assert packed.board.shape == (2, 64) and isinstance(packed.board, np.memmap)
+        np.testing.assert_array_equal(packed.color, [0, 1])
+    assert open_packed(labels, "test").ply.tolist() == [82]
+
+
+def test_a_part_that_changed_is_named(labels):
+    part = labels / "train-00001.parquet"
+    part.write_bytes((labels / "test-00000.parquet").read_bytes())
+    with pytest.raises(DataError, match=r"train-00001.parquet is not the file whose hash"):
+        open_packed(labels, "train")
+
+
+def test_labels_that_are_not_finished_are_refused(labels):
+    manifest = json.loads((labels / "manifest.json").read_text())
+    del manifest["parts"]
+    (labels / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="is not labelled to its end"):
+        open_packed(labels, "train")
