@@ -1,0 +1,113 @@
+"""Frames from labelled positions: rows of packed columns, read from disk and put on the devices an iteration at a time."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from alphagateau.config import ConfigError, DataConfig, Experiment
+from alphagateau.data.labelling import read_manifest
+from alphagateau.data.packed import Boards, columns_of, open_packed
+from alphagateau.data.tables import DataError
+from alphagateau.distributed.mesh import BY_FIRST, shardings
+from alphagateau.distributed.processes import on_first
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
+from alphagateau.training.labelled_frames import to_frames
+from alphagateau.training.phases import Phase, Producer, RunState
+
+
+class DataState(NamedTuple):
+    """What an iteration learns from."""
+
+    rows: Boards  # [num_shares, n, ...]
+
+
+def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mesh: Mesh) -> Producer:
+    """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
+    columns, num_frames = open_columns(data, game), data.frames_per_iteration
+    share_batch = experiment.training.batch_size // experiment.num_shares
+
+    def read(state: RunState, iteration: int, segment: int) -> RunState:
+        chosen = draw_rows(columns.count, experiment.seed, data.sampler, iteration, num_frames)
+        return state._replace(producer=DataState(put_rows(columns, chosen, experiment.num_shares, mesh)))
+
+    def batches(state: DataState, key: Array, share_ids: Array) -> Callable:
+        def take(step):
+            def cut(x):
+                part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
+                return part.reshape(-1, *x.shape[2:])
+
+            return to_frames(jax.tree.map(cut, state.rows), data.temperature)
+
+        return take
+
+    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
+        return {
+            "data/epochs": (iteration + 1) * num_frames / len(columns.count),
+            "data/rows_per_second": num_frames / max(seconds.get("read", 0.0), 1e-9),
+        }
+
+    def init() -> DataState:
+        shape = (experiment.num_shares, num_frames // experiment.num_shares)
+        return DataState(Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()}))
+
+    return Producer(
+        init=init,
+        specs=DataState(BY_FIRST),  # pyright: ignore[reportArgumentType]
+        transient=frozenset({"rows"}),
+        phases=(Phase("read", lambda _: 1, read),),
+        num_batches=lambda _: num_frames // experiment.training.batch_size,
+        num_new_frames=lambda _: num_frames,
+        batches=batches,
+        metrics=metrics,
+        sample_games=lambda *_: "",
+    )
+
+
+def open_columns(data: DataConfig, game: Game) -> Boards:
+    """The labels for training. Raises ConfigError."""
+    labels = Path(data.path)
+    try:
+        name = read_manifest(labels).get("game")
+        if name != game.name:
+            raise ConfigError(f"data.path ({labels}) holds labels of {name}, expected {game.name}")
+        on_first(lambda: open_packed(labels, "train") and None, DataError)  # one process packs
+        columns = open_packed(labels, "train")
+    except DataError as error:
+        raise ConfigError(f"data.path: {error}") from None
+    if not len(columns.count):
+        raise ConfigError(f"data.path ({labels}) holds no labelled board for training")
+    return columns
+
+
+def draw_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int) -> np.ndarray:
+    """int64 [number]: the rows of an iteration, of a stream that depends on the seed alone.
+
+    "uniform": all rows once an epoch, each epoch in an order of its own; "weighted": drawn by `counts`.
+    """
+    if sampler == "weighted":
+        ends = np.cumsum(counts, dtype=np.int64)
+        draw = np.random.default_rng([seed, iteration]).integers(ends[-1], size=number)
+        return np.searchsorted(ends, draw, side="right")
+    size, places = len(counts), np.arange(iteration * number, (iteration + 1) * number)
+    epochs, found = places // size, np.empty(number, np.int64)
+    for epoch in np.unique(epochs):
+        order = np.random.default_rng([seed, epoch]).permutation(size)
+        found[epochs == epoch] = order[places[epochs == epoch] % size]
+    return found
+
+
+def put_rows(columns: Boards, chosen: np.ndarray, num_shares: int, mesh: Mesh) -> Boards:
+    """Rows on the devices, [num_shares, n, ...]; each process reads those of its own devices only."""
+    by_share, place = chosen.reshape(num_shares, -1), shardings(mesh, BY_FIRST)
+
+    def put(column: np.ndarray) -> Any:
+        shape = (*by_share.shape, *column.shape[1:])
+        return jax.make_array_from_callback(shape, place, lambda index: column[by_share[index[0]]])
+
+    return jax.tree.map(put, columns)

@@ -1,0 +1,61 @@
+"""Rows of labelled boards in, Frames that any network learns from out; on the device."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.data.packed import LARGEST, NO_VALUE
+from alphagateau.games.state import HISTORY, Array, Position
+from alphagateau.training.frames import Frame
+
+# Names in `Frame.extra`: probabilities of winning, for the player to move, and where there is one.
+STATE_VALUE, STATE_KNOWN = "state_value", "state_known"  # float32 and bool
+ACTION_VALUE, ACTION_KNOWN = "action_value", "action_known"  # float32 and bool [S], of the legal edges in rising order
+
+
+def to_frames(rows: Any, temperature: float) -> Frame:
+    """Frames [B] of `packed.Boards` [B]. The positions have no past.
+
+    The policy target is the move of the highest value, the first of several; with a `temperature` above 0 it is
+    softmax(q / temperature) over the labelled moves. The value target is 2 q - 1 of the state.
+    """
+    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
+    position = Position(
+        boards=boards.at[..., 0, :].set(rows.board),
+        repeated=jnp.zeros_like(rows.castling),
+        color=rows.color,
+        castling=rows.castling,
+        en_passant=rows.en_passant,
+        halfmove_count=rows.halfmove_count,
+        ply=rows.ply,
+        legal=rows.legal,
+    )
+    state_value, state_known = _probability(rows.state_value)
+    action_value, action_known = _probability(rows.action_value)
+    best = jax.nn.one_hot(rows.best, rows.action_value.shape[-1])
+    policy = _softmax(action_value, action_known, temperature) if temperature else best
+    return Frame(
+        position=position,
+        policy_target=policy.astype(jnp.float16),
+        value_target=jnp.where(state_known, 2 * state_value - 1, 0.0),
+        value_mask=state_known,
+        policy_mask=rows.best >= 0,
+        extra={
+            STATE_VALUE: state_value,
+            STATE_KNOWN: state_known,
+            ACTION_VALUE: action_value,
+            ACTION_KNOWN: action_known,
+        },
+    )
+
+
+def _probability(codes: Array) -> tuple[Array, Array]:
+    """What codes of `packed` say, 0 where they say nothing, and where they say something."""
+    known = codes != NO_VALUE
+    return jnp.where(known, codes.astype(jnp.float32) / LARGEST, 0.0), known
+
+
+def _softmax(value: Array, known: Array, temperature: float) -> Array:
+    """[B, S] over the labelled moves; all 0 where there is none."""
+    return jnp.where(known, jax.nn.softmax(jnp.where(known, value / temperature, -jnp.inf), axis=-1), 0.0)
