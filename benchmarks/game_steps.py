@@ -28,7 +28,7 @@ def random_edges(key: Array, legal_edges: Array) -> Array:
 
 def calls(game: Game, batch: int, num_plies: int) -> dict:
     """A step of ours, and of pgx where it has the game, after `num_plies` random moves."""
-    pgx_id, labels = GAMES[game.name].pgx_id, jnp.asarray(game.labels)
+    labels = jnp.asarray(game.labels)
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (batch, *x.shape)), game.init())
     step = jax.jit(jax.vmap(game.step))
     played = [random_edges(jax.random.key(0), states.legal_edges)]
@@ -36,8 +36,8 @@ def calls(game: Game, batch: int, num_plies: int) -> dict:
         states = step(states, played[-1])
         played.append(random_edges(jax.random.key(ply + 1), states.legal_edges))
     found = {"ours": lambda: step(states, played[-1])}
-    if pgx_id:
-        env = pgx.make(cast(pgx.EnvId, pgx_id))
+    if game.name in pgx.available_envs():
+        env = pgx.make(cast(pgx.EnvId, game.name))
         theirs = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), batch))
         their_step = jax.jit(jax.vmap(env.step))
         for edges in played[:-1]:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import pgx
 from rich.console import Console
 from rich.table import Table
 
@@ -189,6 +188,8 @@ def selfplay_row(game_name: str, config: GateauConfig, sizes: tuple[int, int], r
 
 def memory_row(num_simulations: int = 128) -> Row:
     """Bytes of one game's search tree against pgx's State and AlphaZero's labels at every node."""
+    import pgx  # slow to import, and by `bench` alone
+
     game, env = get_game("chess"), pgx.make("chess")
     value = search_tree_bytes(game, num_simulations)
     state = tree_bytes(jax.eval_shape(env.init, jax.random.key(0)))
