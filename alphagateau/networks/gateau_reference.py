@@ -105,9 +105,10 @@ def make_reference(game: Game, config) -> Network:
         batch_norm_momentum=config.batch_norm_momentum,
     )
 
+    @jax.jit
     def init(key: jax.Array) -> Variables:
         position = jax.tree.map(lambda x: x[None], game.position(game.init()))
-        return jax.jit(partial(module.init, train=False))(key, graphs_tuple(game, position))
+        return module.init(key, graphs_tuple(game, position), train=False)
 
     def apply(
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None

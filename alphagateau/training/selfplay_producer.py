@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig
@@ -13,6 +14,7 @@ from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_de
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
+from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
@@ -63,7 +65,7 @@ def make_selfplay_producer(
         return sample_pgn(game, finished_games(state.trajectory), experiment.sample_games, event, iteration)
 
     return Producer(
-        init=make_init(experiment, selfplay, game, network, play_segment),
+        init=make_init(experiment, selfplay, game),
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
@@ -84,7 +86,7 @@ def largest_divisor(number: int, limit: int) -> int:
 
 def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> Callable:
     """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
-    rows = jnp.arange(num_games)  # the games' numbers
+    rows = np.arange(num_games, dtype=np.int32)  # the games' numbers
 
     @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
     def local(variables, key, rows, first_ply, games, trajectory):
@@ -103,7 +105,7 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
 
 def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, mesh: Mesh) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
-    share_ids = jnp.arange(experiment.num_shares)
+    share_ids = np.arange(experiment.num_shares, dtype=np.int32)
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), BY_FIRST)
     def local(window, key, share_ids, trajectory):
@@ -139,16 +141,15 @@ def make_batches(experiment: Experiment) -> Callable[[SelfPlayState, Array, Arra
     return batches
 
 
-def make_init(
-    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network, play_segment: SelfPlay
-) -> Callable[[], Any]:
+def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
+    play = make_selfplay(game, make_random_search(), selfplay.num_plies)  # of any search, records have these shapes
 
     def init() -> SelfPlayState:
         games = start_games(game, selfplay.num_games)
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
-        segment = jax.eval_shape(lambda: play_segment(network.init(key), key, rows, jnp.int32(0), games)[1])
-        trajectory = jax.tree.map(lambda x: jnp.zeros((selfplay.num_plies, *x.shape[1:]), x.dtype), segment)
+        played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
+        trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
         counts = jax.eval_shape(lambda: game_statistics(trajectory, game.max_plies) | {"frames": window.count.sum()})

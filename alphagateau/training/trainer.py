@@ -11,6 +11,7 @@ from jax.sharding import Mesh
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
@@ -50,12 +51,13 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     producer = make_producer(experiment, game, network, mesh)
     loss, optimizer = LOSSES[experiment.training.loss], make_optimizer(experiment.training.learning_rate)
     learner = make_learner(game, network, loss, optimizer, AXIS)
-    build = make_build(experiment, producer, make_learner(game, network, loss, optimizer))
 
     def init_variables() -> Variables:
         return network.init(key_of(experiment.seed, WEIGHTS))
 
-    abstract = jax.eval_shape(build, jax.eval_shape(init_variables))
+    variables = jax.eval_shape(init_variables)
+    build = make_build(experiment, producer, make_learner(game, network, loss, optimizer), variables)
+    abstract = jax.eval_shape(build, variables)
     placed = place(abstract, mesh, producer.specs)
     return Trainer(
         game=game,
@@ -75,14 +77,20 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     )
 
 
-def make_build(experiment: Experiment, producer: Producer, learner: Learner) -> Callable[[Variables], RunState]:
-    """Variables -> the RunState of a run that begins with them."""
+def make_build(
+    experiment: Experiment, producer: Producer, learner: Learner, like: Variables
+) -> Callable[[Variables], RunState]:
+    """Variables -> the RunState of a run that begins with them; all have the shapes and types of `like`."""
+
+    def first_step(variables: Variables) -> dict[str, Array]:
+        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
+        frames = producer.batches(producer.init(), key, share_ids)(jnp.int32(0))
+        return learner.step(learner.init(variables), frames)[1]
+
+    metrics = jax.eval_shape(first_step, like)  # traced once: a step takes JAX seconds
 
     def build(variables: Variables) -> RunState:
-        train, state = learner.init(variables), producer.init()
-        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
-        metrics = jax.eval_shape(lambda: learner.step(train, producer.batches(state, key, share_ids)(jnp.int32(0)))[1])
-        return RunState(train, state, zeros_like(metrics))
+        return RunState(learner.init(variables), producer.init(), zeros_like(metrics))
 
     return build
 
