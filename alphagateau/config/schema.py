@@ -111,7 +111,15 @@ class TrainingConfig:
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
-    learning_rate: float = num("step size of Adam", default=0.001, low=1e-9, high=1)
+    samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
+    learning_rate: float = num("step size of Adam, at its highest", default=0.001, low=1e-9, high=1)
+    schedule: Literal["constant", "linear", "cosine"] = choice("how the step size falls", default="constant")
+    warmup_steps: int = num("steps over which the step size rises from 0", default=0)
+    decay_steps: int = num("steps after which it is lowest (0: those of the run)", default=0)
+    min_learning_rate: float = num("step size at its lowest", default=0.0, high=1)
+    weight_decay: float = num("decay of the weight matrices, times the step size (AdamW)", default=0.0, high=1)
+    max_gradient_norm: float = num("longer gradients are cut to this global L2 norm (0: none)", default=0.0)
+    average_decay: float = num("of the average of weights that plays, per step (0: the last play)", default=0.0, high=1)
     segment_steps: int = num("optimizer steps a device call", default=256, low=1)
 
 
@@ -200,6 +208,11 @@ class Experiment:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
         batch_size, size = self.training.batch_size, self.window.size
+        if self.training.min_learning_rate > self.training.learning_rate:
+            raise ValueError(
+                f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
+                f"{self.training.learning_rate:g}, training.learning_rate"
+            )
         if batch_size > size:
             raise ValueError(f"training.batch_size ({batch_size}) must be at most {size}, window.size")
         return self

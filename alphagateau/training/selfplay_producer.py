@@ -50,10 +50,16 @@ def make_selfplay_producer(
     fill_window = make_fill_window(experiment, selfplay, game, mesh)
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
-        return state._replace(producer=play(state.producer, state.train.variables, iteration, segment * segment_plies))
+        return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
 
     def run_fill(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=fill_window(state.producer, iteration))
+
+    def compile_play(state: RunState) -> None:
+        play.lower(state.producer, state.train.variables, 0, 0).compile()
+
+    def compile_fill(state: RunState) -> None:
+        fill_window.lower(state.producer, 0).compile()
 
     def metrics(state: SelfPlayState, seconds: Mapping[str, float]) -> dict[str, float]:
         sums = {name: float(x) for name, x in state.statistics.items()}
@@ -69,10 +75,11 @@ def make_selfplay_producer(
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
-            Phase("selfplay", lambda _: selfplay.num_plies // segment_plies, run_play, segment_plies),
-            Phase("window", lambda _: 1, run_fill),
+            Phase("selfplay", lambda _: selfplay.num_plies // segment_plies, run_play, segment_plies, compile_play),
+            Phase("window", lambda _: 1, run_fill, compile=compile_fill),
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
+        num_new_frames=lambda _: selfplay.num_games * selfplay.num_plies,
         batches=make_batches(experiment),
         metrics=metrics,
         sample_games=sample_games,
