@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from alphagateau.commands.arguments import UsageError
-from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.compilation import collect_rarely, use_compilation_cache
 from alphagateau.commands.experiments import ExperimentArguments, check, parse_experiment
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.runs.stop import StopRequest, parse_duration
@@ -81,6 +81,7 @@ def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopR
     processes.on_first(lambda: check(experiment, path), ConfigError)
     from alphagateau.training.loop import train
 
+    collect_rarely()
     train(
         experiment, folder, stop, init_from, lambda state, reporter: conclude(experiment, folder, state, reporter, stop)
     )

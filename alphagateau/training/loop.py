@@ -28,7 +28,7 @@ from alphagateau.runs.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
-from alphagateau.training.phases import Progress, RunState, advance
+from alphagateau.training.phases import Progress, RunState, advance, compile_ahead
 from alphagateau.training.resume import load_weights, newest_state, retire, save
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
@@ -63,6 +63,8 @@ def train(
         processes.check_shared(folder)
         on_first(partial(run_folder.check, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+        if jax.default_backend() == "cpu":  # elsewhere kernels are timed to choose them, each alone
+            trainer = trainer._replace(phases=compile_ahead(trainer.phases, trainer.abstract_state))
         record = on_first(partial(run_folder.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
