@@ -101,6 +101,14 @@ def test_nothing_imports_what_stands_outside_the_package():
         assert not OUTSIDE & {name.partition(".")[0] for name in imports_of(path)}, module
 
 
+def test_a_run_starts_without_what_it_needs_later_or_never():
+    """pgx compiles programs when it is imported; orbax and Aim are imported with the first checkpoint and log."""
+    later = {"pgx", "orbax", "aim", "statsmodels", "scipy", "pandas", "matplotlib"}
+    code = f"import sys, alphagateau.commands.train, alphagateau.training.loop; print({later} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
+
+
 @pytest.mark.parametrize("module", ["config", "ratings.rate", "runs.stop", "runs.aim_log", "commands.main"])
 def test_what_must_start_quickly_imports_no_jax(module):
     """In a process of its own; an import inside a function is not made until it is called."""

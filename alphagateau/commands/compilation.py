@@ -1,4 +1,4 @@
-"""What makes a start quick: compiled programs kept between commands, and tracing that garbage collection leaves alone."""
+"""What makes a start quick: compiled programs kept between commands, and garbage that waits."""
 
 import gc
 import os
@@ -16,6 +16,6 @@ def use_compilation_cache() -> None:
 
 
 def collect_rarely() -> None:
-    """Garbage is collected less often: tracing makes many objects that live, and a fifth of it went into visiting them."""
+    """Garbage is collected less often: tracing makes objects that live, and a fifth of its time went into visiting them."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)

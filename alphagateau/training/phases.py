@@ -73,7 +73,7 @@ def compile_ahead(phases: tuple[Phase, ...], state: RunState) -> tuple[Phase, ..
     pool = ThreadPoolExecutor(len(phases))
 
     def waiting(phase: Phase) -> Phase:
-        compiled = pool.submit(phase.compile, state)
+        compiled = pool.submit(phase.compile, state)  # raises in the first segment what it raised
 
         def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
             compiled.result()
@@ -81,7 +81,9 @@ def compile_ahead(phases: tuple[Phase, ...], state: RunState) -> tuple[Phase, ..
 
         return phase._replace(run_segment=run_segment)
 
-    return tuple(map(waiting, phases))
+    phases = tuple(map(waiting, phases))
+    pool.shutdown(wait=False)
+    return phases
 
 
 def advance(phases: tuple[Phase, ...], state: RunState, progress: Progress) -> tuple[RunState, Progress]:

@@ -66,10 +66,23 @@ def lasting_metrics(run_folder: Path) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def whole_run(tmp_path_factory) -> Path:
+def compiled() -> list[str]:
+    """Names of the programs that `whole_run` compiles or reads from the cache, as it does."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory, compiled) -> Path:
     """A smoke run of 4 iterations that nothing interrupted."""
+
+    def listen(event: str, _: float, fun_name: str = "", **__) -> None:
+        if event.endswith("/backend_compile_duration"):
+            compiled.append(fun_name)
+
     folder = tmp_path_factory.mktemp("whole")
+    jax.monitoring.register_event_duration_secs_listener(listen)
     assert train(folder) == 0
+    jax.monitoring.unregister_event_duration_listener(listen)
     return folder / "smoke"
 
 
@@ -86,6 +99,11 @@ def test_a_run_leaves_what_a_reader_needs(whole_run):
     found, complaints = checkpoint.find(whole_run / "checkpoints")
     assert [c.order for c in found] == [(k, 0, 0) for k in (4, 3, 2, 1, 0)] and not complaints
     assert [len(c.manifest["parts"]) for c in found] == [2, 2, 1, 1, 1]  # keep_newest = 2
+
+
+def test_a_run_compiles_each_phase_once_and_little_else(whole_run, compiled):
+    assert [compiled.count(f"jit({name})") for name in ("play", "fill_window", "train_steps")] == [1, 1, 1]
+    assert len(compiled) <= 40, compiled
 
 
 def test_training_changes_the_weights_and_the_same_seed_repeats_them(whole_run, tmp_path):
