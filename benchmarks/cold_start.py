@@ -8,6 +8,7 @@ at the CPU seconds. `steps` measures each network in a process of its own.
 """
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -23,7 +24,7 @@ BATCH = 64
 
 
 def start(folder: Path) -> dict[str, float]:
-    """Wall and CPU seconds of one start, up to the first line of metrics.jsonl, in an empty folder; then it is killed."""
+    """Wall and CPU seconds of one start, up to the first line of metrics.jsonl; then it is killed."""
     words = ["train", str(EXPERIMENT), "--no-aim", "--runs", str(folder / "runs")]
     environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder / "cache")}
     begun, before = time.perf_counter(), os.times()
@@ -75,7 +76,7 @@ def step(game_name: str, network_name: str) -> dict[str, float]:
     times.append(time.process_time())
     lowered.compile()
     times.append(time.process_time())
-    trace, lower, compile = (b - a for a, b in zip(times, times[1:], strict=False))
+    trace, lower, compile = (after - before for before, after in itertools.pairwise(times))
     operations = lowered.as_text().count(" = ")
     return {"total": trace + lower + compile, "trace": trace, "lower": lower, "compile": compile, "ops": operations}
 

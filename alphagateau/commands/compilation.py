@@ -16,6 +16,6 @@ def use_compilation_cache() -> None:
 
 
 def collect_rarely() -> None:
-    """Garbage is collected less often: tracing makes objects that live, and a fifth of its time went into visiting them."""
+    """Garbage is collected less often: tracing makes objects that stay, and visiting them took a fifth of its time."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)

@@ -1,8 +1,8 @@
 """Rows of a batch of equal graphs, and the two linear maps that move them along a graph's edges.
 
 A batch of B graphs with S nodes (or edges) each is one array [B * S, K], one graph below the other. Which row goes
-where is known before compilation, so a map and its transpose are both gathers: no scatter, forward or backward. A sum over
-slots is unrolled, and jitted by itself, so that JAX traces it once and not in every layer, pass and transposition.
+where is known before compilation, so a map and its transpose are both gathers: no scatter, forward or backward. A sum
+over slots is unrolled, and jitted by itself, so that JAX traces it once, not in every layer and pass.
 """
 
 from dataclasses import dataclass
