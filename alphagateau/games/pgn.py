@@ -129,7 +129,7 @@ def to_pgn(record: GameRecord) -> str:
         board.push(move)
         node = node.add_variation(move)
         _annotate(node, note)
-    return f"{pgn}\n\n"
+    return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
 
 
 def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:
