@@ -175,5 +175,5 @@ def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]") -> None
         files.write_text(arguments.annotate, "".join(texts))
         print(arguments.annotate)
     if arguments.output:
-        files.write_text(arguments.output, analysis_page(name, shown, num_games))
+        files.write_text(arguments.output, analysis_page(Path(name).name, shown, num_games))
         print(arguments.output)

@@ -74,8 +74,8 @@ def game_section(game: AnalysedGame, number: int) -> GameSection:
     white, black = _names(game)
     sides = zip(_names(game), game_accuracy(game.chances, game.white_begins), _losses(game), strict=True)
     said = [
-        (name, "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
-        for name, value, lost in sides
+        (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
+        for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
     ]
     title = f"{number + 1}. {white} - {black}  {game.record.result}"
     return GameSection(title, said, _curve(game, found), worst, len(found))
