@@ -1,7 +1,9 @@
 """Scores of a game's positions in, how well both sides played out: winning chances, accuracy, moves that lost much.
 
 All as Lichess has it: https://lichess.org/page/accuracy for winning chances and the accuracy of a move; for a game
-AccuracyPercent.scala, for judgements Advice.scala of https://github.com/lichess-org/lila.
+AccuracyPercent.scala, for judgements Advice.scala of https://github.com/lichess-org/lila. That program adds 1 % to each
+move for the doubt of its own analysis, and takes the start for 15 centipawns; here each move has the accuracy that the
+page gives, and the start is evaluated as all else.
 """
 
 import math
