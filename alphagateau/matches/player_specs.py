@@ -20,9 +20,10 @@ from alphagateau.config import (
     NetworkConfig,
     PolicyConfig,
     SearchConfig,
-    fields_of,
     read_network,
 )
+from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, describe_search, option_types
+from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
@@ -33,9 +34,6 @@ from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
 SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
-LONG_NAMES = {"simulations": "num_simulations", "considered": "max_num_considered_actions"}
-SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
-WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
 
 
 class RatedPlayer(NamedTuple):
@@ -64,19 +62,6 @@ def match_config(values: Mapping[str, Any]) -> SearchConfig:
 
 def _algorithm_of(values: Mapping[str, Any]) -> str:
     return values.get("algorithm", "gumbel")  # the first manifests name none
-
-
-def option_types(record: Any) -> dict[str, Any]:
-    """The type of each option of a search."""
-    return {name: field.annotation for name, field in fields_of(record).items() if name != "algorithm"}
-
-
-def describe_search(config: SearchConfig) -> str:
-    """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity."""
-    values = {name: getattr(config, name) for name in option_types(config)}
-    shown = [f"{value} {SHORT_NAMES.get(name, name)}" for name, value in values.items() if name not in WITHOUT_NOISE]
-    shown += [f"{value:g} {name}" for name, value in values.items() if WITHOUT_NOISE.get(name, value) != value]
-    return f"{config.algorithm} {', '.join(shown)}".strip()
 
 
 def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any]) -> SearchConfig:
@@ -151,9 +136,10 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
     search = search_of(spec, options, trained)
     run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
     name = f"{run}/{found.path.name}"
-    player = Player(name, match_search(game_name, network_config(found), search), load_weights(found, game_name))
-    identity = (found.manifest["weights_hash"], describe_search(search), game_name)
-    return RatedPlayer(name, player, identity, run, found.manifest["iteration"])
+    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
+    made = match_search(game_name, network_config(found), search)
+    player = Player(name, made, load_weights(found, game_name), known)
+    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration)
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:

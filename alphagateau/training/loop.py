@@ -22,6 +22,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import files, run_folder
 from alphagateau.runs.aim_process import AimProcess
+from alphagateau.runs.checkpoint import weights_hash
 from alphagateau.runs.health import is_finite, not_finite, symptoms
 from alphagateau.runs.log import MetricsLog, open_log
 from alphagateau.runs.progress import Reporter, Timer, warn
@@ -133,7 +134,8 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
             raise everywhere(Unhealthy(not_finite(values, iteration)))
         pace = (time.perf_counter() - began) / (iteration - first)
         run.reporter.iteration(iteration, total, values, pace * (total - iteration))
-        write_down(run, state, iteration, values)
+        if run.log is not None:
+            run.log.write(iteration, values)
         sick = judge(run, values, iteration)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
@@ -154,6 +156,8 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
         with timer(phase.name):
             state, progress = advance(trainer.phases, state, progress)
             jax.block_until_ready(state)
+        if progress == (iteration, len(trainer.producer.phases), 0):
+            write_games(run, state, iteration + 1)
     return state, progress, False
 
 
@@ -178,15 +182,13 @@ def judge(run: Run, values: dict, iteration: int) -> list[str]:
     return found
 
 
-def write_down(run: Run, state: RunState, iteration: int, values: dict) -> None:
-    """The iteration's sample games in games/, its values in the log."""
-    pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration)
-    if run.log is None:
-        return
-    if pgn:
+def write_games(run: Run, state: RunState, iteration: int) -> None:
+    """Some of the games that the iteration learns from, in games/; before it learns, as these weights played them."""
+    weights = weights_hash(jax.device_get(state.train.variables))
+    pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration, weights)
+    if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)
         files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
-    run.log.write(iteration, values)
 
 
 def _now() -> str:

@@ -47,7 +47,7 @@ class Producer(NamedTuple):
     num_new_frames: Callable[[Any], int]
     batches: Callable[[Any, Array, Array], Callable[[Array], Frame]]
     metrics: Callable[[Any, Mapping[str, float]], dict[str, float]]  # (state, seconds by phase) -> by slash names
-    sample_games: Callable[[Any, str, int], str]  # (state, event, iteration) -> PGN
+    sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
 
 
 class Progress(NamedTuple):

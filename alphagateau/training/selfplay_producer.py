@@ -9,7 +9,9 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig
+from alphagateau.config.searches import describe_search
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
+from alphagateau.games.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
@@ -59,8 +61,11 @@ def make_selfplay_producer(
         repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(state.trajectory))}
         return selfplay_metrics(sums) | pace | repeated
 
-    def sample_games(state: SelfPlayState, event: str, iteration: int) -> str:
-        return sample_pgn(game, finished_games(state.trajectory), experiment.sample_games, event, iteration)
+    def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
+        player = Identity(run, iteration - 1, weights, describe_search(experiment.search))
+        name = f"{run}/{iteration - 1}"
+        tags = {"Event": run} | player_tags("White", name, player) | player_tags("Black", name, player)
+        return sample_pgn(game, state.trajectory, experiment.sample_games, tags, iteration)
 
     return Producer(
         init=make_init(experiment, selfplay, game, network, play_segment),

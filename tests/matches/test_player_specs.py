@@ -3,7 +3,8 @@
 import pytest
 
 from alphagateau.config import GumbelConfig, PolicyConfig
-from alphagateau.matches.player_specs import describe_search, load_player, search_of
+from alphagateau.config.searches import describe_search
+from alphagateau.matches.player_specs import load_player, search_of
 from alphagateau.matches.players import PlayerError, split_spec
 
 TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a checkpoint's manifest has it
