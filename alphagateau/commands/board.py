@@ -1,0 +1,70 @@
+"""`alphagateau board`: one or two checkpoints in, a page to play against them and to see what they think."""
+
+import dataclasses
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+HOST = "127.0.0.1"  # nobody else's business: there is no other choice
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Play against a network in the browser, and see what it thinks.
+
+    A second checkpoint may play the first. The page is for this machine only; Ctrl-C ends it.
+
+    Example: alphagateau board checkpoints/quickstart
+    """
+
+    paths: tyro.conf.Positional[tuple[Path, ...]]
+    """one or two of: a checkpoint, or a run: its newest one"""
+    port: int = 8642
+    """where the page is; 0: any port that is free"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Serves until it is interrupted."""
+    arguments = parse(Arguments, words, "board")
+    if not 1 <= len(arguments.paths) <= 2:
+        raise UsageError(f"board takes one or two checkpoints, got {len(arguments.paths)}")
+    if arguments.port > 65535:
+        raise UsageError(f"--port must be 0 to 65535, got {arguments.port}")
+    use_compilation_cache()
+    import uvicorn
+
+    from alphagateau.play.board_server import make_app
+    from alphagateau.runs.checkpoint import WEIGHTS, verify
+    from alphagateau.runs.run_folder import newest
+
+    found = [newest(path) for path in arguments.paths]
+    for checkpoint in found:
+        verify(checkpoint, WEIGHTS)
+    with listen(arguments.port) as listener:
+        port = listener.getsockname()[1]
+        settings = uvicorn.Config(make_app(found, port), log_level="warning", lifespan="off", ws="none", http="h11")
+        settings.server_header = settings.access_log = False
+        print(f"http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
+        try:
+            uvicorn.Server(settings).run(sockets=[listener])
+        except KeyboardInterrupt:
+            os._exit(0)  # a network may still be compiling: nothing else would end it
+    return 0
+
+
+def listen(port: int) -> socket.socket:
+    """A socket at this port of this machine. Raises UsageError if another program has it."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        listener.close()
+        raise UsageError(f"port {port} cannot be had ({error.strerror}): choose another by --port") from None
+    return listener
