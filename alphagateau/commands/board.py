@@ -37,9 +37,7 @@ def run(words: Sequence[str]) -> int:
     if arguments.port > 65535:
         raise UsageError(f"--port must be 0 to 65535, got {arguments.port}")
     use_compilation_cache()
-    import uvicorn
-
-    from alphagateau.play.board_server import make_app
+    from alphagateau.play.board_server import make_server
     from alphagateau.runs.checkpoint import WEIGHTS, verify
     from alphagateau.runs.run_folder import newest
 
@@ -47,23 +45,22 @@ def run(words: Sequence[str]) -> int:
     for checkpoint in found:
         verify(checkpoint, WEIGHTS)
     with listen(arguments.port) as listener:
-        port = listener.getsockname()[1]
-        settings = uvicorn.Config(make_app(found, port), log_level="warning", lifespan="off", ws="none", http="h11")
-        settings.server_header = settings.access_log = False
-        print(f"http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
+        server = make_server(found, listener)
+        print(f"http://{HOST}:{listener.getsockname()[1]}  (Ctrl-C ends it)", flush=True)
         try:
-            uvicorn.Server(settings).run(sockets=[listener])
+            server.run(sockets=[listener])
         except KeyboardInterrupt:
             os._exit(0)  # a network may still be compiling: nothing else would end it
     return 0
 
 
 def listen(port: int) -> socket.socket:
-    """A socket at this port of this machine. Raises UsageError if another program has it."""
+    """A socket that listens at this port of this machine. Raises UsageError if another program has it."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen()
     except OSError as error:
         listener.close()
         raise UsageError(f"port {port} cannot be had ({error.strerror}): choose another by --port") from None

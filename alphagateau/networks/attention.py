@@ -1,4 +1,4 @@
-"""Turns positions into the attention of GATEAU's edges, layer by layer: how much each weighs at the square it reaches."""
+"""Turns positions into the attention of GATEAU's edges, layer by layer: what each weighs at the square it reaches."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Games as the browser's page shows them: each position with its legal moves, and PGN both ways; no network is asked."""
+"""A game so far in, what the browser's page shows of it out: positions, their legal moves, PGN; no network is asked."""
 
 from datetime import date
 from typing import Any

@@ -7,6 +7,7 @@ else. A search ends when its page goes.
 
 import json
 import math
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import uvicorn
 from anyio import from_thread, to_thread
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -75,6 +77,14 @@ def make_app(found: Sequence[Checkpoint], port: int) -> ASGIApp:
     for name, answer in ANSWERS.items():
         routes.append(Route(f"/{name}", partial(_answer, networks, answer), methods=["POST"]))
     return guard(Starlette(routes=routes), port)
+
+
+def make_server(found: Sequence[Checkpoint], listener: socket.socket) -> uvicorn.Server:
+    """What serves the page at a socket, once it is run with it."""
+    app = make_app(found, listener.getsockname()[1])
+    settings = uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", http="h11", access_log=False)
+    settings.server_header = False
+    return uvicorn.Server(settings)
 
 
 def guard(app: ASGIApp, port: int) -> ASGIApp:
