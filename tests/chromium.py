@@ -20,15 +20,16 @@ PATIENCE = 120.0  # seconds, on a busy machine
 
 @dataclass
 class Page:
-    """A page of the browser; `faults` are the errors that it wrote."""
+    """A page of the browser; `faults` are the errors that it wrote, `asked` the addresses that it asked for."""
 
     socket: ClientConnection
     session: str
     faults: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
     number: int = 0
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The result of a method of the protocol; events that come first are looked through for faults."""
+        """The result of a method of the protocol; events that come before it are looked at."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         self.socket.send(json.dumps(message | ({"sessionId": self.session} if self.session else {})))
@@ -41,6 +42,8 @@ class Page:
 
     def _look_at(self, event: dict[str, Any]) -> None:
         given = event.get("params", {})
+        if event["method"] == "Network.requestWillBeSent":
+            self.asked.add(given["request"]["url"])
         if event["method"] == "Runtime.exceptionThrown":
             self.faults.append(json.dumps(given["exceptionDetails"])[:500])
         elif event["method"] == "Log.entryAdded" and given["entry"]["level"] == "error":
@@ -61,7 +64,7 @@ class Page:
         return value
 
     def open(self, address: str) -> None:
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.call("Page.navigate", url=address)
         self.wait(f"location.href.startsWith({json.dumps(address)}) && document.readyState === 'complete'")
@@ -81,8 +84,17 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, text=text if kind == "keyDown" else "")
 
-    def mouse(self, kind: str, x: float, y: float) -> None:
-        """mousePressed, mouseMoved or mouseReleased at a place."""
+    def mouse(self, *selectors: str) -> None:
+        """The mouse pressed on an element, moved over others, and released on the last."""
+        for selector in selectors:
+            box = f"document.querySelector({json.dumps(selector)}).getBoundingClientRect()"
+            x, y = self.do(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})")
+            self._mouse("mouseMoved", x, y)
+            if selector == selectors[0]:
+                self._mouse("mousePressed", x, y)
+        self._mouse("mouseReleased", x, y)
+
+    def _mouse(self, kind: str, x: float, y: float) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
 

@@ -93,8 +93,7 @@ async function append(uci, at = last()) {
     const isFollowed = ply === at;
     cut(at);
     plies.push(next);
-    if (isFollowed) show(last());
-    else draw();
+    show(isFollowed ? last() : ply);
   } finally {
     isMoving = false;
   }
@@ -171,7 +170,7 @@ async function glance() {
   const first = viewer();
   for (const player of [first, ...able().filter((one) => one !== first)]) {
     const own = seen[player];
-    const missing = Array.from(plies, (_, i) => own.values[i]).indexOf(undefined);
+    const missing = Array.from({ length: end + 1 }, (_, i) => own.values[i]).indexOf(undefined);
     if (missing >= 0) {
       const { values, policy } = await ask("view", about(end, { player: +player, since: missing }));
       if (plies[end] !== tip || own !== seen[player]) return;
