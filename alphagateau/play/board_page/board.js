@@ -388,7 +388,7 @@ function drawArrows() {
 }
 
 // ---- Drawing what a network thinks.
-const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
+const signed = (value, digits = 2) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
 const mateIn = (mate) => (mate < 0 || Object.is(mate, -0) ? "−" : "") + "#" + Math.ceil(Math.abs(mate) / 2);
 const percent = (share) => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
 
@@ -435,7 +435,7 @@ function drawTable() {
   const line = find("#line"), moves = found?.line || [];
   line.textContent = "";
   make("b", line, {}, "Line");
-  line.append(moves.length ? numbered(moves.map((one) => one.san)) : "a search finds one");
+  line.append(moves.length ? numbered(moves.map((one) => one.san)) : "press Search to see what it expects");
 }
 
 // "3. Nf3 Nc6 4. d4", from the position shown on.
@@ -485,7 +485,7 @@ function drawView() {
     input.checked = input.value === mode;
     if (input.value === "attention") input.disabled = !hasEdges;
   }
-  drawBar(value, text, /^[+−]\d/.test(text) ? text.slice(0, -1) : text);
+  drawBar(value, text, /^[+−]\d/.test(text) ? signed(value, 1) : text);
   find("#value").textContent = text;
   find("#source").textContent = source;
   find("#of-moves").hidden = mode === "attention";
