@@ -47,21 +47,15 @@ def run(words: Sequence[str]) -> int:
     with listen(arguments.port) as listener:
         server = make_server(found, listener)
         print(f"http://{HOST}:{listener.getsockname()[1]}  (Ctrl-C ends it)", flush=True)
-        try:
-            server.run(sockets=[listener])
-        except KeyboardInterrupt:
-            os._exit(0)  # a network may still be compiling: nothing else would end it
+        # Nothing is kept, so that there is nothing to finish; and a network may be compiling, which nothing else ends.
+        server.handle_exit = lambda sig, frame: os._exit(0)
+        server.run(sockets=[listener])
     return 0
 
 
 def listen(port: int) -> socket.socket:
     """A socket that listens at this port of this machine. Raises UsageError if another program has it."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
-        listener.listen()
+        return socket.create_server((HOST, port))
     except OSError as error:
-        listener.close()
         raise UsageError(f"port {port} cannot be had ({error.strerror}): choose another by --port") from None
-    return listener

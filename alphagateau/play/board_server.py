@@ -31,6 +31,7 @@ from alphagateau.play.board_requests import MAX_BODY, Asked, AskedPgn, read, rea
 from alphagateau.play.board_view import Engine, Tell
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
 
+MAX_CONNECTIONS = 64  # one for each search that waits for its turn
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -82,9 +83,9 @@ def make_app(found: Sequence[Checkpoint], port: int) -> ASGIApp:
 def make_server(found: Sequence[Checkpoint], listener: socket.socket) -> uvicorn.Server:
     """What serves the page at a socket, once it is run with it."""
     app = make_app(found, listener.getsockname()[1])
-    settings = uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", http="h11", access_log=False)
-    settings.server_header = False
-    return uvicorn.Server(settings)
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    plain: dict[str, Any] = {"http": "h11", "ws": "none", "lifespan": "off", "proxy_headers": False}
+    return uvicorn.Server(uvicorn.Config(app, limit_concurrency=MAX_CONNECTIONS, **quiet, **plain))
 
 
 def guard(app: ASGIApp, port: int) -> ASGIApp:

@@ -90,7 +90,7 @@ def test_a_game_to_its_end_on_5x5_by_mouse(page: Page):
         page.mouse(square(uci[2:4]))
         if len(uci) > 4:
             page.wait("find('#promotion').open")
-            page.do(f"find('#promotion button').click(), {uci!r}")
+            page.mouse("#promotion button")
         page.wait(f"ply > {ply}")
     picture(page, pictures)
     record = page.do("plies[last()]")
@@ -175,17 +175,16 @@ def test_stepping_through_a_pgn(page: Page):
     page.wait("plies.length === 8 && !find('#opening').open && seen[0].values.length === 8")
     seats = page.do("[...document.querySelectorAll('.seat select')].map((one) => one.selectedOptions[0].textContent)")
     assert seats == ["Bob", "Ada"]
-    steps = ["key ArrowRight", "click on", "key End", "key ArrowLeft", "click first", "move 3"]
-    for step, ply in zip(steps, (1, 2, 7, 6, 0, 3), strict=True):
-        kind, what = step.split()
-        if kind == "key":
-            page.do("document.activeElement.blur()")
-            page.key(what)
+    steps = {"ArrowRight": 1, "[data-go=on]": 2, "End": 7, "ArrowLeft": 6, "[data-go=first]": 0, '[data-ply="3"]': 3}
+    for step, ply in steps.items():
+        if step.startswith("["):
+            page.mouse(step)
         else:
-            page.do(f"find('[data-{'go' if kind == 'click' else 'ply'}={what}' + ']').click()")
+            page.do("document.activeElement.blur()")
+            page.key(step)
         page.wait(f"ply === {ply} && seen[viewer()].policy[{ply}] !== undefined")
         picture(page, pictures)
-    page.do("find('[data-go=last]').click()")
+    page.mouse("[data-go=last]")
     assert page.do("find('#value').textContent") == "1–0" and page.do("find('#source').textContent") == "checkmate"
     page.mouse("#curve")
     assert page.do("ply") == 7  # it is as long as 16 plies, and its middle the eighth

@@ -3,7 +3,10 @@
 import dataclasses
 import http.client
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -344,3 +347,21 @@ def test_the_command_refuses_what_it_cannot_serve(
             assert main(["board", *words]) == code
             error = capsys.readouterr().err
             assert expected in error and error.count("\n") == 1
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_interrupted(found: Checkpoint, number: signal.Signals):
+    """In the middle of a search that would take long, and of its answer."""
+    words = [sys.executable, "-m", "alphagateau.commands.main", "board", str(found.path), "--port", "0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        address = process.stdout.readline()
+        port = int(address.partition("http://127.0.0.1:")[2].split()[0])
+        assert b"AlphaGateau" in request(port, "GET", "/").body
+        search(port, {**GARDNER, "simulations": 0})
+        with open_search(port) as line:
+            line.recv(100)
+            process.send_signal(number)
+            assert process.wait(timeout=60) == 0
+        assert process.stderr and process.stderr.read() == ""

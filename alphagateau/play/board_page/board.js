@@ -541,8 +541,12 @@ function drawMoves() {
 }
 
 function fill(select, options, value) {
-  select.replaceChildren();
-  for (const [key, text] of options) make("option", select, { value: key }, text);
+  const key = JSON.stringify(options); // the same options stay, so that a list a person has opened stays open
+  if (select.dataset.key !== key) {
+    select.replaceChildren();
+    for (const [name, text] of options) make("option", select, { value: name }, text);
+  }
+  select.dataset.key = key;
   select.value = value;
 }
 
