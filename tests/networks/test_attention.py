@@ -23,13 +23,8 @@ def plain_attention(game: Game, config: GateauConfig, variables, positions) -> l
     names = ("hidden_size", "num_blocks", "normalization", "message", "batch_norm_momentum")
     module = ReferenceNetwork(**{name: getattr(config, name) for name in names})
     graph = graphs_tuple(game, positions)
-    _, kept = module.apply(  # pyright: ignore[reportGeneralTypeIssues]
-        variables,
-        graph,
-        False,
-        capture_intermediates=lambda part, _: isinstance(part, ReferenceLayer),
-        mutable=["intermediates"],
-    )
+    keep = {"capture_intermediates": lambda part, _: isinstance(part, ReferenceLayer), "mutable": ["intermediates"]}
+    _, kept = jax.jit(lambda variables: module.apply(variables, graph, False, **keep))(variables)
     found = []
     for name in [f"block{i}_gateau{half}" for i in range(config.num_blocks) for half in (1, 2)]:
         (out,) = kept["intermediates"][name]["__call__"]
