@@ -15,7 +15,7 @@ from alphagateau import __doc__ as ABOUT
 from alphagateau.commands.arguments import UsageError
 from alphagateau.config import ConfigError
 
-COMMANDS = ("train", "info", "match", "ladder", "rate", "report", "play", "uci", "doctor", "bench")
+COMMANDS = ("train", "info", "match", "ladder", "study", "rate", "report", "play", "uci", "doctor", "bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""What a study file may say: an experiment, its variants, the seeds, a budget for all, and the ladder that rates them."""
+"""What a study file may say: an experiment, its variants, the seeds, a budget for all, the ladder that rates them."""
 
 import re
 from collections.abc import Mapping

@@ -34,9 +34,9 @@ def mean_over_seeds(values: Sequence[float], covariance: Any = 0.0) -> Estimate:
 
         Var(mean) = Var(seed) / S + sum(C) / S^2 = s^2 / S + c
 
-    (the moment estimate of random effects: DerSimonian and Laird 1986, Controlled Clinical Trials 7, 177-188, with equal
-    weights and correlated errors). s^2 is not taken for less than v - c, what the errors alone scatter. The interval
-    is Student's, of S - 1 degrees of freedom, as if all of the error were estimated from the seeds: with two seeds
+    (the moment estimate of random effects: DerSimonian and Laird 1986, Controlled Clinical Trials 7, 177-188, with
+    equal weights and correlated errors). s^2 is not taken for less than v - c, what the errors alone scatter. The
+    interval is Student's, of S - 1 degrees of freedom, as if all of the error were estimated from the seeds: with two seeds
     12.7 standard errors wide each way, with three 4.3, with five 2.8. One seed: measurement alone, 1.96.
     """
     x = np.asarray(values, dtype=np.float64)

@@ -57,7 +57,8 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
     is_said = False
     while stop.reason is None:
         known = statuses(study)
-        left = [run for run in study.plan.runs if not known[run.name].ended and not _is_lost(run, failures)]
+        lost = _lost(study.plan, failures)
+        left = [run for run in study.plan.runs if not known[run.name].ended and run.name not in lost]
         if not left:
             break
         run = _choose(study, left, known)
@@ -72,12 +73,18 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
         failures[run.name] = failures.get(run.name, 0) + 1 if code else 0
         if code:
             study.say(f"{run.name} ended with exit code {code}")
-    return {name: "its process failed" for name, count in failures.items() if count >= MOST_FAILURES}
+    return _lost(study.plan, failures)
 
 
-def _is_lost(run: PlannedRun, failures: Mapping[str, int]) -> bool:
-    """Whether the run, or one that it needs, has failed."""
-    return any(failures.get(name, 0) >= MOST_FAILURES for name in (run.name, run.needs))
+def _lost(plan: Plan, failures: Mapping[str, int]) -> dict[str, str]:
+    """The runs that failed or need one that did, and why."""
+    needs = {run.name: run.needs for run in plan.runs}
+    found = {name: "its process failed" for name in needs if failures.get(name, 0) >= MOST_FAILURES}
+    while new := {
+        name: f"it needs {source}" for name, source in needs.items() if source in found and name not in found
+    }:
+        found |= new
+    return found
 
 
 def _choose(study: Study, left: list[PlannedRun], known: Mapping[str, Status]) -> PlannedRun | None:
