@@ -58,9 +58,9 @@ def list_players(
 
 
 def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
-    """Every `every`-th iteration up to the last, which is rated too; iteration 0 where there are others before it."""
+    """Every `every`-th iteration up to the last, which is rated in any case."""
     whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last]
-    return [c for c in whole if c.order[0] == last or (every < last and c.order[0] % every == 0)]
+    return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
 
 
 def _identity(checkpoint: Checkpoint, num_simulations: int) -> tuple[str, str]:

@@ -101,7 +101,7 @@ def make_budget(table: Any) -> BudgetConfig:
 
 def parse_budget(text: str) -> BudgetConfig:
     """The budget of "steps=8000" or "frames=1e6,seconds=600". Raises ConfigError."""
-    table: dict[str, int | float] = {}
+    table: dict[str, Any] = {}
     for part in text.split(","):
         name, _, number = part.partition("=")
         try:

@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
     num_seeds: int
 
 
-def mean_over_seeds(values: Sequence[float], covariance: Any = 0.0) -> Estimate:
+def mean_over_seeds(values: Any, covariance: Any = 0.0) -> Estimate:
     """The mean of S values x_s, measured with error covariance C [S, S], as an estimate for all seeds.
 
     Model: x_s = mu + seed_s + error_s, seeds independent, errors as C says. With s^2 the sample variance of the x_s, v
@@ -36,8 +36,8 @@ def mean_over_seeds(values: Sequence[float], covariance: Any = 0.0) -> Estimate:
 
     (the moment estimate of random effects: DerSimonian and Laird 1986, Controlled Clinical Trials 7, 177-188, with
     equal weights and correlated errors). s^2 is not taken for less than v - c, what the errors alone scatter. The
-    interval is Student's, of S - 1 degrees of freedom, as if all of the error were estimated from the seeds: with two seeds
-    12.7 standard errors wide each way, with three 4.3, with five 2.8. One seed: measurement alone, 1.96.
+    interval is Student's, of S - 1 degrees of freedom, as if all of the error were estimated from the seeds: with
+    two seeds 12.7 standard errors wide each way, with three 4.3, with five 2.8. One seed: measurement alone, 1.96.
     """
     x = np.asarray(values, dtype=np.float64)
     size = len(x)
@@ -45,7 +45,7 @@ def mean_over_seeds(values: Sequence[float], covariance: Any = 0.0) -> Estimate:
     measured = math.sqrt(max(errors.sum(), 0.0)) / size
     if size == 1:
         error = measured or math.nan  # of an exact value nothing is known but itself
-        return Estimate(float(x[0]), error, scipy.stats.norm.ppf((1 + LEVEL) / 2) * error, measured, math.nan, 1)
+        return Estimate(float(x[0]), error, float(scipy.stats.norm.ppf((1 + LEVEL) / 2)) * error, measured, math.nan, 1)
     diagonal = errors.trace() / size
     beside = (errors.sum() - errors.trace()) / (size * (size - 1))
     spread = float(x.var(ddof=1))
@@ -72,5 +72,5 @@ def paired_difference(ratings: Ratings, players: Sequence[str], opponents: Seque
         design[row, i] += 1
         design[row, j] -= 1
         if ratings.component[i] != ratings.component[j]:
-            return Estimate(*[math.nan] * 5, len(players))
+            return Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, len(players))
     return mean_over_seeds(design @ ratings.rating, design @ ratings.covariance @ design.T)

@@ -246,8 +246,6 @@ def _line(index: int, series: Series, x_axis: Axis, y_axis: Axis) -> PlacedSerie
 
 def _band(series: Series, x_axis: Axis, y_axis: Axis) -> str:
     """The outline of a series' band: along its highest values, and back along its lowest."""
-    ends = [
-        (x, low, high) for x, (low, high) in zip(series.x, series.band, strict=False) if is_shown(low + high, False)
-    ]
+    ends = [(x, *y) for x, y in zip(series.x, series.band, strict=False) if is_shown(sum(y), False)]
     edge = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
     return "M" + "L".join(f"{x_axis.place(x):.1f} {y_axis.place(y):.1f}" for x, y in edge) + "z" if edge else ""

@@ -67,18 +67,7 @@ def _means(runs: Sequence["RunResult"]) -> list[Any]:
 
 def measure_table(measure: "Measure") -> Table:
     """A row a variant: its mean, each seed's value, the difference to the reference and what that rests on."""
-    header = [
-        "Variant",
-        "Mean",
-        "±",
-        "By seed",
-        "Difference",
-        "±",
-        "By seed",
-        "± by games alone",
-        "Seeds",
-        "The interval",
-    ]
+    header = ["Variant", "Mean", "±", "By seed", "Difference", "±", "By seed", "± by games alone", "Seeds", "It is"]
     return table(header, [_measure_row(row, measure.form) for row in measure.rows])
 
 
@@ -135,10 +124,10 @@ def curve_charts(result: "StudyResult") -> list[Chart]:
 
 def run_table(runs: Sequence["RunResult"]) -> Table:
     """A row a run."""
-    rows = [
-        [r.name, *_means([r]), r.parameters, r.weights_hash or None, r.devices or None, r.failure or r.ended]
-        for r in runs
-    ]
+    rows = []
+    for r in runs:
+        made = [r.parameters, r.weights_hash or None, r.devices or None]
+        rows.append([r.name, *_means([r]), *made, r.failure or r.ended])
     header = ["Run", "Iterations", "Frames", "Steps", "FLOPs", "Seconds", "Parameters", "Weights", "Devices", "Ended"]
     return table(header, rows)
 

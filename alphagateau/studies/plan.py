@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from alphagateau import config
 from alphagateau.config import BudgetConfig, ConfigError, Experiment, StudyConfig, changes_of
@@ -85,7 +85,7 @@ def num_iterations(experiment: Experiment, budget: BudgetConfig, where: str) -> 
     return min(limits, default=experiment.num_iterations)
 
 
-def changed_keys(plan: Plan) -> dict[str, dict[str, object]]:
+def changed_keys(plan: Plan) -> dict[str, dict[str, Any]]:
     """The keys in which variants differ, and the value of each variant (absent: it has no such key)."""
     flat = {v.name: config.flatten(v.experiment) | _more_keys(v) for v in plan.variants}
     keys = dict.fromkeys(key for values in flat.values() for key in values)
@@ -97,7 +97,7 @@ def changed_keys(plan: Plan) -> dict[str, dict[str, object]]:
     }
 
 
-def _more_keys(variant: Variant) -> dict[str, object]:
+def _more_keys(variant: Variant) -> dict[str, Any]:
     """What a run depends on beside its experiment."""
     limits = {f"budget.{unit}": limit for unit, limit in vars(variant.budget).items() if limit}
     return limits | ({"init_from": variant.init_from} if variant.init_from else {})

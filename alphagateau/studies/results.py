@@ -70,7 +70,7 @@ class StudyResult(NamedTuple):
     """All that a page of a study says."""
 
     plan: Plan
-    changed: dict[str, dict[str, object]]
+    changed: dict[str, dict[str, Any]]
     runs: list[RunResult]
     measures: list[Measure]
     curves: list[Curve]
@@ -88,11 +88,8 @@ def gather(
     runs = [_run_result(plan, run, folder, known[run.name], failures.get(run.name, "")) for run in plan.runs]
     measures = [_rating_measure(plan, runs, board, *found) for board, found in ratings.items()]
     measures += [_metric_measure(plan, runs, name) for name in plan.study.metrics]
-    curves = [
-        Curve(board, v.name, _curve(plan, v.name, known, *found))
-        for board, found in ratings.items()
-        for v in plan.variants
-    ]
+    places = [(board, v.name, found) for board, found in ratings.items() for v in plan.variants]
+    curves = [Curve(board, variant, _curve(plan, variant, known, *found)) for board, variant, found in places]
     games = {board: int(found[0].games.sum()) // 2 for board, found in ratings.items()}
     return StudyResult(plan, changed_keys(plan), runs, measures, [c for c in curves if len(c.points) > 1], games)
 
@@ -174,7 +171,8 @@ def _curve(plan: Plan, variant: str, known: Mapping[str, Status], ratings: Ratin
     for iteration in sorted(set.intersection(*sets)) if sets else ():
         players = [names[run, iteration] for run in runs]
         spent = [next((c for c in known[run].spent if c.iterations == iteration), Cost()) for run in runs]
-        cost = Cost(iteration, *(sum(column) / len(spent) for column in list(zip(*spent, strict=True))[1:]))
+        _, frames, steps, *rest = (sum(column) / len(spent) for column in zip(*spent, strict=True))
+        cost = Cost(iteration, round(frames), round(steps), *rest)
         values = [float(ratings.rating[ratings.players.index(name)]) for name in players]
         points.append(CurvePoint(cost, mean_rating(ratings, players), min(values), max(values)))
     return points

@@ -80,9 +80,7 @@ def _lost(plan: Plan, failures: Mapping[str, int]) -> dict[str, str]:
     """The runs that failed or need one that did, and why."""
     needs = {run.name: run.needs for run in plan.runs}
     found = {name: "its process failed" for name in needs if failures.get(name, 0) >= MOST_FAILURES}
-    while new := {
-        name: f"it needs {source}" for name, source in needs.items() if source in found and name not in found
-    }:
+    while new := {name: f"it needs {s}" for name, s in needs.items() if s in found and name not in found}:
         found |= new
     return found
 
