@@ -79,13 +79,17 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
     """Trains what is left, plays what is left, and writes and prints the results."""
     from alphagateau.runs.run_folder import locked
+    from alphagateau.studies.status import is_busy
     from alphagateau.studies.training import train_runs
 
     failures = train_runs(study, stop)
     for name, why in failures.items():
         _say(f"{name} is left out: {why}")
+    if stop.reason is None and is_busy(out):
+        _say(f"another process plays the ladder in {out}")
+        return 0
     if stop.reason is None:
-        with locked(out):  # RunError, exit code 1, if another process rates it
+        with locked(out):
             write_results(study, out, failures, stop)
     if stop.reason is not None:
         _say(f"stopped ({stop.reason}); the same command goes on")
@@ -133,7 +137,7 @@ def print_status(study: "Study") -> None:
     console = Console()
     (console if console.is_terminal else Console(width=120)).print(table)
     for key, values in changed_keys(study.plan).items():
-        print(f"{key}: {', '.join(f'{name} {values.get(name)}' for name in (v.name for v in study.plan.variants))}")
+        print(f"{key}: {', '.join(f'{name} {value}' for name, value in values.items())}")
     print(f"training still takes {total} here, one run after the other; the ladder comes after it")
 
 

@@ -11,6 +11,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import describe_search, search_of
+from alphagateau.matches.players import split_spec
 from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.stop import StopRequest
@@ -45,14 +46,15 @@ def list_players(
     Equal weights that search alike, such as those of two variants before the first iteration, are one player.
     """
     specs, names, same = [], {}, {}
+    query = f"?{study.plan.study.player}" if study.plan.study.player else ""
     for run in study.plan.runs:
         if not known[run.name].ended:
             continue
         for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
-            name = f"{run.name}/{checkpoint.path.name}"
-            identity = _identity(checkpoint, ladder.simulations)
+            name, spec = f"{run.name}/{checkpoint.path.name}", f"{checkpoint.path}{query}"
+            identity = _identity(checkpoint, spec, ladder.simulations)
             if identity not in same:
-                specs.append(str(checkpoint.path))
+                specs.append(spec)
             names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
     return specs, names
 
@@ -63,6 +65,7 @@ def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
     return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
 
 
-def _identity(checkpoint: Checkpoint, num_simulations: int) -> tuple[str, str]:
+def _identity(checkpoint: Checkpoint, spec: str, num_simulations: int) -> tuple[str, str]:
+    """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
     trained = checkpoint.manifest["search"] | ({"num_simulations": num_simulations} if num_simulations else {})
-    return checkpoint.manifest["weights_hash"], describe_search(search_of(str(checkpoint.path), {}, trained))
+    return checkpoint.manifest["weights_hash"], describe_search(search_of(spec, split_spec(spec)[1], trained))

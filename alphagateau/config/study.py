@@ -41,6 +41,7 @@ class StudyConfig:
     reference: str = key("the variant against which the others are measured (none: the first)", default="")
     piece: int = num("iterations of a run before the next one has its turn (0: all of them)", default=0)
     metrics: tuple[str, ...] = names("of metrics.jsonl, whose last values are compared too", default=())
+    player: str = key("how the runs play on the ladder, as search=policy (none: as in training)", default="")
     budget: BudgetConfig = section()
     changes: dict[str, Any] = section(default={})  # keys of the experiment, changed in all variants
     variants: dict[str, dict[str, Any]] = section()

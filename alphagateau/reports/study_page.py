@@ -138,6 +138,9 @@ def sentences(result: "StudyResult") -> list[str]:
     said = [METHOD]
     if num_seeds < 3:
         said.append(f"there {'is' if num_seeds == 1 else 'are'} {_seeds(num_seeds)}: three or more would say much more")
+    commits = sorted({commit for run in result.runs for commit in run.commits})
+    if len(commits) > 1:
+        said.append(f"the runs ran code of {len(commits)} commits, {', '.join(commits)}: what differs may be the code")
     said += [f"{games:,} games were rated on {board}" for board, games in result.num_games.items()]
     said += [f"{r.name} is left out: {r.failure}" for r in result.runs if r.failure]
     return said + [f"{r.name}: {r.ended}" for r in result.runs if r.ended.startswith("its health")]

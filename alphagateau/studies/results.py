@@ -11,7 +11,7 @@ from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.log import read_metrics
 from alphagateau.studies.plan import Plan, PlannedRun, changed_keys, run_name
-from alphagateau.studies.status import Status, describe_devices, whole_checkpoints
+from alphagateau.studies.status import Status, commits_of, describe_devices, whole_checkpoints
 
 Names = Mapping[tuple[str, int], str]  # (run, iteration) -> the player of a ladder
 
@@ -28,6 +28,7 @@ class RunResult(NamedTuple):
     parameters: int
     weights_hash: str
     devices: str
+    commits: tuple[str, ...]
     metrics: dict[str, float]
 
 
@@ -108,6 +109,7 @@ def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failu
         last.manifest["parameters"] if last else 0,
         last.manifest["weights_hash"] if last else "",
         describe_devices(folder / run.name),
+        commits_of(folder / run.name),
         {name: row[name] for name in plan.study.metrics if isinstance(row.get(name), int | float)},
     )
 
@@ -192,7 +194,7 @@ def as_json(result: StudyResult) -> dict[str, Any]:
         "measures": {m.name: {row.variant: _row_json(row) for row in m.rows} for m in result.measures},
         "curves": {},
         "games": result.num_games,
-        "machine": {r.name: {"seconds": round(r.cost.seconds, 3), "devices": r.devices} for r in result.runs},
+        "machine": {r.name: _machine_json(r) for r in result.runs},
     }
     for curve in result.curves:
         points = [{**p.cost._asdict(), "elo": p.rating._asdict(), "low": p.low, "high": p.high} for p in curve.points]
@@ -211,6 +213,10 @@ def _run_json(run: RunResult) -> dict[str, Any]:
     del cost["seconds"]
     kept = ("variant", "seed", "ended", "failure", "parameters", "weights_hash", "metrics")
     return {**{name: getattr(run, name) for name in kept}, **cost}
+
+
+def _machine_json(run: RunResult) -> dict[str, Any]:
+    return {"seconds": round(run.cost.seconds, 3), "devices": run.devices, "commits": run.commits}
 
 
 def _row_json(row: Measured) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """The folder of a run in, how far it is in its study out."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs import checkpoint, run_folder
@@ -72,12 +71,24 @@ def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str
     except ConfigError as error:
         raise ConfigError(f"{where} was changed after its run began: {error}") from None
     record = run_folder.read_record(folder)
-    if record["starts"] and record.get("init_from") != source:
-        began = record.get("init_from") or "no weights"
-        raise ConfigError(f"{where}: {folder} began from {began}, not from {source or 'none'}: name the variant anew")
+    began = record.get("init_from")
+    if record["starts"] and _tail(began) != _tail(source):
+        words = (text or "no weights" for text in (began, source))
+        raise ConfigError(f"{where}: {folder} began from {', not from '.join(words)}: give the variant another name")
+
+
+def _tail(path: str | None) -> tuple[str, ...]:
+    """What of a path is the same on all machines that share its folder."""
+    return Path(path or "").parts[-3:]
 
 
 def describe_devices(folder: Path) -> str:
-    """The devices of all starts of a run, such as "2 x cpu"."""
-    starts: Sequence[dict[str, Any]] = run_folder.read_record(folder)["starts"]
+    """The devices of all starts of a run, such as "1 x cpu cpu"."""
+    starts = run_folder.read_record(folder)["starts"]
     return "; ".join(dict.fromkeys(f"{len(s['devices'])} x {', '.join(sorted(set(s['devices'])))}" for s in starts))
+
+
+def commits_of(folder: Path) -> tuple[str, ...]:
+    """The commits of the code that the starts of a run ran."""
+    starts = run_folder.read_record(folder)["starts"]
+    return tuple(dict.fromkeys(start.get("commit") or "unknown" for start in starts))

@@ -106,8 +106,8 @@ def save(
 ) -> Checkpoint:
     """Writes the state as a checkpoint and lets older ones go as `retention` says.
 
-    `symptoms`: what was unhealthy in the last iteration finished. `seconds`: of the iteration in progress. Raises CheckpointError, or Unhealthy if a weight is
-    not finite: no checkpoint holds such weights.
+    `symptoms`: what was unhealthy in the last iteration finished. `seconds`: of the iteration in progress, by phase.
+    Raises CheckpointError, or Unhealthy if a weight is not finite: no checkpoint holds such weights.
     """
     variables = jax.device_get(state.train.variables)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):

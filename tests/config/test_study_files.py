@@ -42,7 +42,9 @@ def test_defaults(tmp_path):
 
 
 def test_changed_keys_may_be_nested_dotted_or_quoted(tmp_path):
-    text = BASE + '[variants.b]\nnetwork.num_blocks = 2\n"search.num_simulations" = 8\ninit_from = "base"\nseedy.x.y = 1'
+    text = (
+        BASE + '[variants.b]\nnetwork.num_blocks = 2\n"search.num_simulations" = 8\ninit_from = "base"\nseedy.x.y = 1'
+    )
     variant = study_of(tmp_path, text).variants["b"]
     assert changes_of(variant) == {"network.num_blocks": 2, "search.num_simulations": 8, "seedy.x.y": 1}
 
@@ -96,7 +98,7 @@ def test_a_wrong_study_is_one_sentence_that_names_the_file(tmp_path, text, said)
 def test_a_study_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match="smoke_width: no such study; did you mean smoke_widths"):
         find_study("smoke_width")
-    with pytest.raises(ConfigError, match="nowhere.toml: no such study file"):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: no such study file"):
         load_study("nowhere.toml")
 
 

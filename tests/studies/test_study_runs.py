@@ -104,7 +104,9 @@ def test_a_run_that_another_process_holds_is_passed_over_and_waited_for(tmp_path
 
 
 def test_fine_tuning_begins_from_the_run_of_the_same_seed_once_it_has_ended(tmp_path):
-    chain = 'piece = 1\n' + STUDY + '[variants.tuned]\nexperiment = "smoke"\ninit_from = "late"\nbudget.iterations = 1\n'
+    chain = (
+        "piece = 1\n" + STUDY + '[variants.tuned]\nexperiment = "smoke"\ninit_from = "late"\nbudget.iterations = 1\n'
+    )
     study = make_study(tmp_path, chain + "[variants.late]\n")
     train_runs(study, StopRequest())
     order = trained()
@@ -155,7 +157,10 @@ def test_a_run_that_its_health_stopped_has_ended(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ("training.learning_rate = 0.5", "variants.wide was changed after its run began: .*learning_rate: 0.001 -> 0.5"),
+        (
+            "training.learning_rate = 0.5",
+            "variants.wide was changed after its run began: .*learning_rate: 0.001 -> 0.5",
+        ),
         ('init_from = "base"', "variants.wide: .*wide-3 began from no weights, not from .*base-3"),
     ],
 )
@@ -210,7 +215,10 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
     Path("compare.toml").write_text('metrics = ["train/loss"]\n' + STUDY.format(budget="iterations = 2"))
     assert main(["study", "compare.toml"]) == 0
     found = json.loads(Path("eval/compare/study.json").read_text())
-    assert found["runs"]["wide-5"]["steps"] == 2 * STEPS and found["runs"]["wide-5"]["flops"] == 2 * 64 * 4 * 5 + 3 * 4 * 32 * 2 * STEPS
+    assert (
+        found["runs"]["wide-5"]["steps"] == 2 * STEPS
+        and found["runs"]["wide-5"]["flops"] == 2 * 64 * 4 * 5 + 3 * 4 * 32 * 2 * STEPS
+    )
     assert found["measures"]["train/loss"]["wide"]["values"] == {"3": 0.5, "5": 0.5}
     assert found["measures"]["train/loss"]["wide"]["difference"]["mean"] == 0
     assert found["changed"] == {"network.hidden_size": {"base": 8, "wide": 16}}
