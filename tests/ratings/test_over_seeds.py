@@ -21,7 +21,8 @@ def test_mean_of_three_seeds_by_hand():
     assert found.spread == pytest.approx(10)
     assert found.standard_error == pytest.approx(math.sqrt(100 / 3 + 1))
     assert found.measured == pytest.approx(math.sqrt(2))
-    assert found.half_width == pytest.approx(T2 * math.sqrt(100 / 3 + 1), rel=1e-6)
+    assert found.half_width == pytest.approx(math.sqrt(T2**2 * 100 / 3 + 1.959964**2 * 1), rel=1e-6)
+    assert mean_over_seeds([10, 20, 30]).half_width == pytest.approx(T2 * math.sqrt(100 / 3), rel=1e-6)
 
 
 def test_seeds_that_agree_by_chance_are_as_uncertain_as_their_games():
@@ -84,7 +85,13 @@ def test_pairs_of_pools_that_never_met_have_no_difference():
     assert math.isnan(paired_difference(ratings, ["a0", "a1"], ["b0", "b1"]).mean)
 
 
-@pytest.mark.parametrize(("num_seeds", "spread"), [(2, 0.0), (3, 0.0), (3, 30.0), (5, 10.0)])
+def test_an_error_that_all_seeds_share_is_known_as_well_as_its_games():
+    """Two seeds that scatter by 1 with an error of 100 in common: 1.96 standard errors, not 12.7."""
+    found = mean_over_seeds([0, math.sqrt(2)], np.full((2, 2), 1e4))
+    assert found.half_width == pytest.approx(1.96 * found.standard_error, rel=0.01)
+
+
+@pytest.mark.parametrize(("num_seeds", "spread"), [(2, 0.0), (3, 0.0), (3, 30.0), (5, 10.0), (2, 10.0)])
 def test_intervals_hold_the_truth_at_least_as_often_as_they_say(num_seeds, spread):
     """2 000 studies whose seeds scatter by `spread` and whose games by 15, of which 10 in common."""
     rng = np.random.default_rng(0)
