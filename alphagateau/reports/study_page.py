@@ -21,25 +21,24 @@ METHOD = (
 )
 
 
-def study_page(result: "StudyResult", notes: Sequence[str] = ()) -> str:
+def study_page(result: "StudyResult") -> str:
     """The page as HTML."""
-    plan = result.plan
     return render(
         "study.html",
-        title=f"Study {plan.study.name}",
-        subtitle=f"{len(plan.variants)} variants of {plan.study.base}, each with {_seeds(len(plan.study.seeds))}",
+        title=f"Study {result.name}",
+        subtitle=f"{len(result.variants)} variants of {result.base}, each with {_seeds(len(result.seeds))}",
         changed=changed_table(result),
         cost=cost_table(result),
-        measures=[(m.name, measure_table(m), difference_chart(m, plan.reference.name)) for m in result.measures],
+        measures=[(m.name, measure_table(m), difference_chart(m, result.reference)) for m in result.measures],
         curves=curve_charts(result),
-        notes=[*sentences(result), *notes],
+        notes=sentences(result),
         runs=run_table(result.runs),
     )
 
 
 def changed_table(result: "StudyResult") -> Table:
     """A row for each key in which variants differ."""
-    names = [v.name for v in result.plan.variants]
+    names = result.variants
     rows = [
         [key, *(_key_text(values[name]) if name in values else None for name in names)]
         for key, values in result.changed.items()
@@ -50,9 +49,9 @@ def changed_table(result: "StudyResult") -> Table:
 def cost_table(result: "StudyResult") -> Table:
     """A row a variant, means over its runs."""
     rows = []
-    for variant in result.plan.variants:
-        runs = [r for r in result.runs if r.variant == variant.name]
-        rows.append([variant.name, len([r for r in runs if r.ended]), max(r.parameters for r in runs), *_means(runs)])
+    for variant in result.variants:
+        runs = [r for r in result.runs if r.variant == variant]
+        rows.append([variant, len([r for r in runs if r.ended]), max(r.parameters for r in runs), *_means(runs)])
         rows[-1].append("; ".join(dict.fromkeys(r.devices for r in runs if r.devices)) or None)
     header = ["Variant", "Runs ended", "Parameters", "Iterations", "Frames", "Steps", "FLOPs", "Seconds", "Devices"]
     return table(header, rows)
@@ -134,7 +133,7 @@ def run_table(runs: Sequence["RunResult"]) -> Table:
 
 def sentences(result: "StudyResult") -> list[str]:
     """How sure one can be, and what is missing."""
-    num_seeds = len(result.plan.study.seeds)
+    num_seeds = len(result.seeds)
     said = [METHOD]
     if num_seeds < 3:
         said.append(f"there {'is' if num_seeds == 1 else 'are'} {_seeds(num_seeds)}: three or more would say much more")
@@ -148,14 +147,13 @@ def sentences(result: "StudyResult") -> list[str]:
 
 def markdown(result: "StudyResult") -> str:
     """Tables to paste into a page of docs/: what differs, then each measure with cost and difference."""
-    plan = result.plan
-    keys = [["key", *(v.name for v in plan.variants)]]
+    keys = [["key", *result.variants]]
     for key, values in result.changed.items():
-        keys.append([f"`{key}`", *(_key_text(values[v.name]) if v.name in values else UNKNOWN for v in plan.variants)])
-    parts = [f"`alphagateau study` {plan.study.name}: {_seeds(len(plan.study.seeds))}, ± half of a 95 % interval"]
+        keys.append([f"`{key}`", *(_key_text(values[v]) if v in values else UNKNOWN for v in result.variants)])
+    parts = [f"`alphagateau study` {result.name}: {_seeds(len(result.seeds))}, ± half of a 95 % interval"]
     parts += [_markdown_table(keys)] if len(keys) > 1 else []
     for measure in result.measures:
-        rows = [["variant", "frames", "steps", "FLOPs", "seconds", measure.name, f"minus {plan.reference.name}"]]
+        rows = [["variant", "frames", "steps", "FLOPs", "seconds", measure.name, f"minus {result.reference}"]]
         for row in measure.rows:
             runs = [r for r in result.runs if r.variant == row.variant and r.ended]
             costs = [cell.text for cell in _means(runs)[1:]]

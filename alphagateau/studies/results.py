@@ -1,6 +1,5 @@
 """Runs that have ended and their ratings in, what a study has found out: costs, measures, differences, curves."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,14 +67,23 @@ class Curve(NamedTuple):
 
 
 class StudyResult(NamedTuple):
-    """All that a page of a study says."""
+    """All that a page of a study says; experiments, budgets and changed keys by variant, as in their files."""
 
-    plan: Plan
-    changed: dict[str, dict[str, Any]]
+    name: str
+    base: str
+    reference: str
+    seeds: tuple[int, ...]
+    experiments: dict[str, dict[str, Any]]
+    budgets: dict[str, dict[str, float]]
+    changed: dict[str, dict[str, Any]]  # key -> variant -> value
     runs: list[RunResult]
     measures: list[Measure]
     curves: list[Curve]
     num_games: dict[str, int]  # of the ladder, by board
+
+    @property
+    def variants(self) -> list[str]:
+        return list(self.experiments)
 
 
 def gather(
@@ -92,7 +100,19 @@ def gather(
     places = [(board, v.name, found) for board, found in ratings.items() for v in plan.variants]
     curves = [Curve(board, variant, _curve(plan, variant, known, *found)) for board, variant, found in places]
     games = {board: int(found[0].games.sum()) // 2 for board, found in ratings.items()}
-    return StudyResult(plan, changed_keys(plan), runs, measures, [c for c in curves if len(c.points) > 1], games)
+    return StudyResult(
+        name=plan.study.name,
+        base=plan.study.base,
+        reference=plan.reference.name,
+        seeds=plan.study.seeds,
+        experiments={v.name: config.to_dict(v.experiment) for v in plan.variants},
+        budgets={v.name: {unit: n for unit, n in vars(v.budget).items() if n} for v in plan.variants},
+        changed=changed_keys(plan),
+        runs=runs,
+        measures=measures,
+        curves=[curve for curve in curves if len(curve.points) > 1],
+        num_games=games,
+    )
 
 
 def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failure: str) -> RunResult:
@@ -178,60 +198,3 @@ def _curve(plan: Plan, variant: str, known: Mapping[str, Status], ratings: Ratin
         values = [float(ratings.rating[ratings.players.index(name)]) for name in players]
         points.append(CurvePoint(cost, mean_rating(ratings, players), min(values), max(values)))
     return points
-
-
-def as_json(result: StudyResult) -> dict[str, Any]:
-    """The result for other programs. What depends on the machine stands under "machine", all else repeats with it."""
-    plan = result.plan
-    study = {"name": plan.study.name, "base": plan.study.base, "reference": plan.reference.name}
-    found: dict[str, Any] = {
-        **study,
-        "seeds": list(plan.study.seeds),
-        "budget": {v.name: _given(v.budget) for v in plan.variants},
-        "changed": result.changed,
-        "experiments": {v.name: config.to_dict(v.experiment) for v in plan.variants},
-        "runs": {r.name: _run_json(r) for r in result.runs},
-        "measures": {m.name: {row.variant: _row_json(row) for row in m.rows} for m in result.measures},
-        "curves": {},
-        "games": result.num_games,
-        "machine": {r.name: _machine_json(r) for r in result.runs},
-    }
-    for curve in result.curves:
-        points = [{**p.cost._asdict(), "elo": p.rating._asdict(), "low": p.low, "high": p.high} for p in curve.points]
-        for point in points:
-            del point["seconds"]
-        found["curves"].setdefault(curve.board, {})[curve.variant] = points
-    return _finite(found)
-
-
-def _given(budget: config.BudgetConfig) -> dict[str, float]:
-    return {unit: limit for unit, limit in vars(budget).items() if limit}
-
-
-def _run_json(run: RunResult) -> dict[str, Any]:
-    cost = run.cost._asdict()
-    del cost["seconds"]
-    kept = ("variant", "seed", "ended", "failure", "parameters", "weights_hash", "metrics")
-    return {**{name: getattr(run, name) for name in kept}, **cost}
-
-
-def _machine_json(run: RunResult) -> dict[str, Any]:
-    return {"seconds": round(run.cost.seconds, 3), "devices": run.devices, "commits": run.commits}
-
-
-def _row_json(row: Measured) -> dict[str, Any]:
-    return {
-        "values": row.values,
-        "mean": row.mean._asdict(),
-        "differences": row.differences,
-        "difference": row.difference._asdict() if row.difference else None,
-    }
-
-
-def _finite(value: Any) -> Any:
-    """NaN as null, which JSON knows."""
-    if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -83,9 +83,10 @@ def _tail(path: str | None) -> tuple[str, ...]:
 
 
 def describe_devices(folder: Path) -> str:
-    """The devices of all starts of a run, such as "1 x cpu cpu"."""
+    """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind says no more than its name."""
     starts = run_folder.read_record(folder)["starts"]
-    return "; ".join(dict.fromkeys(f"{len(s['devices'])} x {', '.join(sorted(set(s['devices'])))}" for s in starts))
+    kinds = [", ".join(sorted(set(s["devices"]))).replace("cpu cpu", "cpu") for s in starts]
+    return "; ".join(dict.fromkeys(f"{len(s['devices'])} x {kind}" for s, kind in zip(starts, kinds, strict=True)))
 
 
 def commits_of(folder: Path) -> tuple[str, ...]:

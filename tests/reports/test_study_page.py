@@ -9,13 +9,17 @@ import sys
 import pytest
 from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
 
+from alphagateau import config
+from alphagateau.commands.main import main
 from alphagateau.config import StudyConfig
 from alphagateau.ratings.over_seeds import mean_over_seeds
 from alphagateau.reports.study import write_study
 from alphagateau.reports.study_page import difference_chart, markdown, measure_table, sentences, study_page
 from alphagateau.runs.costs import Cost
+from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.plan import changed_keys, make_plan
-from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult, as_json
+from alphagateau.studies.result_files import as_json, read_result
+from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
 
 SEEDS = (3, 5, 7)
 
@@ -55,7 +59,10 @@ def sample_result(name: str = "train/loss", seeds: tuple[int, ...] = SEEDS) -> S
     points = [CurvePoint(Cost(i, 64 * i, 3 * i, 1e9, 5.0 * i), base, 1000 - i, 1000 + i) for i in (0, 1)]
     curves = [Curve("gardner_chess", v.name, points) for v in plan.variants]
     measures = [Measure("Elo on gardner_chess", ".0f", rows), Measure(name, ".4g", rows[:1])]
-    return StudyResult(plan, changed_keys(plan), runs, measures, curves, {"gardner_chess": 240})
+    experiments = {v.name: config.to_dict(v.experiment) for v in plan.variants}
+    about = {"name": "sample", "base": "smoke", "reference": "base", "seeds": seeds, "experiments": experiments}
+    found = {"runs": runs, "measures": measures, "curves": curves, "num_games": {"gardner_chess": 240}}
+    return StudyResult(**about, budgets={"base": {"frames": 64}}, changed=changed_keys(plan), **found)
 
 
 def cells(row) -> list[str]:
@@ -112,15 +119,29 @@ def test_runs_of_different_code_are_pointed_out():
 
 def test_json_has_what_depends_on_the_machine_apart():
     found = as_json(sample_result())
-    assert found.pop("machine")["wide-5"] == {
-        "seconds": 10,
-        "devices": "train/loss",
-        "commits": ["c0ffee"],
-    }
-    text = json.dumps(found, allow_nan=False)
-    assert "seconds" not in re.sub('"budget.*?}}', "", text)
-    assert found["measures"]["Elo on gardner_chess"]["wide"]["difference"]["mean"] == 50
-    assert as_json(sample_result(seeds=(3,)))["measures"]["Elo on gardner_chess"]["wide"]["mean"]["spread"] is None
+    machine = found.pop("machine")
+    assert machine["runs"]["wide-5"] == {"seconds": 10, "devices": "train/loss", "commits": ["c0ffee"]}
+    assert machine["curves"]["gardner_chess"]["wide"] == [0.0, 5.0]
+    assert "seconds" not in json.dumps(found, allow_nan=False)
+    assert found["measures"]["Elo on gardner_chess"]["variants"]["wide"]["difference"]["mean"] == 50
+
+
+@pytest.mark.parametrize("seeds", [SEEDS, (3,)])
+def test_a_page_is_made_again_from_its_json_alone(tmp_path, capsys, seeds):
+    write_study(tmp_path, sample_result(seeds=seeds))
+    page = (tmp_path / "index.html").read_text()
+    (tmp_path / "index.html").unlink()
+    assert main(["report", str(tmp_path)]) == 0
+    assert (tmp_path / "index.html").read_text() == page
+    assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"name": 3}', "null"])
+def test_a_damaged_study_json_is_named(tmp_path, text):
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(RunError, match=r"study\.json is damaged") as caught:
+        read_result(tmp_path / "study.json")
+    assert "\n" not in str(caught.value)
 
 
 def test_study_page_of_hostile_names():

@@ -219,8 +219,8 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
         found["runs"]["wide-5"]["steps"] == 2 * STEPS
         and found["runs"]["wide-5"]["flops"] == 2 * 64 * 4 * 5 + 3 * 4 * 32 * 2 * STEPS
     )
-    assert found["measures"]["train/loss"]["wide"]["values"] == {"3": 0.5, "5": 0.5}
-    assert found["measures"]["train/loss"]["wide"]["difference"]["mean"] == 0
+    assert found["measures"]["train/loss"]["variants"]["wide"]["values"] == {"3": 0.5, "5": 0.5}
+    assert found["measures"]["train/loss"]["variants"]["wide"]["difference"]["mean"] == 0
     assert found["changed"] == {"network.hidden_size": {"base": 8, "wide": 16}}
     assert "| `network.hidden_size` | 8 | 16 |" in Path("eval/compare/study.md").read_text()
     assert "may be no difference" in Path("eval/compare/index.html").read_text()
