@@ -30,7 +30,7 @@ from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
 from alphagateau.training.phases import Progress, RunState, advance
-from alphagateau.training.resume import load_weights, newest_state, retire, save
+from alphagateau.training.resume import load_weights, newest_state, retire, save, seconds_before
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -118,13 +118,14 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
     `sick`: what was unhealthy in the last iteration finished.
     """
     experiment, trainer = run.experiment, run.trainer
-    total, timer, began = experiment.num_iterations, Timer(), time.perf_counter()
+    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress))
+    began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
         state, progress, is_stopped = one_iteration(run, state, progress, timer)
         if is_stopped:
             if progress != saved:
-                save(trainer, experiment, run.folder, state, progress, sick)
+                save(trainer, experiment, run.folder, state, progress, sick, timer.take())
             reason = processes.first_of(run.stop.reason)
             run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
