@@ -32,6 +32,7 @@ from alphagateau.config.schema import (
     RetentionConfig,
     SearchConfig,
     SelfPlayConfig,
+    TargetsConfig,
     TrainingConfig,
     WindowConfig,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "RetentionConfig",
     "SearchConfig",
     "SelfPlayConfig",
+    "TargetsConfig",
     "TrainingConfig",
     "WindowConfig",
     "describe_difference",
