@@ -61,16 +61,17 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     All networks search alike, without noise, from the same openings; each opening is played with both colors.
     """
     rule, path = experiment.evaluation, run / "results.json"
+    asked = [value for value in vars(rule).values() if value is not False]  # a switch that is off changes no match
     identity = checkpoint.weights_hash(variables)
     known = read_final(run)
-    if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
+    if known and known["weights_hash"] == identity and known["evaluation"] == asked:
         return [Score(*row) for row in known["scores"]]
     simulations = rule.num_simulations or experiment.search.num_simulations
     scores = _play(experiment, run, variables, simulations, should_stop)
     if scores is not None:
         record = {
             "weights_hash": identity,
-            "evaluation": list(vars(rule).values()),
+            "evaluation": asked,
             "simulations": simulations,
             "scores": scores,
         }
@@ -80,7 +81,8 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
 
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop) -> list[Score] | None:
     game, rule = get_game(experiment.game), experiment.evaluation
-    config = match_config({**vars(experiment.search), "num_simulations": num_simulations})
+    search = {**vars(experiment.search), "num_simulations": num_simulations}
+    config = match_config(search | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search = match_search(game.name, experiment.network, config)
     first = load_weights(newest(run / "checkpoints" / "0"), game.name)
     last = Player(f"iteration {experiment.num_iterations}", search, variables)

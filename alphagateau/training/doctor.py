@@ -64,6 +64,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     memory = {
         "frame window": tree_bytes(state.producer.window),
         "games of an iteration": tree_bytes(state.producer.trajectory) + tree_bytes(state.producer.games),
+        "frames that wait": tree_bytes(state.producer.waiting),
         "search trees": num_games * search_tree_bytes(trainer.game, num_simulations),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),

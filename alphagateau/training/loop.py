@@ -128,7 +128,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
             run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
         iteration = progress.iteration
-        values = iteration_values(run, state, timer.take())
+        values = iteration_values(run, state, iteration, timer.take())
         if not is_finite(values):
             raise everywhere(Unhealthy(not_finite(values, iteration)))
         pace = (time.perf_counter() - began) / (iteration - first)
@@ -157,14 +157,17 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
     return state, progress, False
 
 
-def iteration_values(run: Run, state: RunState, seconds: dict[str, float]) -> dict[str, Any]:
+def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[str, float]) -> dict[str, Any]:
     """What metrics.jsonl says of the iteration just finished; all processes call it."""
     producer, training = run.trainer.producer, run.experiment.training
     num_steps = producer.num_batches(state.producer) * training.num_epochs
     values = training_metrics(state.totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
-    values |= producer.metrics(state.producer, seconds)
-    return values | training_pace(num_steps * training.batch_size, seconds)
+    values |= producer.metrics(state, iteration, seconds)
+    num_frames = num_steps * training.batch_size
+    if "window/new_frames" in values:
+        values["train/frame_reuse"] = num_frames / max(values["window/new_frames"], 1)
+    return values | training_pace(num_frames, seconds)
 
 
 def judge(run: Run, values: dict, iteration: int) -> list[str]:

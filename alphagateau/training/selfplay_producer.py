@@ -19,6 +19,7 @@ from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pa
 from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
 from alphagateau.training.mirrors import draw_mirrors, mirror_frames
 from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.probes import make_probe, probe_metrics
 from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
 from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
 from alphagateau.training.selfplay import SelfPlay, game_statistics, make_selfplay, start_games
@@ -49,6 +50,7 @@ def make_selfplay_producer(
     play_segment = make_selfplay(game, search, segment_plies)
     play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
     fill_window = make_fill_window(experiment, selfplay, game, mesh)
+    probe = make_probe(experiment, game, network, mesh)
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.variables, iteration, segment * segment_plies))
@@ -56,11 +58,13 @@ def make_selfplay_producer(
     def run_fill(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=fill_window(state.producer, iteration))
 
-    def metrics(state: SelfPlayState, seconds: Mapping[str, float]) -> dict[str, float]:
-        sums = {name: float(x) for name, x in state.statistics.items()}
+    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
+        played: SelfPlayState = state.producer
+        sums = {name: float(x) for name, x in played.statistics.items()}
         pace = selfplay_pace(sums["plies"], experiment.search.num_simulations, seconds)
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(state.trajectory))}
-        return selfplay_metrics(sums) | pace | repeated
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory))}
+        found = probe(state.train.variables, played.trajectory.position, iteration) if experiment.sample_roots else {}
+        return selfplay_metrics(sums) | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, event: str, iteration: int) -> str:
         return sample_pgn(game, finished_games(state.trajectory), experiment.sample_games, event, iteration)

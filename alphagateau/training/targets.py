@@ -1,5 +1,7 @@
 """What a position should have been worth: rewards, discounts and the search's values in, value targets out."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -42,7 +44,7 @@ def value_targets(
     return target, known
 
 
-def frames_from(trajectory: Trajectory, **options: float) -> Frame:
+def frames_from(trajectory: Trajectory, **options: Any) -> Frame:
     """Frames [T, B] of a Trajectory [T, B]; the options are those of `value_targets`."""
     target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value, **options)
     return Frame(trajectory.position, trajectory.policy_target, target, known)

@@ -102,7 +102,7 @@ def stream_producer(game: Game) -> Producer:
         phases=(Phase("read", lambda _: 1, read),),
         num_batches=lambda _: STEPS,
         batches=batches,
-        metrics=lambda state, seconds: {"data/records": float(STEPS * BATCH)},
+        metrics=lambda state, iteration, seconds: {"data/records": float(STEPS * BATCH)},
         sample_games=lambda *_: "",
     )
 
