@@ -368,6 +368,7 @@ def experiments(draw) -> Experiment:
         training=config.TrainingConfig(
             loss=draw(nasty), batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))
         ),
+        targets=config.TargetsConfig(bootstrap=draw(st.booleans()), td_lambda=draw(unit)),
         health=config.HealthConfig(max_weight_norm=draw(st.floats(0, allow_infinity=False))),
     )
 
