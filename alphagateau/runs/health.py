@@ -31,7 +31,7 @@ _CHECKS = (
     ("train/value_known", "min_value_known", True, "hardly a frame has a value to learn from"),
     ("train/frame_reuse", "max_frame_reuse", False, "the frames are trained on too often"),
     ("search/target_noise", "max_target_noise", False, "the policy targets are mostly noise"),
-    ("network/mirror_disagreement", "max_mirror_disagreement", False, "positions and mirror images are played apart"),
+    ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
 _NOT_FINITE = (
     "train/loss",

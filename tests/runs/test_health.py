@@ -20,7 +20,7 @@ HEALTHY = {
     "train/value_known": 0.5,
     "train/frame_reuse": 4.0,
     "search/target_noise": 0.7,
-    "network/mirror_disagreement": 0.5,
+    "network/mirror_value_gap": 0.2,
     "selfplay/games": 8.0,
     "selfplay/draw_rate": 0.4,
     "selfplay/truncation_rate": 0.1,
@@ -53,7 +53,7 @@ def test_healthy_figures_have_no_symptom():
         ("train/value_known", 0.09, 0.1, "below health.min_value_known"),
         ("train/frame_reuse", 65.0, 64.0, "above health.max_frame_reuse"),
         ("search/target_noise", 2.1, 2.0, "above health.max_target_noise"),
-        ("network/mirror_disagreement", 0.96, 0.95, "above health.max_mirror_disagreement"),
+        ("network/mirror_value_gap", 0.51, 0.5, "above health.max_mirror_value_gap"),
     ],
 )
 def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said):

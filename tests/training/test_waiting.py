@@ -71,17 +71,9 @@ class StopAfter(StopRequest):
         return "the test" if self.looks < 0 else None
 
 
-OPTIONS = [
-    "--search.num-simulations",
-    "2",
-    "--selfplay.num-plies",
-    "32",
-    "--num-iterations",
-    "3",
-    "--sample-roots",
-    "8",
-]
-OPTIONS += ["--selfplay.continue-games", "--targets.wait-for-result", "--training.mirror", "--targets.td-lambda", "0.9"]
+OPTIONS = ["--search.num-simulations", "2", "--selfplay.num-plies", "64", "--num-iterations", "3"]
+OPTIONS += ["--selfplay.continue-games", "--targets.wait-for-result", "--targets.td-lambda", "0.9"]
+OPTIONS += ["--training.mirror", "--sample-roots", "8"]
 
 
 def lasting(folder: Path) -> list[dict]:
@@ -104,7 +96,7 @@ def test_a_run_whose_frames_wait_and_are_mirrored_goes_on_bit_for_bit(tmp_path):
     assert hashes[0] == hashes[1]
     waited = 0
     for row in rows:
-        assert row["window/waiting"] == waited + 8 * 32 - row["window/new_frames"]
+        assert row["window/waiting"] == waited + 8 * 64 - row["window/new_frames"]
         waited = row["window/waiting"]
         assert row["train/value_known"] == 1 or row["train/frame_reuse"] == 0
         assert row["search/target_noise"] > 0 and 0 <= row["network/mirror_disagreement"] <= 1
