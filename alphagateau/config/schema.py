@@ -163,7 +163,7 @@ class HealthConfig:
     max_gradient_norm: float = num("global L2 norm", default=1e4)
     max_weight_norm: float = num("global L2 norm", default=1e4)
     min_value_known: float = num("fraction of the frames trained on whose value is known", default=0.1, high=1)
-    max_target_noise: float = num("KL of the policy targets of two searches of a position, nats", default=2.0)
+    max_target_noise: float = num("KL of the policy targets of two searches of a position, nats", default=3.0)
     max_mirror_value_gap: float = num("|value - value of the mirror image|, mean", default=0.5, high=2)
     max_frame_reuse: float = num("frames trained on for each new one", default=64.0)
 

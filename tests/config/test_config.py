@@ -191,6 +191,8 @@ def test_an_experiment_made_in_code_is_checked_too():
             "",
             "selfplay.num_games (16) must be divisible by num_shares (3): use 15 or 18",
         ),
+        ("wait_for_result = true", "targets", "targets.wait_for_result needs selfplay.continue_games = true"),
+        ("td_lambda = 1.5", "targets", "targets.td_lambda must be a finite number from 0 to 1"),
         ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
     ],
 )

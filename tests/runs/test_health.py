@@ -52,7 +52,7 @@ def test_healthy_figures_have_no_symptom():
         ("selfplay/game_length", 3.9, 4.0, "below health.min_game_length"),
         ("train/value_known", 0.09, 0.1, "below health.min_value_known"),
         ("train/frame_reuse", 65.0, 64.0, "above health.max_frame_reuse"),
-        ("search/target_noise", 2.1, 2.0, "above health.max_target_noise"),
+        ("search/target_noise", 3.1, 3.0, "above health.max_target_noise"),
         ("network/mirror_value_gap", 0.51, 0.5, "above health.max_mirror_value_gap"),
     ],
 )
