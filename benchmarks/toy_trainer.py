@@ -90,8 +90,8 @@ def _train(state: RunState, iteration: int, segment: int) -> RunState:
 
 
 def _producer(start: RunState) -> Producer:
-    def metrics(state, seconds):
-        sums = {name: float(x) for name, x in state.statistics.items()}
+    def metrics(state, iteration, seconds):
+        sums = {name: float(x) for name, x in state.producer.statistics.items()}
         return selfplay_metrics(sums) | selfplay_pace(sums["plies"], 1, seconds)
 
     return Producer(
@@ -100,6 +100,7 @@ def _producer(start: RunState) -> Producer:
         transient=frozenset({"trajectory", "statistics"}),
         phases=(Phase("selfplay", lambda _: 2, _play, 2), Phase("window", lambda _: 1, _fill_window)),
         num_batches=lambda _: 2,
+        num_new_frames=lambda _: 2,
         batches=lambda *_: lambda step: step,  # pyright: ignore[reportArgumentType]
         metrics=metrics,
         sample_games=lambda *_: "",

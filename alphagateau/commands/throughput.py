@@ -29,8 +29,9 @@ from alphagateau.search.make_search import make_search
 from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import make_learner, make_optimizer
+from alphagateau.training.learner import make_learner
 from alphagateau.training.losses import policy_value_loss, reduce_terms
+from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay import make_selfplay, start_games
 
 PAPER = GateauConfig()  # 128 features, 5 blocks

@@ -101,7 +101,7 @@ def conclude(experiment: Experiment, folder: Path, state: "RunState", reporter: 
     if not experiment.evaluation.num_games or not is_first:
         return True
     reporter.say("the match at the end: the last network against iteration 0 and the random mover")
-    variables = jax.device_get(state.train.variables)
+    variables = jax.device_get(state.train.playing)
     scores = final_match(experiment, folder, variables, lambda: stop.reason is not None)
     if scores is None:
         reporter.say(f"stopped ({stop.reason}) in the match at the end; the same command plays it")

@@ -123,7 +123,15 @@ class TrainingConfig:
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
-    learning_rate: float = num("step size of Adam", default=0.001, low=1e-9, high=1)
+    samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
+    learning_rate: float = num("step size of Adam, at its highest", default=0.001, low=1e-9, high=1)
+    schedule: Literal["constant", "linear", "cosine"] = choice("how the step size falls", default="constant")
+    warmup_steps: int = num("steps over which the step size rises from 0", default=0)
+    decay_steps: int = num("steps after which it is lowest (0: those of the run)", default=0)
+    min_learning_rate: float = num("step size at its lowest", default=0.0, high=1)
+    weight_decay: float = num("decay of the weight matrices, times the step size (AdamW)", default=0.0, high=1)
+    max_gradient_norm: float = num("longer gradients are cut to this global L2 norm (0: none)", default=0.0)
+    average_decay: float = num("of the average of weights that plays, per step (0: the last play)", default=0.0, high=1)
     mirror: bool = key("half of the frames drawn are mirrored, files a to h", default=False)
     segment_steps: int = num("optimizer steps a device call", default=256, low=1)
 
@@ -222,6 +230,11 @@ class Experiment:
         if self.targets.wait_for_result and not self.selfplay.continue_games:
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         batch_size, size = self.training.batch_size, self.window.size
+        if self.training.min_learning_rate > self.training.learning_rate:
+            raise ValueError(
+                f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
+                f"{self.training.learning_rate:g}, training.learning_rate"
+            )
         if batch_size > size:
             raise ValueError(f"training.batch_size ({batch_size}) must be at most {size}, window.size")
         return self

@@ -13,10 +13,9 @@ from rich.table import Table
 from alphagateau.config import Experiment, SelfPlayConfig
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
-from alphagateau.training.learner import make_learner, make_optimizer
-from alphagateau.training.losses import LOSSES
+from alphagateau.training.optimizer import num_steps
 from alphagateau.training.replay import take_batch
-from alphagateau.training.trainer import Trainer, make_trainer
+from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
 
 LONG_RUN_HOURS = 24  # from which on it is said what would shorten a run
 TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # of a self-play trial, at most
@@ -77,7 +76,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     available = _available_bytes()
     room = available - sum(memory.values()) + memory["training step"]
     largest = max(int(room / per_frame) // experiment.num_shares, 0) * experiment.num_shares
-    steps = training.num_epochs * (experiment.window.size // training.batch_size)
+    steps = num_steps(experiment, experiment.window.size // training.batch_size, num_games * num_plies)
     evaluations = num_games * num_plies * (num_simulations + 1)
     return Diagnosis(
         memory=memory,
@@ -112,9 +111,7 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:
     """(bytes a frame of the batch, seconds a step) of one compiled optimizer step on empty frames."""
     batch_size, state = experiment.training.batch_size, trainer.abstract_state
-    optimizer = make_optimizer(experiment.training.learning_rate)
-    learner = make_learner(trainer.game, trainer.network, LOSSES[experiment.training.loss], optimizer)
-    step = jax.jit(learner.step)
+    step = jax.jit(make_experiment_learner(experiment, trainer.game, trainer.network).step)
     share_batch = batch_size // experiment.num_shares
     order = jax.ShapeDtypeStruct((experiment.num_shares, experiment.window.size // experiment.num_shares), jnp.int32)
     shapes = jax.eval_shape(lambda w, o: take_batch(w, o, jnp.int32(0), share_batch), state.producer.window, order)
@@ -188,7 +185,7 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.selfplay_seconds > diagnosis.training_seconds:
         most, keys = "self-play", "search.num_simulations, selfplay.num_games or selfplay.num_plies"
     else:
-        most, keys = "training", "training.num_epochs or window.size"
+        most, keys = "training", "training.num_epochs, training.samples_per_frame or window.size"
     advice = f"most of it is {most}: lower {keys}, network.hidden_size or num_iterations"
     return [*lines, advice if jax.default_backend() != "cpu" else f"{advice}, or use a GPU"]
 

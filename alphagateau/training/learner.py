@@ -13,6 +13,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import Frame
 from alphagateau.training.losses import Loss, reduce_terms
+from alphagateau.training.optimizer import make_average
 
 
 class TrainState(NamedTuple):
@@ -21,6 +22,12 @@ class TrainState(NamedTuple):
     variables: Variables
     opt_state: optax.OptState
     num_steps: Array  # int32, optimizer steps since the weights were drawn
+    average: Variables | None = None  # of the weights of all steps; None: the last ones play
+
+    @property
+    def playing(self) -> Variables:
+        """The weights that play, are rated and are published."""
+        return self.variables if self.average is None else self.average
 
 
 class Learner(NamedTuple):
@@ -33,22 +40,25 @@ class Learner(NamedTuple):
     step: Callable[[TrainState, Frame], tuple[TrainState, dict[str, Array]]]
 
 
-def make_optimizer(learning_rate: float) -> optax.GradientTransformation:
-    """Adam (Kingma and Ba 2015) without weight decay, as the paper."""
-    return optax.adam(learning_rate)
-
-
 def make_learner(
-    game: Game, network: Network, loss: Loss, optimizer: optax.GradientTransformation, axis_name: str | None = None
+    game: Game,
+    network: Network,
+    loss: Loss,
+    optimizer: optax.GradientTransformation,
+    axis_name: str | None = None,
+    average_decay: float = 0.0,
 ) -> Learner:
-    """Learning by one optimizer step on the loss of each batch.
+    """Learning by one optimizer step on the loss of each batch; `average_decay` 0: no average of weights is kept.
 
     Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
     and metrics are reduced over it, and nothing else moves.
     """
 
+    average = make_average(average_decay)
+
     def init(variables: Variables) -> TrainState:
-        return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
+        kept = jax.tree.map(jnp.copy, variables) if average_decay else None
+        return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0), kept)
 
     def loss_fn(params, statistics, frames: Frame):
         evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True, axis_name)
@@ -69,6 +79,8 @@ def make_learner(
             "update_norm": optax.tree.norm(updates),
             "weight_norm": optax.tree.norm(params),
         }
-        return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), metrics
+        variables = {"params": params, **statistics}
+        kept = None if state.average is None else average(state.average, variables, state.num_steps)
+        return TrainState(variables, opt_state, state.num_steps + 1, kept), metrics
 
     return Learner(init, step)

@@ -30,7 +30,7 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
 from alphagateau.training.phases import Progress, RunState, advance
 from alphagateau.training.resume import load_weights, newest_state, retire, save
-from alphagateau.training.trainer import Trainer, make_trainer
+from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
 class Run(NamedTuple):
@@ -159,14 +159,13 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
 
 def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[str, float]) -> dict[str, Any]:
     """What metrics.jsonl says of the iteration just finished; all processes call it."""
-    producer, training = run.trainer.producer, run.experiment.training
-    num_steps = producer.num_batches(state.producer) * training.num_epochs
+    producer = run.trainer.producer
+    num_steps = num_iteration_steps(run.experiment, producer, state)
     values = training_metrics(state.totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
     values |= producer.metrics(state, iteration, seconds)
-    num_frames = num_steps * training.batch_size
-    if "window/new_frames" in values:
-        values["train/frame_reuse"] = num_frames / max(values["window/new_frames"], 1)
+    num_frames = num_steps * run.experiment.training.batch_size
+    values["train/frame_reuse"] = num_frames / max(producer.num_new_frames(state.producer), 1)
     return values | training_pace(num_frames, seconds)
 
 

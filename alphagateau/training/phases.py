@@ -35,6 +35,7 @@ class Producer(NamedTuple):
     Its state is a NamedTuple of arrays that lie on the devices as `specs` says. Fields in `transient` mean nothing
     between iterations and are not kept then. On each device, `batches(its part of the state, key, share_ids)` gives a
     function from an optimizer step's number in the epoch to the Frames of that step; there are `num_batches(state)`.
+    `num_new_frames(state)` are of this iteration.
     All processes call `metrics` and `sample_games` together, after an iteration, which `metrics` is told.
     """
 
@@ -43,6 +44,7 @@ class Producer(NamedTuple):
     transient: frozenset[str]
     phases: tuple[Phase, ...]  # that make an iteration's frames
     num_batches: Callable[[Any], int]
+    num_new_frames: Callable[[Any], int]
     batches: Callable[[Any, Array, Array], Callable[[Array], Frame]]
     metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
     sample_games: Callable[[Any, str, int], str]  # (state, event, iteration) -> PGN

@@ -65,7 +65,10 @@ def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState
     part = checkpoint.load(candidate, TRAINING, migration.part_before(wanted) if is_old else wanted)
     part = migration.part_now(part, manifest, wanted) if is_old else part
     part |= trainer.zeros_between() if is_between else {}
-    train, totals = abstract.train._replace(variables=weights, **part.pop("train")), part.pop("totals")
+    train = {"variables": weights, **part.pop("train")} | (
+        {} if abstract.train.average is None else {"average": weights}
+    )
+    train, totals = abstract.train._replace(**train), part.pop("totals")
     state = RunState(train, type(abstract.producer)(**part), totals)
     if is_old:
         return migration.read_progress(candidate, trainer, state.producer), state
@@ -107,7 +110,7 @@ def save(
     `symptoms`: what was unhealthy in the last iteration finished. Raises CheckpointError, or Unhealthy if a weight is
     not finite: no checkpoint holds such weights.
     """
-    variables = jax.device_get(state.train.variables)
+    variables = jax.device_get(state.train.playing)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
         why = f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite"
         raise everywhere(Unhealthy(why))
@@ -123,7 +126,7 @@ def save(
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
         "optimizer_steps": int(state.train.num_steps),
     }
-    parts = {WEIGHTS: state.train.variables, TRAINING: training_part(trainer, state, progress.is_between)}
+    parts = {WEIGHTS: state.train.playing, TRAINING: training_part(trainer, state, progress.is_between)}
     saved = checkpoint.save(folder, name, parts, manifest)
     if processes.is_first():
         retire(experiment, folder)
@@ -140,8 +143,9 @@ def describe(experiment: Experiment) -> dict[str, Any]:
 
 
 def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[str, Any]:
-    """All of a RunState but the weights and, between iterations, what means nothing then."""
+    """All of a RunState but the weights that play and, between iterations, what means nothing then."""
     train = {"opt_state": state.train.opt_state, "num_steps": state.train.num_steps}
+    train |= {"variables": state.train.variables} if state.train.average is not None else {}
     part = {"train": train, **state.producer._asdict(), "totals": state.totals}
     return {name: x for name, x in part.items() if not (is_between and name in transient(trainer.producer, state))}
 

@@ -53,17 +53,20 @@ def make_selfplay_producer(
     probe = make_probe(experiment, game, network, mesh)
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
-        return state._replace(producer=play(state.producer, state.train.variables, iteration, segment * segment_plies))
+        return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
 
     def run_fill(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=fill_window(state.producer, iteration))
+
+    def num_new_frames(state: SelfPlayState) -> int:
+        return int(state.statistics.get("new_frames", selfplay.num_games * selfplay.num_plies))
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         played: SelfPlayState = state.producer
         sums = {name: float(x) for name, x in played.statistics.items()}
         pace = selfplay_pace(sums["plies"], experiment.search.num_simulations, seconds)
         repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory))}
-        found = probe(state.train.variables, played.trajectory.position, iteration) if experiment.sample_roots else {}
+        found = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
         return selfplay_metrics(sums) | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, event: str, iteration: int) -> str:
@@ -78,6 +81,7 @@ def make_selfplay_producer(
             Phase("window", lambda _: 1, run_fill),
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
+        num_new_frames=num_new_frames,
         batches=make_batches(experiment, game),
         metrics=metrics,
         sample_games=sample_games,

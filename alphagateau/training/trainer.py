@@ -15,8 +15,9 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
-from alphagateau.training.learner import Learner, TrainState, make_learner, make_optimizer
+from alphagateau.training.learner import Learner, TrainState, make_learner
 from alphagateau.training.losses import LOSSES
+from alphagateau.training.optimizer import make_experiment_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.selfplay_producer import make_selfplay_producer
 
@@ -43,14 +44,21 @@ def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Me
     return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
 
 
+def make_experiment_learner(
+    experiment: Experiment, game: Game, network: Network, axis_name: str | None = None
+) -> Learner:
+    """The learner that `[training]` describes."""
+    loss, optimizer = LOSSES[experiment.training.loss], make_experiment_optimizer(experiment)
+    return make_learner(game, network, loss, optimizer, axis_name, experiment.training.average_decay)
+
+
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     """The Trainer of an experiment on the devices of `mesh`."""
     game = get_game(experiment.game)
     network = make_network(game, experiment.network)
     producer = make_producer(experiment, game, network, mesh)
-    loss, optimizer = LOSSES[experiment.training.loss], make_optimizer(experiment.training.learning_rate)
-    learner = make_learner(game, network, loss, optimizer, AXIS)
-    build = make_build(experiment, producer, make_learner(game, network, loss, optimizer))
+    learner = make_experiment_learner(experiment, game, network, AXIS)
+    build = make_build(experiment, producer, make_experiment_learner(experiment, game, network))
 
     def init_variables() -> Variables:
         return network.init(key_of(experiment.seed, WEIGHTS))
@@ -110,21 +118,34 @@ def zeros_like(shapes: Any) -> Any:
 
 def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Phase:
     """The last phase of an iteration: epochs over the producer's batches, some optimizer steps a segment."""
-    segment_steps, num_epochs = experiment.training.segment_steps, experiment.training.num_epochs
+    segment_steps = experiment.training.segment_steps
     train_steps = make_train_steps(experiment, mesh, producer, learner)
 
     def segments_per_epoch(state: RunState) -> int:
         return -(-producer.num_batches(state.producer) // segment_steps)
 
+    def num_segments(state: RunState) -> int:
+        epochs, rest = divmod(
+            num_iteration_steps(experiment, producer, state), producer.num_batches(state.producer) or 1
+        )
+        return epochs * segments_per_epoch(state) + -(-rest // segment_steps)
+
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         epoch, place = divmod(segment, segments_per_epoch(state))
-        first = place * segment_steps
-        last = min(first + segment_steps, producer.num_batches(state.producer))
+        first, an_epoch = place * segment_steps, producer.num_batches(state.producer)
+        left = num_iteration_steps(experiment, producer, state) - epoch * an_epoch
+        last = min(first + segment_steps, an_epoch, left)
         totals = state.totals if segment else zeros_like(state.totals)
         train, totals = train_steps(state.train, totals, state.producer, (iteration, epoch, first, last))
         return state._replace(train=train, totals=totals)
 
-    return Phase("train", lambda state: num_epochs * segments_per_epoch(state), run_segment, segment_steps)
+    return Phase("train", num_segments, run_segment, segment_steps)
+
+
+def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunState) -> int:
+    """Optimizer steps of the iteration in progress, once its frames are made."""
+    made = state.producer
+    return num_steps(experiment, producer.num_batches(made), producer.num_new_frames(made))
 
 
 def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Callable:

@@ -12,6 +12,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from stopping import StopAfter
 
 from alphagateau import config
 from alphagateau.commands import info
@@ -104,19 +105,6 @@ def test_a_run_continued_equals_one_never_stopped(whole_run, tmp_path):
     assert train(tmp_path) == 0
     assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
     assert lasting_metrics(tmp_path / "smoke") == lasting_metrics(whole_run)
-
-
-class StopAfter(StopRequest):
-    """Asks to stop after the run has looked `looks` times."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__()
-        self.looks = looks
-
-    @property
-    def reason(self) -> str | None:
-        self.looks -= 1
-        return "the test" if self.looks < 0 else None
 
 
 LOOKS = [5, pytest.param(1, marks=pytest.mark.whole), *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3, 8))]

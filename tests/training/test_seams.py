@@ -17,8 +17,9 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, trainer
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import make_learner, make_optimizer
+from alphagateau.training.learner import make_learner
 from alphagateau.training.losses import LOSSES, LossTerms, policy_value_loss, reduce_terms
+from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.phases import Phase, Producer, Progress, RunState, advance
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
@@ -101,6 +102,7 @@ def stream_producer(game: Game) -> Producer:
         transient=frozenset({"frames"}),
         phases=(Phase("read", lambda _: 1, read),),
         num_batches=lambda _: STEPS,
+        num_new_frames=lambda _: STEPS * BATCH,
         batches=batches,
         metrics=lambda state, iteration, seconds: {"data/records": float(STEPS * BATCH)},
         sample_games=lambda *_: "",

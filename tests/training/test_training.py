@@ -14,8 +14,9 @@ from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import TrainState, make_learner, make_optimizer
+from alphagateau.training.learner import TrainState, make_learner
 from alphagateau.training.losses import policy_value_loss, reduce_terms
+from alphagateau.training.optimizer import make_optimizer
 
 BATCH = 8
 
@@ -153,28 +154,6 @@ def test_policy_over_edges_puts_each_target_on_its_edge(name):
         expected[edges] = frames.policy_target[row, : len(edges)]
         np.testing.assert_array_equal(target[row], expected)
         assert np.flatnonzero(legal[row]).tolist() == edges.tolist()
-
-
-# The optimizer.
-
-
-def test_adam_takes_the_steps_of_its_paper():
-    """Two steps of one parameter with gradients 2 and -1: moments, their corrections and the quotient."""
-    optimizer = make_optimizer(0.1)
-    params = {"w": jnp.float32(5.0)}
-    state, m, v = optimizer.init(params), 0.0, 0.0
-    for t, g in enumerate([2.0, -1.0], start=1):
-        updates, state = optimizer.update({"w": jnp.float32(g)}, state, params)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        expected = -0.1 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        np.testing.assert_allclose(updates["w"], expected, rtol=1e-4)
-
-
-def test_adam_does_not_decay_weights():
-    optimizer, params = make_optimizer(0.1), {"large": jnp.float32(1e3), "small": jnp.float32(-1e-3)}
-    zero = jax.tree.map(jnp.zeros_like, params)
-    updates, _ = optimizer.update(zero, optimizer.init(params), params)
-    assert updates == {"large": 0, "small": 0}
 
 
 # Steps of a tiny network.

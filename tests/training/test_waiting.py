@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from stopping import StopAfter
 
 from alphagateau.commands.experiments import read_experiment
 from alphagateau.games.state import Position
@@ -56,19 +57,6 @@ def test_each_ply_enters_once_when_its_game_ends_and_with_its_result():
     for number, target in entered.items():
         ply, row = divmod(number, ROWS)
         assert target == (-1) ** (end_of[ply, row] - ply)
-
-
-class StopAfter(StopRequest):
-    """Asks to stop after the run has looked `looks` times."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__()
-        self.looks = looks
-
-    @property
-    def reason(self) -> str | None:
-        self.looks -= 1
-        return "the test" if self.looks < 0 else None
 
 
 OPTIONS = ["--search.num-simulations", "2", "--selfplay.num-games", "32", "--selfplay.num-plies", "48"]

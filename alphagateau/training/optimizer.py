@@ -1,0 +1,96 @@
+"""What `[training]` says of steps to the optimizer that makes them, and to how many there are."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from alphagateau.config import Experiment
+from alphagateau.games.state import Array
+from alphagateau.networks.network import Variables
+
+AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its last steps, not of its first weights
+
+
+def make_experiment_optimizer(experiment: Experiment) -> optax.GradientTransformation:
+    """The optimizer that `[training]` describes."""
+    training = experiment.training
+    rate = learning_rate_schedule(
+        training.schedule,
+        training.learning_rate,
+        training.min_learning_rate,
+        training.warmup_steps,
+        training.decay_steps or num_run_steps(experiment),
+    )
+    return make_optimizer(rate, training.weight_decay, training.max_gradient_norm)
+
+
+def make_optimizer(
+    learning_rate: float | optax.Schedule, weight_decay: float = 0.0, max_gradient_norm: float = 0.0
+) -> optax.GradientTransformation:
+    """Adam (Kingma and Ba 2015), by default without weight decay, as the paper.
+
+    `weight_decay`: of arrays with two axes or more, decoupled from the gradient (AdamW, Loshchilov and Hutter 2019).
+    `max_gradient_norm`: a gradient of a larger global L2 norm is scaled to it; 0: none is.
+    """
+    steps = [optax.clip_by_global_norm(max_gradient_norm)] if max_gradient_norm else []
+    if weight_decay:
+        steps.append(optax.adamw(learning_rate, weight_decay=weight_decay, mask=_is_matrix))
+    else:
+        steps.append(optax.adam(learning_rate))
+    return optax.chain(*steps) if len(steps) > 1 else steps[0]
+
+
+def _is_matrix(params: Variables) -> Variables:
+    return jax.tree.map(lambda x: x.ndim > 1, params)
+
+
+def learning_rate_schedule(
+    schedule: str, highest: float, lowest: float, warmup_steps: int, decay_steps: int
+) -> float | optax.Schedule:
+    """Step number -> step size: from 0 to `highest` in `warmup_steps`, then as `schedule` says.
+
+    "linear" and "cosine" reach `lowest` at step `decay_steps` and stay there. A constant one without warm-up is a
+    number, and the optimizer then keeps no count of steps of its own.
+    """
+    warmup = optax.schedules.linear_schedule(0.0, highest, warmup_steps)
+    after = max(decay_steps - warmup_steps, 1)
+    if schedule == "constant":
+        if not warmup_steps:
+            return highest
+        decay = optax.schedules.constant_schedule(highest)
+    elif schedule == "linear":
+        decay = optax.schedules.linear_schedule(highest, lowest, after)
+    else:
+        decay = optax.schedules.cosine_decay_schedule(highest, after, lowest / highest)
+    return optax.schedules.join_schedules([warmup, decay], [warmup_steps]) if warmup_steps else decay
+
+
+def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> int:
+    """Optimizer steps of an iteration whose window holds `num_batches` batches, `num_new_frames` of its frames new.
+
+    By `samples_per_frame` it is rounded to the nearest, and no step is made from a window that holds no batch.
+    """
+    training = experiment.training
+    if not training.samples_per_frame:
+        return training.num_epochs * num_batches
+    return round(training.samples_per_frame * num_new_frames / training.batch_size) if num_batches else 0
+
+
+def num_run_steps(experiment: Experiment) -> int:
+    """Optimizer steps of a whole run by self-play, if every ply played becomes a frame in its iteration."""
+    selfplay, size = experiment.selfplay, experiment.window.size
+    new = selfplay.num_games * selfplay.num_plies if selfplay else 0
+    held = (min(size, k * new) for k in range(1, experiment.num_iterations + 1))
+    return sum(num_steps(experiment, frames // experiment.training.batch_size, new) for frames in held)
+
+
+def make_average(decay: float) -> Callable[[Variables, Variables, Array], Variables]:
+    """(average, weights, step number) -> average: exponential, its decay rising from 1 / 11 to `decay`."""
+
+    def average(old: Variables, new: Variables, num_steps: Array) -> Variables:
+        share = 1 - jnp.minimum(decay, (1 + num_steps) / (AVERAGE_WARMUP + 1 + num_steps))
+        return jax.tree.map(lambda a, x: a + share * (x - a), old, new)
+
+    return average

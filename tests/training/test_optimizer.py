@@ -1,0 +1,148 @@
+"""The optimizer's steps, their size and number, and the average of weights that plays; numbers worked by hand."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stopping import StopAfter
+
+from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
+from alphagateau.config import ConfigError
+from alphagateau.distributed.mesh import make_mesh
+from alphagateau.runs import checkpoint
+from alphagateau.runs.stop import StopRequest
+from alphagateau.training import loop, resume
+from alphagateau.training.optimizer import (
+    learning_rate_schedule,
+    make_average,
+    make_optimizer,
+    num_run_steps,
+    num_steps,
+)
+from alphagateau.training.trainer import make_trainer
+
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
+SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2", "--training.segment-steps", "2"]
+ALL_OPTIONS = {
+    "samples-per-frame": "2.5",
+    "schedule": "cosine",
+    "warmup-steps": "3",
+    "weight-decay": "0.01",
+    "max-gradient-norm": "0.5",
+    "average-decay": "0.9",
+}
+
+
+def test_adam_takes_the_steps_of_its_paper():
+    """Two steps of one parameter with gradients 2 and -1: moments, their corrections and the quotient."""
+    optimizer = make_optimizer(0.1)
+    params = {"w": jnp.float32(5.0)}
+    state, m, v = optimizer.init(params), 0.0, 0.0
+    for t, g in enumerate([2.0, -1.0], start=1):
+        updates, state = optimizer.update({"w": jnp.float32(g)}, state, params)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        expected = -0.1 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        np.testing.assert_allclose(updates["w"], expected, rtol=1e-4)
+
+
+def test_adam_does_not_decay_weights():
+    optimizer, params = make_optimizer(0.1), {"large": jnp.float32(1e3), "small": jnp.float32(-1e-3)}
+    zero = jax.tree.map(jnp.zeros_like, params)
+    updates, _ = optimizer.update(zero, optimizer.init(params), params)
+    assert updates == {"large": 0, "small": 0}
+
+
+def test_only_matrices_are_decayed_by_their_share_of_the_step():
+    """AdamW without a gradient: w <- w - rate * decay * w."""
+    optimizer, params = make_optimizer(0.1, weight_decay=0.5), {"w": jnp.full((2, 2), 8.0), "b": jnp.full(2, 8.0)}
+    updates, _ = optimizer.update(jax.tree.map(jnp.zeros_like, params), optimizer.init(params), params)
+    np.testing.assert_allclose(updates["w"], np.full((2, 2), -0.1 * 0.5 * 8), rtol=1e-6)
+    np.testing.assert_array_equal(updates["b"], 0)
+
+
+def test_a_gradient_is_cut_to_the_norm_before_adam_sees_it():
+    """(3, 4) has norm 5: cut to 1 it is (0.6, 0.8), of which Adam's second moment holds the squares."""
+    optimizer, params = make_optimizer(0.1, max_gradient_norm=1.0), {"w": jnp.zeros(2)}
+    _, (_, (adam, *_)) = optimizer.update({"w": jnp.float32([3, 4])}, optimizer.init(params), params)
+    np.testing.assert_allclose(adam.nu["w"], 0.001 * np.square([0.6, 0.8]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "at"),
+    [
+        ("constant", {0: 0.0, 2: 0.5, 4: 1.0, 9: 1.0, 99: 1.0}),
+        ("linear", {0: 0.0, 2: 0.5, 4: 1.0, 9: 0.6, 14: 0.2, 99: 0.2}),
+        ("cosine", {0: 0.0, 2: 0.5, 4: 1.0, 9: 0.6, 14: 0.2, 99: 0.2}),
+    ],
+)
+def test_the_step_size_rises_and_falls_as_worked_by_hand(schedule, at):
+    """Four steps up to 1, ten down to 0.2: half way down both are half way between."""
+    rate = learning_rate_schedule(schedule, 1.0, 0.2, 4, 14)
+    assert {step: round(float(rate(step)), 6) for step in at} == at
+
+
+def test_a_constant_step_size_is_a_number():
+    assert learning_rate_schedule("constant", 0.25, 0.0, 0, 100) == 0.25
+
+
+def small(**training) -> config.Experiment:
+    experiment = config.load(SMOKE)
+    return dataclasses.replace(experiment, training=dataclasses.replace(experiment.training, **training))
+
+
+def test_steps_follow_the_epochs_or_the_new_frames():
+    """By epochs: all batches that often. By samples: 64 new frames drawn 2.5 times in batches of 32 are 5 steps."""
+    assert num_steps(small(batch_size=32, num_epochs=3), 7, 64) == 21
+    assert num_steps(small(batch_size=32, samples_per_frame=2.5), 7, 64) == 5
+    assert num_steps(small(batch_size=32, samples_per_frame=2.5), 0, 64) == 0
+
+
+def test_the_steps_of_a_run_are_those_that_it_makes():
+    """The window grows by the iteration's frames until it is full."""
+    experiment = small(batch_size=32, num_epochs=1)
+    new, size = experiment.selfplay.num_games * experiment.selfplay.num_plies, experiment.window.size
+    held = [min(size, k * new) for k in range(1, experiment.num_iterations + 1)]
+    assert num_run_steps(experiment) == sum(frames // 32 for frames in held)
+
+
+def test_the_average_forgets_its_first_weights_and_then_moves_slowly():
+    """Step 0: decay 1 / 11, so 10 / 11 of the way; late: decay 0.9, a tenth of the way."""
+    average = make_average(0.9)
+    old, new = {"w": jnp.float32(0)}, {"w": jnp.float32(11)}
+    np.testing.assert_allclose(average(old, new, jnp.int32(0))["w"], 10, rtol=1e-6)
+    np.testing.assert_allclose(average(old, new, jnp.int32(1000))["w"], 1.1, rtol=1e-5)
+
+
+def test_a_lowest_step_size_above_the_highest_is_refused():
+    with pytest.raises(ConfigError, match=r"training.min_learning_rate \(0.01\) must be at most 0.001"):
+        small(learning_rate=0.001, min_learning_rate=0.01)
+
+
+def losses(folder: Path) -> list[float]:
+    return [json.loads(line)["train/loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.whole
+def test_a_run_of_all_options_goes_on_bit_for_bit_and_plays_its_average(tmp_path, monkeypatch):
+    options = [word for name, value in ALL_OPTIONS.items() for word in (f"--training.{name}", value)]
+    experiment = read_experiment(SMOKE, [*SMALL, "--num-iterations", "3", *options])
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert loop.train(experiment, whole, StopRequest())
+    assert not loop.train(experiment, parts, StopAfter(6))
+    (stopped,) = (parts / "checkpoints").glob("*-stopped")
+    _, state = resume.restore(trainer, checkpoint.open_checkpoint(stopped))
+    hashes = [checkpoint.weights_hash(jax.device_get(x)) for x in (state.train.playing, state.train.variables)]
+    assert checkpoint.open_checkpoint(stopped).manifest["weights_hash"] == hashes[0] != hashes[1]
+    assert loop.train(experiment, parts, StopRequest())
+    assert losses(parts) == losses(whole)
+    manifests = [checkpoint.open_checkpoint(run / "checkpoints" / "3").manifest for run in (whole, parts)]
+    assert manifests[0]["weights_hash"] == manifests[1]["weights_hash"]
+    assert manifests[0]["optimizer_steps"] == num_run_steps(experiment)
