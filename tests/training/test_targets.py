@@ -1,9 +1,14 @@
 """Value targets by hand: lambda-returns between two players, the search's share, games cut off."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from alphagateau.config import TargetsConfig
+from alphagateau.training.frames import Trajectory
+from alphagateau.training.selfplay_producer import make_to_frames
 from alphagateau.training.targets import value_targets
 
 # One game of three plies, won by its last mover: the first and the third ply are the same player's.
@@ -57,6 +62,20 @@ def test_a_game_cut_off_is_worth_what_its_last_search_says(options, expected):
     np.testing.assert_allclose(target, expected, rtol=1e-6)
     assert all(known)
     assert targets_of(*cut, **options) == ([0, 0, 0], [False] * 3)
+
+
+def test_the_targets_of_an_experiment_are_what_its_keys_say():
+    columns = {
+        name: jnp.float32(x)[:, None] for name, x in zip(("reward", "discount"), (REWARD, DISCOUNT), strict=True)
+    }
+    columns["discount"] = columns["discount"].at[2].set(-1)  # cut off
+    others: dict[str, Any] = dict.fromkeys(Trajectory._fields)
+    trajectory = Trajectory(**(others | columns | {"search_value": jnp.float32(SEARCH)[:, None]}))
+    for options in ({}, {"bootstrap": True, "td_lambda": 0.5, "search_value_weight": 0.25}):
+        frames = make_to_frames(TargetsConfig(**options))(trajectory)
+        target, known = value_targets(columns["reward"], columns["discount"], trajectory.search_value, **options)
+        assert (frames.value_target == target).all() and (frames.value_mask == known).all()
+        assert known.all() == bool(options)
 
 
 def test_only_what_follows_the_last_end_is_bootstrapped():
