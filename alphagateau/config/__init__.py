@@ -35,6 +35,7 @@ from alphagateau.config.schema import (
     RetentionConfig,
     SearchConfig,
     SelfPlayConfig,
+    TargetsConfig,
     TrainingConfig,
     WindowConfig,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "SearchConfig",
     "SelfPlayConfig",
     "StudyConfig",
+    "TargetsConfig",
     "TrainingConfig",
     "WindowConfig",
     "change",

@@ -130,7 +130,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
             run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
         iteration = progress.iteration
-        values = iteration_values(run, state, timer.take())
+        values = iteration_values(run, state, iteration, timer.take())
         if not is_finite(values):
             raise everywhere(Unhealthy(not_finite(values, iteration)))
         pace = (time.perf_counter() - began) / (iteration - first)
@@ -162,14 +162,16 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
     return state, progress, False
 
 
-def iteration_values(run: Run, state: RunState, seconds: dict[str, float]) -> dict[str, Any]:
+def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[str, float]) -> dict[str, Any]:
     """What metrics.jsonl says of the iteration just finished; all processes call it."""
     producer = run.trainer.producer
     num_steps = num_iteration_steps(run.experiment, producer, state)
     values = training_metrics(state.totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
-    values |= producer.metrics(state.producer, seconds)
-    return values | training_pace(num_steps * run.experiment.training.batch_size, seconds)
+    values |= producer.metrics(state, iteration, seconds)
+    num_frames = num_steps * run.experiment.training.batch_size
+    values["train/frame_reuse"] = num_frames / max(producer.num_new_frames(state.producer), 1)
+    return values | training_pace(num_frames, seconds)
 
 
 def judge(run: Run, values: dict, iteration: int) -> list[str]:
@@ -185,7 +187,7 @@ def judge(run: Run, values: dict, iteration: int) -> list[str]:
 
 def write_games(run: Run, state: RunState, iteration: int) -> None:
     """Some of the games that the iteration learns from, in games/; before it learns, as these weights played them."""
-    weights = weights_hash(jax.device_get(state.train.variables))
+    weights = weights_hash(jax.device_get(state.train.playing))
     pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration, weights)
     if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)
