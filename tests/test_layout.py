@@ -25,7 +25,8 @@ TABLE: dict[str, set[str]] = {
     "search": {"games", "networks"},
     "training": {"config", "games", "networks", "search", "distributed", "runs"},
     "matches": {"config", "games", "networks", "search", "distributed", "runs", "ratings"},
-    "reports": {"config", "games", "ratings", "runs"},
+    "studies": {"config", "ratings", "runs"},
+    "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
 }
 TABLE["commands"] = TABLE["api"] = set(TABLE)

@@ -15,7 +15,10 @@ from alphagateau import __doc__ as ABOUT
 from alphagateau.commands.arguments import UsageError
 from alphagateau.config import ConfigError
 
-COMMANDS = ("train", "info", "match", "ladder", "rate", "report", "play", "uci", "doctor", "bench")
+COMMANDS = (
+    *("train", "info", "report", "study", "match", "ladder", "rate", "pgn"),
+    *("play", "board", "uci", "doctor", "bench"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

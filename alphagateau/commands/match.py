@@ -34,7 +34,7 @@ class Arguments:
 
     Every opening is played twice, with colors swapped, without noise. A player is a run (its newest checkpoint), a
     checkpoint, `random`, or an engine `uci:COMMAND?nodes=50` (also movetime, depth, or any UCI option); a checkpoint
-    may be followed by `?simulations=64` or `?search=policy`.
+    may be followed by `?simulations=64`, `?search=policy` or `?mirrors=true`.
 
     Example: alphagateau match checkpoints/quickstart random --games 128
     """
@@ -77,10 +77,9 @@ def run(words: Sequence[str]) -> int:
 
 def play(arguments: Arguments) -> int:
     """Plays, prints the table, writes PGN. Raises ValueError, PlayerError, CheckpointError, EngineError."""
-    from alphagateau.games.pgn import to_pgn
     from alphagateau.games.variants import get_game
     from alphagateau.matches.final_match import print_scores, score_of
-    from alphagateau.matches.match import play_match
+    from alphagateau.matches.match import games_to_pgn, play_match
     from alphagateau.matches.openings import make_openings, read_openings
     from alphagateau.matches.player_specs import board_of, load_player
     from alphagateau.matches.scheduler import Match
@@ -108,7 +107,7 @@ def play(arguments: Arguments) -> int:
     if test:
         print(sprt(result.pentanomial, *test))
     if arguments.pgn:
-        files.write_text(arguments.pgn, "\n\n".join(to_pgn(played.record) for played in result.records) + "\n")
+        files.write_text(arguments.pgn, games_to_pgn(result.records, f"{a.name} against {b.name}"))
     for name, failure in result.failures.items():
         print(f"{name} left the match: {failure}")
     return 1 if result.unfinished and not test else 0

@@ -63,6 +63,7 @@ class GumbelConfig:
     num_simulations: int = num("search simulations a ply", default=128, low=1)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
+    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
 
 
 @record
@@ -72,6 +73,7 @@ class PolicyConfig:
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
     algorithm: Literal["policy"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="policy")
+    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
 
 
 @record
@@ -105,6 +107,16 @@ class WindowConfig:
 
 
 @record
+class TargetsConfig:
+    """What a frame's value is learnt from, and when the frame may enter the window."""
+
+    wait_for_result: bool = key("frames of a game that goes on wait for its result", default=False)
+    bootstrap: bool = key("a game cut off is worth what its last search says; else it trains no value", default=False)
+    td_lambda: float = num("TD(lambda) over the search's values; 1: the game's result", default=1.0, high=1)
+    search_value_weight: float = num("share of the search's own value in the target", default=0.0, high=1)
+
+
+@record
 class TrainingConfig:
     """How the network learns from its frames (Adam)."""
 
@@ -120,6 +132,7 @@ class TrainingConfig:
     weight_decay: float = num("decay of the weight matrices, times the step size (AdamW)", default=0.0, high=1)
     max_gradient_norm: float = num("longer gradients are cut to this global L2 norm (0: none)", default=0.0)
     average_decay: float = num("of the average of weights that plays, per step (0: the last play)", default=0.0, high=1)
+    mirror: bool = key("half of the frames drawn are mirrored, files a to h", default=False)
     segment_steps: int = num("optimizer steps a device call", default=256, low=1)
 
 
@@ -130,6 +143,7 @@ class EvaluationConfig:
     num_games: int = num("games against each opponent (0: no match), an even number", default=128)
     num_simulations: int = num("search simulations a ply (0: as in self-play)", default=0)
     opening_plies: int = num("random plies that open each pair of games", default=4, high=64)
+    average_mirrors: bool = key("as search.average_mirrors, in this match only", default=False)
 
 
 @record
@@ -156,6 +170,10 @@ class HealthConfig:
     min_game_length: float = num("plies, mean of the finished games", default=4.0)
     max_gradient_norm: float = num("global L2 norm", default=1e4)
     max_weight_norm: float = num("global L2 norm", default=1e4)
+    min_value_known: float = num("fraction of the frames trained on whose value is known", default=0.1, high=1)
+    max_target_noise: float = num("KL of the policy targets of two searches of a position, nats", default=3.0)
+    max_mirror_value_gap: float = num("|value - value of the mirror image|, mean", default=0.5, high=2)
+    max_frame_reuse: float = num("frames trained on for each new one", default=64.0)
 
 
 @record
@@ -167,6 +185,7 @@ class Experiment:
     num_iterations: int = num("iterations of self-play and training", low=1)
     checkpoint_every: int = num("iterations between checkpoints", default=1, low=1)
     sample_games: int = num("games saved as PGN an iteration", default=4)
+    sample_roots: int = num("positions an iteration on which target noise and mirrors are measured", default=32)
     aim: bool = key("also log to Aim", default=True)
     platform: Literal["auto", "cpu", "gpu", "tpu"] = choice("device kind to run on", default="auto")
     num_shares: int = num("shares of games, window and batches, for any devices", default=8, low=1)
@@ -174,6 +193,7 @@ class Experiment:
     search: SearchConfig = section(default=GumbelConfig(), tag="algorithm")
     selfplay: SelfPlayConfig | None = section(default=None)
     window: WindowConfig = section(default=WindowConfig())
+    targets: TargetsConfig = section(default=TargetsConfig())
     training: TrainingConfig = section(default=TrainingConfig())
     evaluation: EvaluationConfig = section(default=EvaluationConfig())
     retention: RetentionConfig = section(default=RetentionConfig())
@@ -207,6 +227,8 @@ class Experiment:
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+        if self.targets.wait_for_result and not self.selfplay.continue_games:
+            raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         batch_size, size = self.training.batch_size, self.window.size
         if self.training.min_learning_rate > self.training.learning_rate:
             raise ValueError(

@@ -1,21 +1,65 @@
-"""Turns games that were played into PGN text and back, for every board (host side)."""
+"""Turns games that were played into PGN text and back, for every board (host side).
 
-import io
+Beside the Seven Tag Roster, games say what is known of a player, each tag after White or Black:
+
+    WhiteType        program or human
+    WhiteRun         the run that its network is of
+    WhiteIteration   the iteration of that run
+    WhiteWeights     the hash of its weights, as `alphagateau info` shows it
+    WhiteSearch      its search, such as "gumbel 64 simulations, 16 considered"
+
+Variant, SetUp and FEN stand where board or start need them. After a move stand what its player thought of the position
+then, `[%eval 0.23]` in pawns from White's side or `[%eval #-3]`, and the time that the move took, `[%emt 0:00:01.5]`.
+"""
+
+import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import chess
+import chess.engine
 import chess.pgn
 
 from alphagateau.games.entries import GAMES
 from alphagateau.games.notation import board_from_fen, edge_to_uci, ending
+from alphagateau.games.pgn_text import WrittenGame, WrittenMove, read_games
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+MOVE = re.compile(r"(?i)[nbkrqp]?[a-h]?[1-8]?[-x:]?[a-h][1-8].*|[o0]-[o0].*|--|Z0|0000|@@@@")
+SKIPPED = re.compile(r"e\.?p\.?$|[+#]+$")  # after a move
 OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord
+TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
+
+
+class MoveNote(NamedTuple):
+    """What is known of a move."""
+
+    score: chess.engine.Score | None = None  # of the position after it, for White
+    seconds: float | None = None  # that it took
+    nag: int = 0  # of chess.pgn, such as NAG_BLUNDER; 0: none
+    comment: str = ""  # what else is said of it
+
+
+class Identity(NamedTuple):
+    """Who plays, as far as it is known."""
+
+    run: str = ""
+    iteration: int | None = None
+    weights: str = ""  # hash
+    search: str = ""
+    type: str = "program"  # or "human"
+
+
+def player_tags(color: str, name: str, identity: Identity) -> dict[str, str]:
+    """The tags of a player; `color` is White or Black."""
+    tags = {color: name}
+    known = {key: str(value) for key, value in identity._asdict().items() if value not in ("", None)}
+    return tags | {f"{color}{key.title()}": known[key] for key in TAG_ORDER if key in known}
 
 
 @dataclass(frozen=True)
@@ -28,6 +72,7 @@ class GameRecord:
     result: str  # one of RESULTS; "*": not finished
     termination: str = ""  # why it ended, as `notation.ending` says, or what its PGN says
     headers: Mapping[str, str] = field(default_factory=dict)  # other tags: White, Black, Round, ...
+    notes: tuple[MoveNote, ...] = ()  # of the first moves, in their order; of those without nothing is known
 
 
 def record_game(
@@ -35,6 +80,7 @@ def record_game(
     edges: Iterable[Any],
     start_fen: str | None = None,
     headers: Mapping[str, str] | None = None,
+    notes: Iterable[MoveNote] = (),
 ) -> GameRecord:
     """The record of a game played from `start_fen` (None: the usual start) along `edges`.
 
@@ -48,7 +94,7 @@ def record_game(
         board.push(_parse_move(board, moves[-1], len(moves)))
     occurrences = REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1
     result, reason = ending(game, board, occurrences)
-    return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}))
+    return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}), tuple(notes))
 
 
 def _parse_move(board: chess.Board, uci: str, number: int) -> chess.Move:
@@ -77,23 +123,43 @@ def to_pgn(record: GameRecord) -> str:
     pgn.headers["Result"] = record.result
     if record.termination:
         pgn.headers["Termination"] = record.termination
-    for number, uci in enumerate(record.moves, start=1):
+    notes = itertools.chain(record.notes, itertools.repeat(MoveNote()))
+    for number, (uci, note) in enumerate(zip(record.moves, notes, strict=False), start=1):
         move = _parse_move(board, uci, number)
         board.push(move)
         node = node.add_variation(move)
-    return f"{pgn}\n\n"
+        _annotate(node, note)
+    return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
+
+
+def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:
+    node.comment = write_note(note)
+    if note.nag:
+        node.nags.add(note.nag)
+
+
+def write_note(note: MoveNote) -> str:
+    """The comment that says what is known of a move."""
+    node = chess.pgn.Game()
+    if note.score is not None:
+        node.set_eval(chess.engine.PovScore(note.score, chess.WHITE))
+    node.set_emt(note.seconds)
+    return " ".join(f"{node.comment} {note.comment}".replace("}", " ").split())
+
+
+def read_note(comment: str, nag: int = 0) -> MoveNote:
+    """What the comment after a move says."""
+    node = chess.pgn.Game()
+    node.comment = comment
+    score, seconds = node.eval(), node.emt()
+    node.set_eval(None)
+    node.set_emt(None)
+    return MoveNote(score and score.white(), None if seconds is None else round(seconds, 3), nag, node.comment)
 
 
 def _check_result(result: str) -> None:
     if result not in RESULTS:
         raise ValueError(f"result {result[:20]!r}: expected one of {', '.join(RESULTS)}")
-
-
-class _QuietBuilder(chess.pgn.GameBuilder):
-    """Collects errors without also logging them."""
-
-    def handle_error(self, error: Exception) -> None:
-        self.game.errors.append(error)
 
 
 def read_pgn(text: str) -> list[GameRecord]:
@@ -102,34 +168,104 @@ def read_pgn(text: str) -> list[GameRecord]:
     Raises ValueError, in one sentence with the game's number from 1, for an unknown variant, a
     wrong FEN, an illegal move, an unknown result, or text that is no game.
     """
-    handle, records = io.StringIO(text), []
-    while True:
-        try:
-            pgn = chess.pgn.read_game(handle, Visitor=_QuietBuilder)
-            if pgn is None:
-                return records
-            records.append(_read_game(pgn))
-        except ValueError as error:
-            raise ValueError(f"PGN game {len(records) + 1}: {error}") from None
+    records = []
+    for written in read_games(text.splitlines()):
+        replayed = replay(written)
+        if replayed.record is None:
+            raise ValueError(f"PGN game {written.number}: {replayed.fault}")
+        records.append(replayed.record)
+    return records
 
 
-def _read_game(pgn: chess.pgn.Game) -> GameRecord:
-    headers = dict(pgn.headers)
-    variant = headers.get("Variant", "Standard").lower()
-    names = [n for n, entry in GAMES.items() if variant in map(str.lower, entry.variant_names)]
-    if not names:
+class Replayed(NamedTuple):
+    """A game by the rules of its board."""
+
+    written: WrittenGame
+    record: GameRecord | None  # None: it breaks them, or cannot be judged
+    fault: str = ""  # in what it breaks them, in one sentence; "": in nothing
+    ply: int = 0  # of the move that does, from 1; 0: it is none of its moves
+    is_known: bool = True  # False: there are no rules here for its variant
+
+
+def replay(written: WrittenGame) -> Replayed:
+    """Plays a game's moves by python-chess, whose boards the rules of `rules.py` are tested against."""
+    tags = written.tags
+    if not tags and (not written.moves or not MOVE.fullmatch(written.moves[0].text)):
+        return Replayed(written, None, "it has neither tags nor moves: expected a game")
+    variant = tags.get("Variant", "Standard")
+    spellings = {name: (*entry.variant_names, entry.uci_variant, name) for name, entry in GAMES.items()}
+    name = next((name for name, known in spellings.items() if _key(variant) in map(_key, known)), None)
+    if name is None:
         known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
-        raise ValueError(f"variant {variant[:20]!r}: expected {known}")
-    (name,) = names
-    start_fen = headers.get("FEN", get_game(name).start_fen)
-    board_from_fen(get_game(name), start_fen)
-    if pgn.errors:
-        raise ValueError(f"{pgn.errors[0]}: expected a legal move")
-    moves = tuple(move.uci() for move in pgn.mainline_moves())
-    if "0000" in moves:
-        raise ValueError(f"move {moves.index('0000') + 1} is a null move: expected a legal move")
-    if not moves and set(headers.values()) <= {"?", "*", "????.??.??"}:
-        raise ValueError("it has neither tags nor moves: expected a game")
-    _check_result(headers["Result"])
-    others = {tag: value for tag, value in headers.items() if tag not in OWN_TAGS}
-    return GameRecord(name, start_fen, moves, headers["Result"], headers.get("Termination", ""), others)
+        return Replayed(written, None, f"variant {variant.lower()[:20]!r}: expected {known}", is_known=False)
+    try:
+        return _play(written, name, _start_fen(tags.get("FEN"), get_game(name).start_fen), _result(written))
+    except ValueError as error:
+        return Replayed(written, None, str(error))
+
+
+def _key(variant: str) -> str:
+    """What is the same for all spellings of a variant."""
+    return re.sub(r"[\W_]", "", variant.lower())
+
+
+def _start_fen(fen: str | None, usual: str) -> str:
+    """The FEN of the start; Lichess's puzzles and EPD leave the clocks out."""
+    if fen is None or fen.strip() in ("", "?", "startpos"):
+        return usual
+    return f"{fen} 0 1" if len(fen.split()) == 4 else fen
+
+
+def _result(written: WrittenGame) -> str:
+    """Of the tag and of what ends the moves. Raises ValueError if they cannot be, or differ."""
+    tagged, ended = written.tags.get("Result", "?").strip(), written.result
+    if tagged not in (*RESULTS, "?", ""):
+        raise ValueError(f"result {tagged[:20]!r}: expected one of {', '.join(RESULTS)}")
+    if tagged in ("?", "", "*") or ended in ("", "*"):
+        return next((result for result in (tagged, ended) if result in RESULTS[:3]), "*")
+    if tagged != ended:
+        raise ValueError(f"result {tagged!r} in its tag and {ended!r} after its moves: expected the same")
+    return tagged
+
+
+def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:
+    board, moves, notes = board_from_fen(get_game(name), start_fen), [], []
+    for ply, move in enumerate(written.moves, 1):
+        try:
+            moves.append(_read_move(board, move, ply).uci())
+        except ValueError as error:
+            return Replayed(written, None, str(error), ply)
+        board.push_uci(moves[-1])
+        notes.append(read_note(move.comment, move.nag) if move.comment or move.nag else MoveNote())
+    if written.fault:
+        return Replayed(written, None, written.fault)
+    others = {tag: value for tag, value in written.tags.items() if tag not in OWN_TAGS}
+    while notes and notes[-1] == MoveNote():
+        notes.pop()
+    why = written.tags.get("Termination", "")
+    record = GameRecord(name, start_fen, tuple(moves), result, why, others, tuple(notes))
+    return Replayed(written, record, _contradiction(board, result), len(moves))
+
+
+def _read_move(board: chess.Board, move: WrittenMove, ply: int) -> chess.Move:
+    """Raises ValueError, in one sentence, for a move that is none."""
+    text = SKIPPED.sub("", move.text.replace(":", "x"))
+    try:
+        found = board.parse_san(text)
+    except ValueError as error:
+        try:
+            found = board.parse_uci(text.lower())
+        except ValueError:
+            raise ValueError(f"{str(error)[:200]}: expected a legal move") from None
+    if not found:
+        raise ValueError(f"move {ply} is a null move: expected a legal move")
+    return found
+
+
+def _contradiction(board: chess.Board, result: str) -> str:
+    """In what a result contradicts the last position; "" if in nothing. Draws that may be claimed need not be."""
+    if result == "*" or any(board.generate_legal_moves()):
+        return ""
+    expected = "1/2-1/2" if not board.is_check() else "0-1" if board.turn else "1-0"
+    how = "checkmate" if board.is_check() else "stalemate"
+    return "" if result == expected else f"result {result!r} after {how}: expected {expected!r}"

@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import Experiment
+from alphagateau.config.searches import describe_search
+from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
-from alphagateau.matches.match import MatchResult, play_match
+from alphagateau.matches.match import MatchResult, games_to_pgn, play_match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import load_weights, match_config, match_search
 from alphagateau.matches.players import Player, random_player
@@ -56,39 +58,50 @@ def print_scores(scores: Iterable[Score], title: str) -> None:
 
 
 def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) -> list[Score] | None:
-    """The last network against iteration 0 and the random mover, also in the run's results.json; None if stopped.
+    """The last network against iteration 0 and the random mover; None if stopped.
 
-    All networks search alike, without noise, from the same openings; each opening is played with both colors.
+    All networks search alike, without noise, from the same openings; each opening is played with both colors. The
+    run's results.json has the scores, results.pgn the games.
     """
     rule, path = experiment.evaluation, run / "results.json"
+    asked = [value for value in vars(rule).values() if value is not False]  # a switch that is off changes no match
     identity = checkpoint.weights_hash(variables)
     known = read_final(run)
-    if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
+    if known and known["weights_hash"] == identity and known["evaluation"] == asked:
         return [Score(*row) for row in known["scores"]]
     simulations = rule.num_simulations or experiment.search.num_simulations
-    scores = _play(experiment, run, variables, simulations, should_stop)
-    if scores is not None:
-        record = {
-            "weights_hash": identity,
-            "evaluation": list(vars(rule).values()),
-            "simulations": simulations,
-            "scores": scores,
-        }
-        files.write_text(path, json.dumps(record, indent=1))
+    results = _play(experiment, run, variables, simulations, should_stop)
+    if results is None:
+        return None
+    scores = [score_of(*names, result) for names, result in results.items()]
+    record = {
+        "weights_hash": identity,
+        "evaluation": asked,
+        "simulations": simulations,
+        "scores": scores,
+    }
+    files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
+    files.write_text(path, json.dumps(record, indent=1))
     return scores
 
 
-def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop) -> list[Score] | None:
+def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):
+    """(player, opponent) -> MatchResult; None if stopped."""
     game, rule = get_game(experiment.game), experiment.evaluation
-    config = match_config({**vars(experiment.search), "num_simulations": num_simulations})
-    search = match_search(game.name, experiment.network, config)
-    first = load_weights(newest(run / "checkpoints" / "0"), game.name)
-    last = Player(f"iteration {experiment.num_iterations}", search, variables)
+    asked = {**vars(experiment.search), "num_simulations": num_simulations}
+    config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
+    search, start = match_search(game.name, experiment.network, config), newest(run / "checkpoints" / "0")
+    identity = Identity(
+        run.name, experiment.num_iterations, checkpoint.weights_hash(variables), describe_search(config)
+    )
+    of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
+    first = Player("iteration 0", search, load_weights(start, game.name), of_first)
+    last = Player(f"iteration {experiment.num_iterations}", search, variables, identity)
     openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
-    scores = []
-    for opponent in (Player("iteration 0", search, first), random_player()):
+    results = {}
+    for opponent in (first, random_player()):
         result = play_match(game, Match(last, opponent, openings, experiment.seed), should_stop=should_stop)
         if should_stop():
             return None
-        scores.append(score_of(last.name, opponent.name, result))
-    return scores
+        results[last.name, opponent.name] = result
+    return results

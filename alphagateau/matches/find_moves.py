@@ -1,7 +1,8 @@
-"""States and a player in, the edges it plays and the States after them out: one device call, or one answer."""
+"""States and a player in, the moves that it makes out: one device call, or one answer."""
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -9,18 +10,28 @@ from jax.sharding import Mesh
 
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, per_device
 from alphagateau.games.notation import uci_to_edge
+from alphagateau.games.pgn import MoveNote
 from alphagateau.games.rules import Game
+from alphagateau.games.scores import white_score
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state, step_states
-from alphagateau.matches.players import HostPlayer, PlayerError
+from alphagateau.matches.players import HostPlayer, PlayerError, Reply
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
 
+class FoundMoves(NamedTuple):
+    """A player's moves in B games."""
+
+    edges: np.ndarray  # int16 [B]
+    after: State  # numpy [B]
+    notes: list[MoveNote]  # [B]
+
+
 @lru_cache(maxsize=64)
-def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable:
-    """(variables, draws uint32 [rows, 3], states [rows]) -> (edges [rows], states after [rows]), numpy.
+def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[..., FoundMoves]:
+    """(variables, draws uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
 
     A draw is (seed, game, ply): a row's key comes from it alone.
     """
@@ -32,20 +43,28 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable:
 
     @jax.jit
     @per_device(mesh, (REPLICATED, BY_FIRST, BY_FIRST), BY_FIRST)
-    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State]:
-        edges = search(variables, jax.vmap(key_of)(draws), states).edge
-        return edges, jax.vmap(game.step)(states, edges)
+    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State, Array]:
+        found = search(variables, jax.vmap(key_of)(draws), states)
+        return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value
 
-    return lambda *arguments: jax.device_get(search_and_step(*arguments))
+    def find(variables: Variables, draws: np.ndarray, states: State) -> FoundMoves:
+        edges, after, values = jax.device_get(search_and_step(variables, draws, states))
+        if not variables:
+            return FoundMoves(edges, after, [MoveNote()] * len(edges))
+        rows = zip(values.tolist(), states.color.tolist(), strict=True)
+        return FoundMoves(edges, after, [MoveNote(white_score(value, color == 0)) for value, color in rows])
+
+    return find
 
 
 def ask_host_player(
     game: Game, player: HostPlayer, start_fen: str, moves: tuple[str, ...], before: State
-) -> tuple[np.ndarray, State]:
-    """The player's edge [1] in the State [1], and the State after it. Raises PlayerError."""
-    uci = player.move(start_fen, moves)
+) -> FoundMoves:
+    """The player's move in the State [1]. Raises PlayerError."""
+    reply = player.move(start_fen, moves)
+    reply = reply if isinstance(reply, Reply) else Reply(reply)
     try:
-        edge = np.array([uci_to_edge(game, one_state(before, 0), uci)], np.int16)
+        edge = np.array([uci_to_edge(game, one_state(before, 0), reply.move)], np.int16)
     except ValueError as error:
         raise PlayerError(f"{player.name} broke the rules: {error}") from None
-    return edge, step_states(game, before, edge)
+    return FoundMoves(edge, step_states(game, before, edge), [reply.note])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn import GameRecord, player_tags, read_note
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.ratings.results import Results, Row, make_results
 
@@ -27,6 +27,7 @@ class StoredGame(NamedTuple):
     termination: str
     start_fen: str
     moves: tuple[str, ...]
+    comments: tuple[str, ...] = ()  # of the moves, as in PGN
 
 
 def append_game(path: Path, game: StoredGame) -> None:
@@ -46,7 +47,8 @@ def read_games(path: Path) -> list[StoredGame]:
     for number, line in enumerate(lines, 1):
         try:
             game = StoredGame(**json.loads(line))
-            games.append(game._replace(white=tuple(game.white), black=tuple(game.black), moves=tuple(game.moves)))
+            moves, comments = tuple(game.moves), tuple(game.comments)
+            games.append(StoredGame(tuple(game.white), tuple(game.black), *game[2:6], moves, comments))
         except (ValueError, TypeError):
             raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
     if rest:  # the next game must start on a line of its own
@@ -55,23 +57,24 @@ def read_games(path: Path) -> list[StoredGame]:
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:
-    """The games between these players, by color."""
+    """The games between these players, by color; the same table whatever the order in which they ended."""
     names = {p.identity: p.name for p in players}
-    rows = [
-        Row(names[g.white], names[g.black], *POINTS[g.result], 1)
-        for g in games
-        if g.white in names and g.black in names and g.result in POINTS
-    ]
+    place = {p.identity: number for number, p in enumerate(players)}
+    games = sorted(
+        (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
+    )
+    rows = [Row(names[g.white], names[g.black], *POINTS[g.result], 1) for g in games if g.result in POINTS]
     return make_results(rows, [p.name for p in players])
 
 
 def to_records(games: Sequence[StoredGame], players: Sequence[RatedPlayer], board: str, event: str) -> list[GameRecord]:
     """The games between these players, for PGN."""
-    names = {p.identity: p.name for p in players}
+    known = {p.identity: (p.name, p.player.identity) for p in players}
     records = []
     for game in games:
-        if game.white in names and game.black in names:
+        if game.white in known and game.black in known:
             tags = {"Event": event, "Round": str(game.opening + 1)}
-            tags |= {"White": names[game.white], "Black": names[game.black]}
-            records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags))
+            tags |= player_tags("White", *known[game.white]) | player_tags("Black", *known[game.black])
+            notes = tuple(map(read_note, game.comments))
+            records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags, notes))
     return records

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from alphagateau.games.pgn import write_note
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder_games import LadderGamesError, StoredGame
 from alphagateau.matches.openings import Openings, make_openings, read_openings
@@ -74,4 +75,5 @@ def to_stored(played: PlayedGame, meetings: Sequence[Meeting]) -> StoredGame:
         termination=record.termination,
         start_fen=record.start_fen,
         moves=tuple(record.moves),
+        comments=tuple(map(write_note, record.notes)),
     )

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.distributed.mesh import AXIS
+from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.scheduler import Match, PlayedGame, Scheduler, Sizes, advance, close, open_scheduler
 
@@ -182,3 +184,10 @@ def opening_points(records: Iterable[PlayedGame]) -> dict[int, float]:
 def _pentanomial(points: Iterable[float]) -> tuple[int, ...]:
     doubled = [round(2 * x) for x in points]
     return tuple(doubled.count(k) for k in range(5))
+
+
+def games_to_pgn(records: Iterable[PlayedGame], event: str) -> str:
+    """The games of a match in the order of its openings, whichever ended first."""
+    order = sorted(records, key=lambda played: (played.match, played.opening, not played.a_is_white))
+    tagged = [replace(played.record, headers={"Event": event, **played.record.headers}) for played in order]
+    return "".join(map(to_pgn, tagged))

@@ -3,6 +3,7 @@
 checkpoints/quickstart            the newest checkpoint of a run
 checkpoints/quickstart/checkpoints/3?simulations=64
 PATH?search=policy                another search, with its own options: no search, the move of the highest prior
+PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
 """
@@ -20,9 +21,10 @@ from alphagateau.config import (
     NetworkConfig,
     PolicyConfig,
     SearchConfig,
-    fields_of,
     read_network,
 )
+from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, describe_search, option_types
+from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
@@ -33,9 +35,6 @@ from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
 SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
-LONG_NAMES = {"simulations": "num_simulations", "considered": "max_num_considered_actions"}
-SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
-WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
 
 
 class RatedPlayer(NamedTuple):
@@ -66,19 +65,6 @@ def _algorithm_of(values: Mapping[str, Any]) -> str:
     return values.get("algorithm", "gumbel")  # the first manifests name none
 
 
-def option_types(record: Any) -> dict[str, Any]:
-    """The type of each option of a search."""
-    return {name: field.annotation for name, field in fields_of(record).items() if name != "algorithm"}
-
-
-def describe_search(config: SearchConfig) -> str:
-    """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity."""
-    values = {name: getattr(config, name) for name in option_types(config)}
-    shown = [f"{value} {SHORT_NAMES.get(name, name)}" for name, value in values.items() if name not in WITHOUT_NOISE]
-    shown += [f"{value:g} {name}" for name, value in values.items() if WITHOUT_NOISE.get(name, value) != value]
-    return f"{config.algorithm} {', '.join(shown)}".strip()
-
-
 def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any]) -> SearchConfig:
     """What the options of a player's spec ask for; else `trained`, the search that its checkpoint names.
 
@@ -90,12 +76,13 @@ def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any])
     if algorithm not in SEARCHES:
         raise PlayerError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
     if texts.get("num_simulations") == "0":
-        return PolicyConfig()
+        values["algorithm"] = algorithm = "policy"
+        texts = {name: text for name, text in texts.items() if name in option_types(PolicyConfig)}
     types = option_types(SEARCHES[algorithm])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
         raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
-    parse = {int: parse_count, float: _parse_number}
+    parse = {int: parse_count, float: _parse_number, bool: _parse_switch}
     asked = {name: parse[types[name]](spec, name, text) for name, text in texts.items()}
     return dataclasses.replace(match_config(values), **asked)
 
@@ -108,6 +95,12 @@ def _parse_number(spec: str, name: str, text: str) -> float:
     if not 0 <= value < math.inf:
         raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
     return value
+
+
+def _parse_switch(spec: str, name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected true or false")
+    return text == "true"
 
 
 def network_config(found: Checkpoint) -> NetworkConfig:
@@ -151,9 +144,10 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
     search = search_of(spec, options, trained)
     run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
     name = f"{run}/{found.path.name}"
-    player = Player(name, match_search(game_name, network_config(found), search), load_weights(found, game_name))
-    identity = (found.manifest["weights_hash"], describe_search(search), game_name)
-    return RatedPlayer(name, player, identity, run, found.manifest["iteration"])
+    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
+    made = match_search(game_name, network_config(found), search)
+    player = Player(name, made, load_weights(found, game_name), known)
+    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration)
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from alphagateau.games.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Network, Variables
@@ -17,24 +18,36 @@ class PlayerError(RuntimeError):
 
 
 class Player(NamedTuple):
-    """A network with its search. Players with the same `search` object share one compiled program."""
+    """A network with its search. Players with the same `search` object share one compiled program.
+
+    One without variables is no network, and has no opinion of a position.
+    """
 
     name: str
     search: Search
     variables: Variables
+    identity: Identity = Identity()
+
+
+class Reply(NamedTuple):
+    """A HostPlayer's move in UCI, and what is known of it."""
+
+    move: str
+    note: MoveNote = MoveNote()
 
 
 class HostPlayer(NamedTuple):
     """A player asked for one move at a time on the host, such as an engine.
 
-    `move(start_fen, moves)` answers the UCI moves of a game with one more; `num_workers` threads may
+    `move(start_fen, moves)` answers the UCI moves of a game with one more, or with a Reply; `num_workers` threads may
     call it at once. It may raise PlayerError, and then plays no more.
     """
 
     name: str
-    move: Callable[[str, Sequence[str]], str]
+    move: Callable[[str, Sequence[str]], str | Reply]
     num_workers: int = 1
     close: Callable[[], None] = lambda: None  # frees what it holds; it can then not play
+    identity: Identity = Identity()
 
 
 AnyPlayer = Player | HostPlayer
@@ -43,7 +56,7 @@ AnyPlayer = Player | HostPlayer
 @lru_cache
 def random_player() -> Player:
     """The random mover."""
-    return Player("random", make_random_search(), {})
+    return Player("random", make_random_search(), {}, Identity(search="random"))
 
 
 def policy_player(game: Game, network: Network, variables: Variables, name: str) -> Player:

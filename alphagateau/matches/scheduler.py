@@ -18,10 +18,10 @@ from jax.sharding import Mesh, NamedSharding
 
 from alphagateau.distributed.mesh import REPLICATED
 from alphagateau.games.notation import edge_to_uci, outcome
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
-from alphagateau.matches.find_moves import ask_host_player, compiled_search
+from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
 from alphagateau.matches.openings import Openings, one_state, select_states
 from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
 from alphagateau.networks.network import Variables
@@ -57,6 +57,7 @@ class LiveGame(NamedTuple):
     match: Match
     number: int  # in its match: 2 * opening, + 1 where a is black
     moves: list[str]  # so far, in UCI
+    notes: list[MoveNote]  # of the same
 
     @property
     def players(self) -> tuple[AnyPlayer, AnyPlayer]:
@@ -122,7 +123,7 @@ class Scheduler:
     workers: ThreadPoolExecutor  # of searches
     live: dict[int, LiveGame] = field(default_factory=dict)
     queues: dict[tuple[int, ...], PlayerQueue] = field(default_factory=dict)
-    calls: dict[Future, Call] = field(default_factory=dict)  # result: edges [B], States after [B]
+    calls: dict[Future[FoundMoves], Call] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[Search] = field(default_factory=set)  # searches that were called
     counts: Counts = field(default_factory=Counts)
@@ -148,7 +149,8 @@ def _games_of(matches: Iterable[Match]) -> Iterator[LiveGame]:
     for match_number, match in enumerate(matches):
         for number in range(2 * len(match.openings)):
             if number not in match.done:
-                yield LiveGame(match_number, match, number, list(match.openings.lines[number // 2]))
+                line = match.openings.lines[number // 2]
+                yield LiveGame(match_number, match, number, list(line), [MoveNote()] * len(line))
 
 
 def advance(scheduler: Scheduler) -> bool:
@@ -245,24 +247,27 @@ def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
         if call is None:  # given up with its queue
             continue
         try:
-            edges, after = found.result()
+            made = found.result()
         except PlayerError as error:
             _fail(scheduler, call.player, str(error))
             continue
         # A place holds another game by now if a player of the one that was searched has failed.
         games = enumerate(zip(call.places, call.games, strict=True))
         rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
-        _move(scheduler, [call.places[row] for row in rows], edges[rows], select_states(after, rows))
+        notes = [made.notes[row] for row in rows]
+        chosen = FoundMoves(made.edges[rows], select_states(made.after, rows), notes)
+        _move(scheduler, [call.places[row] for row in rows], chosen)
 
 
-def _move(scheduler: Scheduler, places: list[int], edges: np.ndarray, after: State) -> None:
-    """The games at `places` [B] go along edges [B] to the States `after` [B]."""
+def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
+    """The games at `places` [B] make these moves [B]."""
     boards = scheduler.boards
-    for place, edge in zip(places, edges.tolist(), strict=True):
+    for place, edge, note in zip(places, made.edges.tolist(), made.notes, strict=True):
         state = boards._replace(boards=boards.boards[place], color=boards.color[place])
         scheduler.live[place].moves.append(edge_to_uci(scheduler.game, state, edge))
+        scheduler.live[place].notes.append(note)
     scheduler.counts.moves += len(places)
-    _write(scheduler, places, after)
+    _write(scheduler, places, made.after)
     for place in places:
         if boards.terminated[place]:
             _end_game(scheduler, place)
@@ -293,8 +298,9 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
 def _played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGame:
     opening, is_swapped = divmod(live.number, 2)
     white, black = live.players
-    headers = {"White": white.name, "Black": black.name, "Round": f"{opening + 1}.{is_swapped + 1}"}
-    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers)
+    headers = {"Round": f"{opening + 1}.{is_swapped + 1}"}
+    headers |= player_tags("White", white.name, white.identity) | player_tags("Black", black.name, black.identity)
+    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes))
     score = WHITE_SCORES.get(result)
     score = 1 - score if score is not None and is_swapped else score
     return PlayedGame(live.match_number, opening, not is_swapped, score, record)

@@ -15,14 +15,16 @@ import queue
 import shlex
 import subprocess
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import chess.engine
 
+from alphagateau.games.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
-from alphagateau.matches.players import HostPlayer, PlayerError, parse_count, split_spec
+from alphagateau.matches.players import HostPlayer, PlayerError, Reply, parse_count, split_spec
 
 T = TypeVar("T")
 LIMITS = ("nodes", "movetime", "depth")
@@ -89,15 +91,16 @@ def load_uci_player(spec: str, game: Game) -> HostPlayer:
         raise
     name = " ".join(processes[0].protocol.id.get("name", asked.command).split())
     settings = " ".join(f"{key}={value}" for key, value in [asked.limit, *sorted(asked.options.items())])
-    return HostPlayer(f"{name} {settings}", _make_move(processes, asked, game), asked.processes, close)
+    known = Identity(search=settings)
+    return HostPlayer(f"{name} {settings}", _make_move(processes, asked, game), asked.processes, close, known)
 
 
-def _make_move(processes: list[Process], asked: UciSpec, game: Game) -> Callable[[str, Sequence[str]], str]:
+def _make_move(processes: list[Process], asked: UciSpec, game: Game) -> Callable[[str, Sequence[str]], Reply]:
     idle: queue.Queue[Process | str] = queue.Queue()  # in the place of one that failed, what it did first
     for process in processes:
         idle.put(process)
 
-    def move(start_fen: str, moves: Sequence[str]) -> str:
+    def move(start_fen: str, moves: Sequence[str]) -> Reply:
         process = idle.get()
         try:
             if isinstance(process, str):
@@ -166,17 +169,27 @@ def _check_option(command: str, name: str, value: str, offered: Mapping[str, che
         raise UciError(f"engine {command!r}: {error}") from None
 
 
-async def _search(process: Process, asked: UciSpec, board: chess.Board) -> str:
-    """The engine's move in UCI."""
+async def _search(process: Process, asked: UciSpec, board: chess.Board) -> Reply:
+    """The engine's move, with its last score and the time that it took."""
     name, value = asked.limit
     seconds = value / 1000 if name == "movetime" else None
     limit = chess.engine.Limit(time=seconds) if seconds else chess.engine.Limit(**{name: value})
     # Each search is a game of its own to the engine. A time in the limit would cut slow searches short unsaid.
-    playing = process.protocol.play(board, limit, game=object())
+    begun = time.perf_counter()
+    playing = process.protocol.play(board, limit, game=object(), info=chess.engine.INFO_SCORE)
     found = await _answered(process, playing, f"go {name} {value}", asked.timeout + (seconds or 0))
     if found.move is None:
         raise UciError(f"engine {process.command!r} broke the rules: it gave no move in {board.fen()}")
-    return found.move.uci()
+    return Reply(found.move.uci(), MoveNote(score_after(found.info, board.turn), time.perf_counter() - begun))
+
+
+def score_after(info: chess.engine.InfoDict, color: chess.Color) -> chess.engine.Score | None:
+    """White's score after the best move, of an engine's score before it; None if it gave none, or the move mates."""
+    score = info["score"].pov(color) if "score" in info else None
+    mate = score.mate() if score else None
+    if mate is not None and mate > 0:
+        score = chess.engine.Mate(mate - 1) if mate > 1 else None
+    return score if color or score is None else -score
 
 
 async def _answered(process: Process, answer: Awaitable[T], question: str, seconds: float) -> T:

@@ -7,12 +7,12 @@ wdl         of a value alone, as if a win took two tosses of a coin that falls r
 depth       the length of the principal variation; `go depth D` is 2 ** (D + 3) simulations, D up to 20
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
+from alphagateau.games.scores import centipawns
 
 if TYPE_CHECKING:  # `uci` is answered before what searches is imported
     from alphagateau.search.tree_lines import Line
@@ -136,12 +136,6 @@ def simulations_of(go: Go) -> int | None:
     if "depth" in go.numbers:
         asked.append(2 ** (min(max(go.numbers["depth"], 1), MAX_DEPTH) + 3))
     return min(asked, default=None)
-
-
-def centipawns(value: float) -> int:
-    """The score of a value in [-1, 1], for the same player."""
-    value = min(max(value, -0.99999), 0.99999)
-    return round(400 * math.log10((1 + value) / (1 - value)))
 
 
 def wdl(value: float) -> tuple[int, int, int]:

@@ -41,7 +41,7 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     write_results(report.results, folder / "results.csv")
     write_ratings(report.ratings, folder / "ratings.csv")
     if report.records:
-        write_text(folder / "games.pgn", "\n\n".join(to_pgn(r).strip() for r in report.records) + "\n")
+        write_text(folder / "games.pgn", "".join(map(to_pgn, report.records)))
     players = rated_players(report.ratings, report.places)
     write_text(folder / "ratings.svg", rating_drawing(players, report.title))
     shown, num_games, notes = report.records[-MAX_PAGE_GAMES:], len(report.records), report.notes

@@ -6,7 +6,7 @@ checkpoints/<run>/   config.toml      the experiment as resolved
                      metrics.jsonl    one line an iteration
                      checkpoints/     one folder an iteration
                      games/           sample games, one PGN an iteration
-                     results.json     the match at the end
+                     results.json     the match at the end; results.pgn its games
 """
 
 import contextlib

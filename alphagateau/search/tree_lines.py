@@ -29,6 +29,12 @@ def visit_counts(tree: Tree) -> dict[int, int]:
     return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, 0)}
 
 
+def prior_weights(tree: Tree) -> dict[int, float]:
+    """The network's policy at the root, by edge."""
+    here = branches_of(tree, 0)
+    return dict(zip(tree.edges[here].tolist(), tree.priors[here].tolist(), strict=True))
+
+
 def root_value(tree: Tree) -> float:
     """The search's value of the root, for the player to move."""
     proof, here = proof_of(tree, 0), branches_of(tree, 0)

@@ -52,6 +52,13 @@ def search_tree_bytes(game: Game, num_simulations: int) -> int:
     return (num_simulations + 1) * (state + 6 * 4 * game.max_legal_moves + 5 * 4)
 
 
+def selfplay_bytes(state: Any) -> dict[str, int]:
+    """Bytes of the arrays of a SelfPlayState, or of their shapes, and of the copy that fills the window."""
+    played, waiting = tree_bytes(state.trajectory), tree_bytes(state.waiting)
+    found = {"frame window": tree_bytes(state.window), "games of an iteration": played + tree_bytes(state.games)}
+    return found | ({"frames that wait": waiting} if waiting else {}) | {"frames entering the window": played + waiting}
+
+
 def diagnose(experiment: Experiment) -> Diagnosis:
     """Compiles and runs the trials; seconds to minutes, by the size of the network."""
     mesh = make_mesh(experiment.num_shares)
@@ -61,8 +68,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     num_games, num_plies = (selfplay.num_games, selfplay.num_plies) if selfplay else (0, 0)
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
-        "frame window": tree_bytes(state.producer.window),
-        "games of an iteration": tree_bytes(state.producer.trajectory) + tree_bytes(state.producer.games),
+        **selfplay_bytes(state.producer),
         "search trees": num_games * search_tree_bytes(trainer.game, num_simulations),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
@@ -139,6 +145,8 @@ def _advise(experiment: Experiment, memory: dict[str, int], available: int, larg
         key = {
             "frame window": "window.size",
             "games of an iteration": "selfplay.num_games or selfplay.num_plies",
+            "frames that wait": "selfplay.num_games",
+            "frames entering the window": "selfplay.num_games or selfplay.num_plies",
             "search trees": "selfplay.num_games or search.num_simulations",
             "training step": "training.batch_size",
         }.get(name, "network.hidden_size")

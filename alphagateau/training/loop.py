@@ -22,6 +22,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import files, run_folder
 from alphagateau.runs.aim_process import AimProcess
+from alphagateau.runs.checkpoint import weights_hash
 from alphagateau.runs.health import is_finite, not_finite, symptoms
 from alphagateau.runs.log import MetricsLog, open_log
 from alphagateau.runs.progress import Reporter, Timer, warn
@@ -29,7 +30,7 @@ from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
 from alphagateau.training.phases import Progress, RunState, advance, compile_ahead
-from alphagateau.training.resume import load_weights, newest_state, retire, save
+from alphagateau.training.resume import load_weights, newest_state, retire, save, seconds_before
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -119,23 +120,25 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
     `sick`: what was unhealthy in the last iteration finished.
     """
     experiment, trainer = run.experiment, run.trainer
-    total, timer, began = experiment.num_iterations, Timer(), time.perf_counter()
+    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress))
+    began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
         state, progress, is_stopped = one_iteration(run, state, progress, timer)
         if is_stopped:
             if progress != saved:
-                save(trainer, experiment, run.folder, state, progress, sick)
+                save(trainer, experiment, run.folder, state, progress, sick, timer.take())
             reason = processes.first_of(run.stop.reason)
             run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
         iteration = progress.iteration
-        values = iteration_values(run, state, timer.take())
+        values = iteration_values(run, state, iteration, timer.take())
         if not is_finite(values):
             raise everywhere(Unhealthy(not_finite(values, iteration)))
         pace = (time.perf_counter() - began) / (iteration - first)
         run.reporter.iteration(iteration, total, values, pace * (total - iteration))
-        write_down(run, state, iteration, values)
+        if run.log is not None:
+            run.log.write(iteration, values)
         sick = judge(run, values, iteration)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
@@ -156,17 +159,21 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
         with timer(phase.name):
             state, progress = advance(trainer.phases, state, progress)
             jax.block_until_ready(state)
+        if progress == (iteration, len(trainer.producer.phases), 0):
+            write_games(run, state, iteration + 1)
     return state, progress, False
 
 
-def iteration_values(run: Run, state: RunState, seconds: dict[str, float]) -> dict[str, Any]:
+def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[str, float]) -> dict[str, Any]:
     """What metrics.jsonl says of the iteration just finished; all processes call it."""
     producer = run.trainer.producer
     num_steps = num_iteration_steps(run.experiment, producer, state)
     values = training_metrics(state.totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
-    values |= producer.metrics(state.producer, seconds)
-    return values | training_pace(num_steps * run.experiment.training.batch_size, seconds)
+    values |= producer.metrics(state, iteration, seconds)
+    num_frames = num_steps * run.experiment.training.batch_size
+    values["train/frame_reuse"] = num_frames / max(producer.num_new_frames(state.producer), 1)
+    return values | training_pace(num_frames, seconds)
 
 
 def judge(run: Run, values: dict, iteration: int) -> list[str]:
@@ -180,15 +187,13 @@ def judge(run: Run, values: dict, iteration: int) -> list[str]:
     return found
 
 
-def write_down(run: Run, state: RunState, iteration: int, values: dict) -> None:
-    """The iteration's sample games in games/, its values in the log."""
-    pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration)
-    if run.log is None:
-        return
-    if pgn:
+def write_games(run: Run, state: RunState, iteration: int) -> None:
+    """Some of the games that the iteration learns from, in games/; before it learns, as these weights played them."""
+    weights = weights_hash(jax.device_get(state.train.playing))
+    pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration, weights)
+    if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)
         files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
-    run.log.write(iteration, values)
 
 
 def _now() -> str:

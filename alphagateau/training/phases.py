@@ -38,7 +38,7 @@ class Producer(NamedTuple):
     between iterations and are not kept then. On each device, `batches(its part of the state, key, share_ids)` gives a
     function from an optimizer step's number in the epoch to the Frames of that step; there are `num_batches(state)`.
     `num_new_frames(state)` are of this iteration.
-    All processes call `metrics` and `sample_games` together.
+    All processes call `metrics` and `sample_games` together, after an iteration, which `metrics` is told.
     """
 
     init: Callable[[], Any]  # () -> state
@@ -48,8 +48,8 @@ class Producer(NamedTuple):
     num_batches: Callable[[Any], int]
     num_new_frames: Callable[[Any], int]
     batches: Callable[[Any, Array, Array], Callable[[Array], Frame]]
-    metrics: Callable[[Any, Mapping[str, float]], dict[str, float]]  # (state, seconds by phase) -> by slash names
-    sample_games: Callable[[Any, str, int], str]  # (state, event, iteration) -> PGN
+    metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
+    sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
 
 
 class Progress(NamedTuple):

@@ -1,11 +1,13 @@
 """The finished games of an iteration on the host: a Trajectory in, sample PGN and a count of repeated games out."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from alphagateau.games.pgn import record_game, to_pgn
+from alphagateau.games.pgn import MoveNote, record_game, to_pgn
 from alphagateau.games.rules import Game
+from alphagateau.games.scores import white_score
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Trajectory
 
@@ -50,10 +52,12 @@ def duplicate_rate(games: FinishedGames) -> float:
     return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
 
 
-def sample_pgn(game: Game, games: FinishedGames, count: int, event: str, iteration: int) -> str:
-    """The first `count` games as PGN."""
-    texts = []
+def sample_pgn(game: Game, trajectory: Trajectory, count: int, headers: Mapping[str, str], iteration: int) -> str:
+    """The first `count` games of an iteration as PGN, with what the search thought of each position."""
+    games, values, texts = finished_games(trajectory), to_host(trajectory.search_value), []
     for index in range(min(count, len(games.row))):
-        headers = {"Event": event, "Round": f"{iteration}.{index + 1}"}
-        texts.append(to_pgn(record_game(game, moves(games, index), headers=headers)).strip())
+        of_game = values[games.first[index] : games.last[index] + 1, games.row[index]].tolist()
+        notes = [MoveNote(white_score(value, ply % 2 == 0)) for ply, value in enumerate(of_game)]
+        tags = {**headers, "Round": f"{iteration}.{index + 1}"}
+        texts.append(to_pgn(record_game(game, moves(games, index), headers=tags, notes=notes)).strip())
     return "".join(text + "\n\n" for text in texts)

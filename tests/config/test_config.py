@@ -191,6 +191,8 @@ def test_an_experiment_made_in_code_is_checked_too():
             "",
             "selfplay.num_games (16) must be divisible by num_shares (3): use 15 or 18",
         ),
+        ("wait_for_result = true", "targets", "targets.wait_for_result needs selfplay.continue_games = true"),
+        ("td_lambda = 1.5", "targets", "targets.td_lambda must be a finite number from 0 to 1"),
         ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
     ],
 )
@@ -368,6 +370,7 @@ def experiments(draw) -> Experiment:
         training=config.TrainingConfig(
             loss=draw(nasty), batch_size=batch_size, learning_rate=draw(st.floats(1e-9, 1, exclude_min=True))
         ),
+        targets=config.TargetsConfig(bootstrap=draw(st.booleans()), td_lambda=draw(unit)),
         health=config.HealthConfig(max_weight_norm=draw(st.floats(0, allow_infinity=False))),
     )
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 
 import chess
 import chess.engine
@@ -13,13 +14,14 @@ import chess.pgn
 import pyffish
 import pytest
 from boards import GAMES
+from chess.engine import Cp, Mate
 from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Line
 
 from alphagateau.games.notation import uci_to_edge
-from alphagateau.games.pgn import GameRecord, read_pgn, record_game, to_pgn
+from alphagateau.games.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, record_game, to_pgn
 from alphagateau.games.small_boards import GardnerBoard, LosAlamosBoard, board_class
 from alphagateau.games.variants import get_game
 
@@ -224,6 +226,55 @@ def test_tags_stay_on_their_line():
     record = GameRecord("chess", start, (), "*", headers={"White": 'a "b"\n[Black "c"]'})
     (read,) = read_pgn(to_pgn(record))
     assert (read.headers["White"], read.headers["Black"]) == ("a 'b' [Black 'c']", "?")
+
+
+def test_what_is_known_of_players_and_moves_is_written_as_other_programs_read_it():
+    tags = player_tags(
+        "White", "quickstart/14", Identity("quickstart", 14, "0123456789abcdef", "gumbel 64 simulations")
+    )
+    tags |= player_tags("Black", "a person", Identity(type="human"))
+    notes = (MoveNote(Cp(-3), 1.5), MoveNote(Mate(-2), nag=4, comment="two\nlines }"), MoveNote())
+    text = to_pgn(GameRecord("gardner_chess", SMALL, ("b1c3", "d4c3", "b2c3"), "*", "", tags, notes))
+    assert '[WhiteIteration "14"]\n[WhiteWeights "0123456789abcdef"]\n[WhiteSearch "gumbel 64 simulations"]' in text
+    assert '[BlackType "human"]\n[Variant "Gardner"]' in text
+    moves = "1. Nc3 { [%eval -0.03] [%emt 0:00:01.5] } 1... dxc3 $4 { [%eval #-2] two lines } 2. bxc3 *"
+    assert " ".join(text.split()).endswith(moves)
+    first, second, third = chess.pgn.read_game(io.StringIO(text)).mainline()
+    assert (first.eval().white(), first.emt(), second.eval().white(), third.eval()) == (Cp(-3), 1.5, Mate(-2), None)
+
+
+NOTES = st.builds(
+    MoveNote,
+    st.none() | st.integers(-3000, 3000).map(Cp) | st.integers(-40, 40).filter(bool).map(Mate),
+    st.none() | st.integers(0, 10**8).map(lambda milliseconds: milliseconds / 1000),
+    st.integers(0, 139),
+    st.sampled_from(["", "a remark", "[%clk 0:01:00]", "; ( $3 1-0 1. e4 [Event"]),
+)
+
+
+played_once = cache(play_out)
+
+
+@fuzzed(40)
+@given(st.sampled_from(GAMES), st.integers(0, 4), st.integers(0, 60), st.lists(NOTES, max_size=40))
+def test_any_game_comes_back_with_all_that_is_known_of_it(name, seed, cut, notes):
+    line = played_once(name, seed)
+    known = Identity("a run", seed, f"{seed:016x}", "gumbel 16 simulations")
+    tags = player_tags("White", "a run/3", known) | player_tags("Black", "b", Identity(type="human"))
+    moves = tuple(line.moves[:cut])
+    record = GameRecord(name, line.start, moves, "*", "unterminated", tags, tuple(notes[:cut])[: len(moves)])
+    (read,) = read_pgn(to_pgn(record))
+    kept = {tag: read.headers[tag] for tag in tags}
+    assert (read.moves, read.result, read.termination, kept) == (moves, "*", "unterminated", tags)
+    assert list(read.notes) == without_empty_ends(record.notes)
+    assert to_pgn(read) == to_pgn(record)
+
+
+def without_empty_ends(notes) -> list[MoveNote]:
+    kept = list(notes)
+    while kept and kept[-1] == MoveNote():
+        kept.pop()
+    return kept
 
 
 def test_what_cannot_be_written():

@@ -10,7 +10,6 @@ from alphagateau.games.entries import GAMES
 from alphagateau.play.uci_text import (
     OPTIONS,
     Go,
-    centipawns,
     describe_option,
     info_text,
     read_go,
@@ -94,15 +93,8 @@ def test_depth_is_a_number_of_simulations():
         assert simulations_of(read_go(text.split())) == simulations
 
 
-def test_a_score_is_an_elo_difference():
-    assert centipawns(0) == 0
-    assert centipawns(9 / 11) == 400  # ten times as many wins as losses
-    assert centipawns(1) == 2120 and centipawns(-1) == -2120
-
-
 @given(st.floats(-1, 1))
-def test_scores_are_odd_and_wdl_sums_to_a_thousand(value: float):
-    assert centipawns(-value) == -centipawns(value)
+def test_wdl_sums_to_a_thousand(value: float):
     wins, draws, losses = wdl(value)
     assert wins + draws + losses == 1000 and min(wins, draws, losses) >= 0
     assert abs((wins - losses) / 1000 - value) < 0.0011

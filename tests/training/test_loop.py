@@ -22,6 +22,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
 from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs.log import read_metrics
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
@@ -137,6 +138,19 @@ def test_a_run_stopped_inside_an_iteration_equals_one_never_stopped(whole_run, t
     assert weights(folder, "4") == weights(whole_run, "4")
     assert lasting_metrics(folder) == lasting_metrics(whole_run)
     assert not list((folder / "checkpoints").glob("*-stopped"))
+
+
+def test_metrics_count_the_seconds_of_an_iteration_before_it_was_stopped(whole_run, tmp_path):
+    """As a checkpoint that says 1000 s of self-play tells."""
+    experiment = read_experiment(SMOKE, [*SMALL, *SEGMENTS, "--num-iterations", "1"])
+    folder = tmp_path / "smoke"
+    assert not loop.train(experiment, folder, StopAfter(1))
+    found = checkpoint.open_checkpoint(folder / "checkpoints" / "0-stopped")
+    assert found.manifest["seconds"]["selfplay"] > 0
+    checkpoint._write_manifest(found.path, found.manifest | {"seconds": {"selfplay": 1000.0}})
+    assert loop.train(experiment, folder, StopRequest())
+    (row,) = read_metrics(folder / "metrics.jsonl")
+    assert row["time/selfplay"] > 1000 and row["time/train"] < 1000
 
 
 IN_A_PROCESS = """
