@@ -64,7 +64,7 @@ def train(
         processes.check_shared(folder)
         on_first(partial(run_folder.check, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
-        if jax.default_backend() == "cpu":  # elsewhere kernels are timed to choose them, each alone
+        if jax.default_backend() == "cpu" and processes.count() == 1:  # elsewhere kernels are timed, each alone
             trainer = trainer._replace(phases=compile_ahead(trainer.phases, trainer.abstract_state))
         record = on_first(partial(run_folder.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
