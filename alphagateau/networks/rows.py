@@ -59,7 +59,8 @@ def gather(x: Array, index: np.ndarray, batch: int) -> Array:
     if jax.default_backend() == "cpu":
         first = jnp.arange(batch, dtype=jnp.int32)[:, None] * (len(x) // batch)
         return x.at[(first + index).reshape(-1)].get(mode="promise_in_bounds")
-    rows = x.reshape(batch, -1, *x.shape[1:]).at[:, index].get(mode="promise_in_bounds")
+    rows = x.reshape(batch, -1, *x.shape[1:])
+    rows = rows.at[:, index].get(mode="promise_in_bounds", wrap_negative_indices=False)  # or each has a kernel to wrap
     return rows.reshape(-1, *x.shape[1:])
 
 

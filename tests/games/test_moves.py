@@ -108,4 +108,4 @@ def test_pgx_stands_behind_its_adapter():
     }
     users = {name: modules for name, modules in imports.items() if modules}
     assert users.pop("games/pgx_adapter.py") == {"pgx.gardner_chess", "pgx._src.games"}
-    assert users == {"commands/throughput.py": {"pgx"}}
+    assert users == {"commands/throughput_games.py": {"pgx"}}
