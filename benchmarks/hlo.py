@@ -19,13 +19,14 @@ class Loop(NamedTuple):
     depth: int  # 0: in no other loop
     trips: int | None  # None: known only at run time
     kernels: int
-    bytes: int  # what these kernels' operands and results hold, each read or written once
+    bytes: int  # of these kernels' operands and results, each read or written once; of a slice or an update, its own
     name: str
 
 
 class Instruction(NamedTuple):
     """One line of a computation."""
 
+    name: str
     op: str
     shape: str
     operands: tuple[str, ...]
@@ -40,7 +41,7 @@ def loops_of(text: str) -> list[Loop]:
     def walk(name: str, depth: int, trips: int | None, label: str) -> None:
         own = list(_flat(computations, name))
         work = [(i, shapes) for i, shapes in own if i.op not in NOT_KERNELS]
-        moved = sum(_bytes(i.shape) + sum(_bytes(shapes.get(x, "")) for x in i.operands) for i, shapes in work)
+        moved = sum(_moved(i, shapes, computations) for i, shapes in work)
         found.append(Loop(depth, trips, len(work), moved, label))
         for instruction, _ in own:
             if instruction.op == "while":
@@ -86,18 +87,20 @@ def _read(text: str) -> tuple[dict[str, list[Instruction]], str]:
 
 def _instruction(line: str) -> Instruction:
     """`%name = shape op(%operand, ...), ...`; the shape may be a tuple."""
-    rest = line.partition(" = ")[2]
+    name, _, rest = line.partition(" = ")
     end, depth = 0, 0
     while rest[end] != " " or depth:
         depth += (rest[end] == "(") - (rest[end] == ")")
         end += 1
     op, _, arguments = rest[end + 1 :].partition("(")
-    return Instruction(op, rest[:end], tuple(re.findall(r"%([\w.\-]+)", arguments.partition(")")[0])), line)
+    return Instruction(
+        name.lstrip("%"), op, rest[:end], tuple(re.findall(r"%([\w.\-]+)", arguments.partition(")")[0])), line
+    )
 
 
 def _flat(computations: dict[str, list[Instruction]], name: str):
     """(instruction, shapes by name) of a computation and of those that it calls as part of itself."""
-    shapes = {i.line.partition(" = ")[0].lstrip("%"): i.shape for i in computations[name]}
+    shapes = {i.name: i.shape for i in computations[name]}
     for instruction in computations[name]:
         yield instruction, shapes
         if instruction.op in ("call", "async-start"):
@@ -109,6 +112,44 @@ def _called(line: str, key: str) -> str:
     if not found:
         raise ValueError(f"no {key} in the instruction {line[:80]!r}")
     return found[1]
+
+
+def _moved(kernel: Instruction, shapes: dict[str, str], computations: dict[str, list[Instruction]]) -> int:
+    """Bytes that a kernel reads and writes."""
+    if kernel.op != "fusion":
+        return _bytes(kernel.shape) + sum(_bytes(shapes.get(x, "")) for x in kernel.operands)
+    body = computations.get(_called(kernel.line, "calls"), [])
+    if not body:
+        return _bytes(kernel.shape) + sum(_bytes(shapes.get(x, "")) for x in kernel.operands)
+    by_name = {i.name: i for i in body}
+    read = sum(_bytes_read(i, body) for i in body if i.op == "parameter")
+    results = [by_name[x] for x in body[-1].operands] if body[-1].op == "tuple" else [body[-1]]
+    return read + sum(_bytes_written(i, by_name) for i in results)
+
+
+def _bytes_read(source: Instruction, body: list[Instruction]) -> int:
+    """Of a fusion's operand: all of it, unless only slices and rows of it are read, or it is updated in place."""
+    total = 0
+    for user in body:
+        if source.name not in user.operands:
+            continue
+        is_first = user.operands[0] == source.name
+        if user.op == "bitcast":
+            total += _bytes_read(user, body)
+        elif is_first and user.op in ("slice", "dynamic-slice", "gather"):
+            total += _bytes(user.shape)
+        elif not (is_first and user.op in ("dynamic-update-slice", "scatter")):
+            return _bytes(source.shape)
+    return min(total, _bytes(source.shape))
+
+
+def _bytes_written(result: Instruction, by_name: dict[str, Instruction]) -> int:
+    """Of a fusion's result: all of it, unless an operand is updated in place."""
+    if result.op == "bitcast":
+        return _bytes_written(by_name[result.operands[0]], by_name)
+    if result.op in ("dynamic-update-slice", "scatter"):
+        return _bytes(by_name[result.operands[1 if result.op == "dynamic-update-slice" else -1]].shape)
+    return _bytes(result.shape)
 
 
 def _bytes(shape: str) -> int:

@@ -10,9 +10,9 @@ promotion. Squares are numbered file by file as in pgx, `file * size + rank`, se
           0  5 10 15 20              0  8 ... 56
 
 Moves are played by pgx where it has the game, else by `moves.py`. Legal edges are found in `legality.py`; a step is
-then some 16 (8x8) and 23 (5x5) times as fast as pgx's (docs/performance.md). Endings are decided here, because pgx 2.6 misses
-repetitions: of the initial position, and of positions that followed a double pawn step which allowed no en passant
-capture.
+then some 16 (8x8) and 23 (5x5) times as fast as pgx's (docs/performance.md). Endings are decided here, because pgx 2.6
+misses repetitions: of the initial position, and of positions that followed a double pawn step which allowed no en
+passant capture.
 """
 
 from collections.abc import Callable

@@ -16,10 +16,19 @@ import hlo  # noqa: E402
 
 PROGRAM = """HloModule two_loops
 
+%fused (q: f32[4,2], u: f32[1,2], i: s32[]) -> f32[4,2] {
+  %q = f32[4,2]{1,0} parameter(0)
+  %u = f32[1,2]{1,0} parameter(1)
+  %i = s32[] parameter(2)
+  ROOT %update = f32[4,2]{1,0} dynamic-update-slice(%q, %u, %i, %i)
+}
+
 %inner (a: (f32[4,2], s32[])) -> (f32[4,2], s32[]) {
   %a = (f32[4,2]{1,0}, s32[]) parameter(0)
   %x = f32[4,2]{1,0} get-tuple-element(%a), index=0
-  %add = f32[4,2]{1,0} fusion(%x, %x), kind=kLoop, calls=%fused
+  %row = f32[1,2]{1,0} slice(%x), slice={[0:1], [0:2]}
+  %n = s32[] get-tuple-element(%a), index=1
+  %add = f32[4,2]{1,0} fusion(%x, %row, %n), kind=kLoop, calls=%fused
   ROOT %t = (f32[4,2]{1,0}, s32[]) tuple(%add, %x)
 }
 
@@ -51,10 +60,12 @@ def test_kernels_and_bytes_of_a_program_with_a_loop_in_a_loop():
     whole, outer, inner = hlo.loops_of(PROGRAM)
     assert (whole.kernels, whole.bytes) == (1, 16 + 32)
     assert (outer.depth, outer.trips, outer.kernels, outer.bytes) == (1, 3, 1, 2 * 36)
-    assert (inner.depth, inner.trips, inner.kernels, inner.bytes, inner.name) == (2, None, 1, 96, "deep")
-    assert hlo.total_kernels([whole, outer, inner]) == 1 + 3 + 3
-    assert hlo.total_kernels([whole, outer, inner], trips_unknown=5) == 1 + 3 + 15
-    assert hlo.total_bytes([whole, outer, inner]) == 48 + 3 * 72 + 3 * 96
+    update = 8 + 4 + 8  # reads a row and its number, writes the row; the rest of the array stays where it is
+    assert (inner.depth, inner.trips, inner.kernels, inner.name) == (2, None, 2, "deep")
+    assert inner.bytes == 32 + 8 + update
+    assert hlo.total_kernels([whole, outer, inner]) == 1 + 3 + 3 * 2
+    assert hlo.total_kernels([whole, outer, inner], trips_unknown=5) == 1 + 3 + 15 * 2
+    assert hlo.total_bytes([whole, outer, inner]) == 48 + 3 * 72 + 3 * 60
 
 
 @pytest.mark.whole
