@@ -65,7 +65,8 @@ def gather(x: Array, index: np.ndarray, batch: int) -> Array:
     if jax.default_backend() == "cpu":
         first = jax.lax.broadcasted_iota(jnp.int32, (batch, len(index)), 0) * (len(x) // batch)
         return rows_at(x, (first + index).reshape(-1))
-    rows = x.reshape(batch, -1, *x.shape[1:]).at[:, index].get(mode="promise_in_bounds")
+    rows = x.reshape(batch, -1, *x.shape[1:])
+    rows = rows.at[:, index].get(mode="promise_in_bounds", wrap_negative_indices=False)  # or each has a kernel to wrap
     return rows.reshape(-1, *x.shape[1:])
 
 
