@@ -70,6 +70,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.games.pgn_files import PgnFileError, read_lines
     from alphagateau.games.pgn_text import read_games
     from alphagateau.games.referee import judge
+    from alphagateau.runs import files
 
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
     judged = judge(read_games(read_lines(arguments.file)), with_states=bool(arguments.analyse))
@@ -86,7 +87,7 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"{name} holds no games: expected PGN")
     print(describe(tally))
     if arguments.json:
-        arguments.json.write_text(json.dumps({"name": name, **vars(tally)}, indent=1) + "\n")
+        files.write_text(arguments.json, json.dumps({"name": name, **vars(tally)}, indent=1) + "\n")
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
@@ -171,6 +172,8 @@ def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]") -> None
             texts += [to_pgn(annotated(game))] if arguments.annotate else []
     except PlayerError as error:
         raise UsageError(str(error)) from None
+    if not num_games:
+        return
     if arguments.annotate:
         files.write_text(arguments.annotate, "".join(texts))
         print(arguments.annotate)
