@@ -70,16 +70,19 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
             continue
         is_said = False
         code = train_piece(study, run, known[run.name], stop)
-        failures[run.name] = failures.get(run.name, 0) + 1 if code else 0
-        if code:
-            study.say(f"{run.name} ended with exit code {code}")
+        is_further = stop.reason is not None or statuses(study)[run.name].iteration > known[run.name].iteration
+        failures[run.name] = failures.get(run.name, 0) + 1 if code or not is_further else 0
+        if failures[run.name]:
+            study.say(f"{run.name} ended with exit code {code}" + ("" if is_further else " and came no further"))
     return _lost(study.plan, failures)
 
 
 def _lost(plan: Plan, failures: Mapping[str, int]) -> dict[str, str]:
     """The runs that failed or need one that did, and why."""
     needs = {run.name: run.needs for run in plan.runs}
-    found = {name: "its process failed" for name in needs if failures.get(name, 0) >= MOST_FAILURES}
+    found = {
+        name: f"its process failed {MOST_FAILURES} times" for name in needs if failures.get(name, 0) >= MOST_FAILURES
+    }
     while new := {name: f"it needs {s}" for name, s in needs.items() if s in found and name not in found}:
         found |= new
     return found

@@ -123,8 +123,15 @@ def test_a_run_that_fails_twice_is_given_up_with_what_needs_it(tmp_path, monkeyp
     chain = '[variants.b]\ninit_from = "base"\n[variants.c]\ninit_from = "b"\n'
     study = make_study(tmp_path, STUDY + chain)
     failures = train_runs(study, StopRequest())
-    assert failures == {"base-3": "its process failed", "b-3": "it needs base-3", "c-3": "it needs b-3"}
+    assert failures == {"base-3": "its process failed 2 times", "b-3": "it needs base-3", "c-3": "it needs b-3"}
     assert trained().count("base-3") == 2 and statuses(study)["c-5"].ended
+
+
+def test_a_process_that_ends_well_but_comes_no_further_is_not_started_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(PretendedProcess, "train", lambda *words: None)
+    study = make_study(tmp_path)
+    assert set(train_runs(study, StopRequest())) == {run.name for run in study.plan.runs}
+    assert len(trained()) == 2 * len(study.plan.runs)
 
 
 def test_a_row_without_its_checkpoint_is_not_the_end(tmp_path):
