@@ -31,7 +31,10 @@ class GateauConfig:
     architecture: Literal["gateau"] = choice("graph network: gateau; residual CNN: alphazero", default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
-    normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
+    normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
+        "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
+    )
+    ghost_size: int = num("positions whose statistics ghost normalization uses together", default=16, low=1)
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
