@@ -192,10 +192,14 @@ class Experiment:
         if self.selfplay is None:
             raise ValueError("an experiment needs [selfplay], from which its frames come")
         shares = self.num_shares, f"num_shares ({self.num_shares})"
+        together = shares
+        if isinstance(self.network, GateauConfig) and self.network.normalization == "ghost":
+            size = self.network.ghost_size
+            together = self.num_shares * size, f"{shares[1]} times network.ghost_size ({size})"
         for name, size, (divisor, meaning) in (
             ("selfplay.num_games", self.selfplay.num_games, shares),
             ("window.size", self.window.size, shares),
-            ("training.batch_size", self.training.batch_size, shares),
+            ("training.batch_size", self.training.batch_size, together),
             ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
         ):
             below = size // divisor * divisor
