@@ -108,7 +108,9 @@ def main() -> None:
     calls = make_calls(game, args.kinds, args.batch)
     seconds = in_turns(calls, args.rounds)
     flops = 3 * args.batch * forward_flops(game, SIZES[args.game])
-    print(f"{args.game}, batch {args.batch}, {flops / 1e9:.2f} GFLOP of products a step; medians of {args.rounds} rounds")
+    print(
+        f"{args.game}, batch {args.batch}, {flops / 1e9:.2f} GFLOP of products a step; medians of {args.rounds} rounds"
+    )
     print(f"{'':24}{'plain / it':>20}{'products / it':>20}{'MB':>10}")
     for name, (_, temporary) in calls.items():
         columns = [
