@@ -63,16 +63,8 @@ def gather(x: Array, index: np.ndarray, batch: int) -> Array:
     return rows.reshape(-1, *x.shape[1:])
 
 
-def _numbers_at(table: Table, y: Array, batch: int) -> Array:
-    """Numbers y [B * P, 1] at the places of each row, [B * S, max]: one gather, as each costs a kernel."""
-    return gather(y, table.places.reshape(-1), batch).reshape(-1, table.places.shape[1])
-
-
 def _sum_places(table: Table, y: Array, batch: int) -> Array:
     total = jnp.zeros((), y.dtype)
-    if y.shape[1] == 1:
-        numbers = jnp.where(repeat_for(batch, table.is_place), _numbers_at(table, y, batch), 0)
-        return sum((numbers[:, d, None] for d in range(numbers.shape[1])), start=total)
     for index, mask in zip(table.places.T, table.is_place.T, strict=True):
         rows = gather(y, index, batch)
         total += rows if mask.all() else jnp.where(repeat_for(batch, mask)[:, None], rows, 0)
@@ -123,9 +115,9 @@ def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[
     products = jnp.einsum("brk,bsk->brs", dy.reshape(batch, -1, dy.shape[1]), x.reshape(batch, -1, x.shape[1]))
     pair = np.arange(len(table.source)) // width * products.shape[2] + table.source
     d_weights = gather(products.reshape(-1, 1), pair, batch).reshape(rows, width)
-    d_x, numbers = jnp.zeros((), x.dtype), _numbers_at(table, flat, batch)
-    for d, (index, mask) in enumerate(zip(table.places.T, table.is_place.T, strict=True)):
-        term = numbers[:, d, None] * gather(dy, index // width, batch)
+    d_x = jnp.zeros((), x.dtype)
+    for index, mask in zip(table.places.T, table.is_place.T, strict=True):
+        term = gather(flat, index, batch) * gather(dy, index // width, batch)
         d_x += term if mask.all() else jnp.where(repeat_for(batch, mask)[:, None], term, 0)
     return d_weights, d_x
 
