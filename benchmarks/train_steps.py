@@ -36,7 +36,7 @@ Call = tuple[Callable[[], Any], float]  # (what is timed, bytes of temporaries)
 
 def compiled(fn: Callable, *args: Any) -> Call:
     program = jax.jit(fn).lower(*args).compile()
-    return lambda: program(*args), program.memory_analysis().temp_size_in_bytes
+    return lambda: program(*args), getattr(program.memory_analysis(), "temp_size_in_bytes", 0)
 
 
 def step_of(game: Game, network: Network, frames: Frame) -> Call:
