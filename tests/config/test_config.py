@@ -121,6 +121,7 @@ def test_describe_difference_names_the_keys():
     cnn = dataclasses.replace(SMALL, network=AlphaZeroConfig())
     assert config.describe_difference(SMALL, cnn) == [
         'network.architecture: "gateau" -> "alphazero"',
+        "network.ghost_size: 16 -> nothing",
         'network.message: "edge" -> nothing',
     ]
 
@@ -190,6 +191,11 @@ def test_an_experiment_made_in_code_is_checked_too():
             "num_shares = 3",
             "",
             "selfplay.num_games (16) must be divisible by num_shares (3): use 15 or 18",
+        ),
+        (
+            "normalization = 'ghost'\nghost_size = 48",
+            "network",
+            "training.batch_size (256) must be divisible by num_shares (8) times network.ghost_size (48): use 384",
         ),
         ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
     ],
