@@ -31,7 +31,10 @@ class GateauConfig:
     architecture: Literal["gateau"] = choice("graph network: gateau; residual CNN: alphazero", default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
-    normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
+    normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
+        "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
+    )
+    ghost_size: int = num("positions whose statistics ghost normalization uses together", default=16, low=1)
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
@@ -217,10 +220,14 @@ class Experiment:
         if self.selfplay is None:
             raise ValueError("an experiment needs [selfplay], from which its frames come")
         shares = self.num_shares, f"num_shares ({self.num_shares})"
+        together = shares
+        if isinstance(self.network, GateauConfig) and self.network.normalization == "ghost":
+            size = self.network.ghost_size
+            together = self.num_shares * size, f"{shares[1]} times network.ghost_size ({size})"
         for name, size, (divisor, meaning) in (
             ("selfplay.num_games", self.selfplay.num_games, shares),
             ("window.size", self.window.size, shares),
-            ("training.batch_size", self.training.batch_size, shares),
+            ("training.batch_size", self.training.batch_size, together),
             ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
         ):
             below = size // divisor * divisor

@@ -313,4 +313,11 @@ def make_gateau(game: Game, config) -> Network:
         new |= of_start
         return evaluation, {"batch_stats": new} if new else statistics
 
-    return Network(make_reference(game, config).init, apply)
+    def num_chunks(batch: int) -> int:
+        if config.normalization == "ghost":
+            if batch % config.ghost_size:
+                raise ValueError(f"ghost_size ({config.ghost_size}) must divide a device's batch of {batch} positions")
+            return batch // config.ghost_size
+        return 1 if config.normalization == "batch" else equal_chunks(batch, size)
+
+    return Network(make_reference(game, config).init, apply, num_chunks)

@@ -67,6 +67,7 @@ class ReferenceNetwork(nn.Module):
     def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
         norm = {
             "batch": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum, axis_name=axis_name),
+            "ghost": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum),
             "layer": nn.LayerNorm,
             "rms": nn.RMSNorm,
         }[self.normalization]

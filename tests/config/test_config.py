@@ -121,6 +121,7 @@ def test_describe_difference_names_the_keys():
     cnn = dataclasses.replace(SMALL, network=AlphaZeroConfig())
     assert config.describe_difference(SMALL, cnn) == [
         'network.architecture: "gateau" -> "alphazero"',
+        "network.ghost_size: 16 -> nothing",
         'network.message: "edge" -> nothing',
     ]
 
@@ -193,6 +194,11 @@ def test_an_experiment_made_in_code_is_checked_too():
         ),
         ("wait_for_result = true", "targets", "targets.wait_for_result needs selfplay.continue_games = true"),
         ("td_lambda = 1.5", "targets", "targets.td_lambda must be a finite number from 0 to 1"),
+        (
+            "normalization = 'ghost'\nghost_size = 48",
+            "network",
+            "training.batch_size (256) must be divisible by num_shares (8) times network.ghost_size (48): use 384",
+        ),
         ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
     ],
 )
