@@ -109,7 +109,7 @@ def make_reference(game: Game, config) -> Network:
     @jax.jit
     def init(key: jax.Array) -> Variables:
         position = jax.tree.map(lambda x: x[None], game.position(game.init()))
-        return module.init(key, graphs_tuple(game, position), train=False)
+        return module.init(key, graphs_tuple(game, position), train=False)  # pyright: ignore[reportReturnType]
 
     def apply(
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
