@@ -9,7 +9,7 @@ import chess
 import pytest
 from chromium import Page, browsing
 from markup import browser
-from test_board_server import serving
+from serving import serving
 from tiny_checkpoints import save_tiny
 
 from alphagateau.config import GateauConfig

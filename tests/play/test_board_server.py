@@ -10,21 +10,20 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import chess
 import pytest
+from serving import serving
 from tiny_checkpoints import save_tiny
 
-from alphagateau.commands.board import listen
 from alphagateau.config import AlphaZeroConfig, GateauConfig
 from alphagateau.games.pgn import read_pgn
 from alphagateau.games.variants import get_game
 from alphagateau.play import board_view
 from alphagateau.play.board_requests import MAX_BODY, read_asked
-from alphagateau.play.board_server import ANSWERS, SECURITY, make_server
+from alphagateau.play.board_server import ANSWERS, SECURITY
 from alphagateau.play.thinking import Thinker
 from alphagateau.runs.checkpoint import Checkpoint
 
@@ -41,21 +40,6 @@ class Answer(NamedTuple):
 
     def json(self) -> Any:
         return json.loads(self.body)
-
-
-@contextmanager
-def serving(found: list[Checkpoint]) -> Iterator[int]:
-    """The port of a server in a thread."""
-    with listen(0) as listener:
-        server = make_server(found, listener)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join(timeout=60)
-            assert not thread.is_alive()
 
 
 @pytest.fixture(scope="module")
