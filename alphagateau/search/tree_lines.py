@@ -3,8 +3,6 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from alphagateau.search.anytime import Tree, branches_of, proof_of
 
 LONGEST_LINE = 64  # plies
@@ -45,10 +43,7 @@ def hashfull(tree: Tree) -> int:
 def _ranking(tree: Tree, node: int) -> list[int]:
     """A node's branches, best first: the quickest win, then by visits, value and prior, last the slowest loss."""
     here = branches_of(tree, node)
-    found = np.arange(here.start, here.stop)
-    if node == 0 and tree.is_allowed is not None:
-        found = found[tree.is_allowed]
-    return sorted(found.tolist(), key=lambda branch: _merit(tree, branch), reverse=True)
+    return sorted(range(here.start, here.stop), key=lambda branch: _merit(tree, branch), reverse=True)
 
 
 def _merit(tree: Tree, branch: int) -> tuple[float, ...]:
