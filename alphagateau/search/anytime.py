@@ -125,7 +125,7 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None) -
     states = states._replace(terminated=np.zeros(BATCH, bool))
     leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
     tree.num_nodes = tree.num_branches = tree.deepest = 0
-    _add_node(tree, leaves, 0, 0, allowed)
+    _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
 
 
 def grow(tree: Tree, num_leaves: int) -> int:
@@ -242,36 +242,54 @@ def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
     edges[: len(ways)] = [tree.edges[branches[-1]] for _, branches in ways]
     states = jax.tree.map(lambda x: x[parents], tree.states)
     leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, edges))
+    values, is_over = (leaves.rewards + leaves.discounts * leaves.values).tolist(), (leaves.discounts == 0).tolist()
+    rows = np.flatnonzero(leaves.discounts[: len(ways)])
+    node = _add_nodes(tree, leaves, rows, parents[rows])
     for row, (nodes, branches) in enumerate(ways):
-        last, value = branches[-1], float(leaves.rewards[row] + leaves.discounts[row] * leaves.values[row])
         tree.deepest = max(tree.deepest, len(branches))
-        if leaves.discounts[row] == 0:
-            _set_worth(tree, last, value, 0)
+        if is_over[row]:
+            _set_worth(tree, branches[-1], values[row], 0)
             _prove(tree, nodes, branches)
         else:
-            tree.children[last] = _add_node(tree, leaves, row, nodes[-1])
-        _back_up(tree, nodes, branches, value)
+            tree.children[branches[-1]] = node
+            node += 1
+        _back_up(tree, nodes, branches, values[row])
 
 
-def _add_node(tree: Tree, leaves: Leaves, row: int, parent: int, allowed: Sequence[int] | None = None) -> int:
-    """The number of a new node of row `row`, with its branches; `allowed`: the only edges that get one."""
-    node, legal, logits = tree.num_nodes, leaves.states.legal_edges[row], leaves.prior_logits[row]
-    is_branch = legal >= 0 if allowed is None else np.isin(legal, allowed)
-    edges, logits = legal[is_branch], logits[is_branch]
-    order = np.argsort(-logits, kind="stable")
-    weights = np.exp(logits[order] - logits.max(initial=-np.inf))
+def _add_nodes(
+    tree: Tree, leaves: Leaves, rows: np.ndarray, parents: np.ndarray, allowed: Sequence[int] | None = None
+) -> int:
+    """New nodes of the rows [R], with their branches; `allowed`: the only edges that get one. Returns the first's number."""
+    first, last = tree.num_nodes, tree.num_nodes + len(rows)
     for stored, new in zip(tree.states, leaves.states, strict=True):
-        stored[node] = new[row]
-    value = leaves.values[row]
-    tree.values[node], tree.node_totals[node], tree.discounts[node] = value, value, leaves.discounts[row]
-    tree.parents[node], tree.first[node], tree.counts[node] = parent, tree.num_branches, len(edges)
-    tree.node_visits[node], tree.taken[node], tree.taken_priors[node] = 1, 0, 0
-    here = branches_of(tree, node)
-    tree.edges[here], tree.priors[here] = edges[order], weights / weights.sum()
-    tree.visits[here], tree.totals[here], tree.children[here] = 0, 0, -1
-    tree.worth[here], tree.plies[here] = np.nan, 0
-    tree.num_nodes, tree.num_branches = node + 1, here.stop
-    return node
+        stored[first:last] = new[rows]
+    edges, priors, counts = _branches(leaves.states.legal_edges[rows], leaves.prior_logits[rows], allowed)
+    ends = tree.num_branches + np.cumsum(counts)
+    tree.values[first:last] = tree.node_totals[first:last] = leaves.values[rows]
+    tree.discounts[first:last], tree.parents[first:last] = leaves.discounts[rows], parents
+    tree.first[first:last], tree.counts[first:last] = ends - counts, counts
+    tree.node_visits[first:last], tree.taken[first:last], tree.taken_priors[first:last] = 1, 0, 0
+    new = slice(tree.num_branches, tree.num_branches + len(edges))
+    tree.edges[new], tree.priors[new] = edges, priors
+    tree.visits[new], tree.totals[new], tree.children[new] = 0, 0, -1
+    tree.worth[new], tree.plies[new] = np.nan, 0
+    tree.num_nodes, tree.num_branches = last, new.stop
+    return first
+
+
+def _branches(
+    edges: np.ndarray, logits: np.ndarray, allowed: Sequence[int] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(edges [L], priors [L], how many are of each row [R]) of slots [R, S]: each row's, the highest prior first."""
+    is_branch = edges >= 0 if allowed is None else np.isin(edges, allowed)
+    counts = is_branch.sum(axis=1)
+    logits = np.where(is_branch, logits, -np.inf)
+    order = np.argsort(-logits, axis=1, kind="stable")
+    logits = np.take_along_axis(logits, order, axis=1)
+    weights = np.exp(logits - np.where(counts > 0, logits[:, 0], 0)[:, None])
+    is_branch = np.arange(edges.shape[1]) < counts[:, None]
+    priors = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)  # the greatest weight is 1
+    return np.take_along_axis(edges, order, axis=1)[is_branch], priors[is_branch], counts
 
 
 def _back_up(tree: Tree, nodes: list[int], branches: list[int], value: float) -> None:
