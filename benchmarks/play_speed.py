@@ -20,8 +20,9 @@ from alphagateau.matches.player_specs import network_config
 from alphagateau.networks.make_network import make_network
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
 from alphagateau.runs.run_folder import newest
-from alphagateau.search.anytime import BATCH, grow, start_tree
+from alphagateau.search.anytime import grow, start_tree
 from alphagateau.search.make_search import make_search
+from alphagateau.search.tree import BATCH
 
 SIMULATIONS = 16  # of self-play's search
 

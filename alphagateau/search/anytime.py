@@ -1,19 +1,12 @@
 """Grows one position's search tree until told to stop: PUCT on the host, its leaves stepped and evaluated 16 at a time.
 
 The search of AlphaZero (Silver et al. 2018) for play against a clock, where Gumbel MuZero (`gumbel.py`) fixes its
-number of simulations in advance. The tree is numpy arrays of a fixed capacity; a node owns a run of branches, one a
-legal move, the highest prior first, so that those taken come before those not yet taken. Leaves of a batch keep apart
-by virtual loss: a branch on the way to one counts as a visit that lost. A game's end is exact, and what follows from
-ends is proven upward. Values are for the player to move; what a branch holds is for the player who takes it.
-
-All that a descent needs of a node is kept up to date, not summed anew at each visit: the tree is Python's share of the
-time, and a call of numpy on thirty numbers costs what one on three does.
+number of simulations in advance. The tree is `tree.py`'s. Leaves of a batch keep apart by virtual loss: a branch on
+the way to one counts as a visit that lost. A game's end is exact, and what follows from ends is proven upward.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -23,63 +16,10 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.search import evaluate_states
+from alphagateau.search.tree import BATCH, Evaluate, Leaves, Tree, is_full, proof_of, set_worth
 
-BATCH = 16  # leaves evaluated at a time
 C_BASE, C_INIT = 19652, 1.25  # of AlphaZero's c(s) = log((1 + N(s) + C_BASE) / C_BASE) + C_INIT
 FPU_REDUCTION = 0.25  # a branch not yet taken is worth its node's value less this, times sqrt(prior of those taken)
-BRANCHES_PER_NODE = 48  # room for so many on average
-NODE_BYTES, BRANCH_BYTES = 44, 38  # of the arrays below, states apart
-
-
-class Leaves(NamedTuple):
-    """What the device says of B moves."""
-
-    states: State  # [B], after the move
-    prior_logits: Array  # float32 [B, S], over the slots of the states
-    values: Array  # float32 [B], for the player to move there; 0 if the game is over
-    rewards: Array  # float32 [B], for the player who moved
-    discounts: Array  # float32 [B], as `reward_and_discount` says: 0 if the game is over
-
-
-# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1 is no move: the state itself is evaluated.
-Evaluate = Callable[[Variables, State, Any], Leaves]
-
-
-class Proof(NamedTuple):
-    """What a branch or a node is proven to be worth, with best play."""
-
-    worth: float  # 1, 0 or -1
-    plies: int  # to the end of the game, if somebody wins
-
-
-@dataclass
-class Tree:
-    """A search tree; `grow` and `advance` change it in place. Node 0 is the root, M nodes and L branches fit."""
-
-    evaluate: Evaluate
-    variables: Variables
-    states: State  # numpy [M, ...]
-    values: np.ndarray  # float32 [M], the network's
-    discounts: np.ndarray  # float32 [M], of the branch that leads to the node
-    parents: np.ndarray  # int32 [M], less than the node's own number
-    first: np.ndarray  # int32 [M], the node's first branch
-    counts: np.ndarray  # int32 [M], its number of branches
-    taken: np.ndarray  # int32 [M], how many of them have been taken
-    taken_priors: np.ndarray  # float64 [M], the sum of the priors of those
-    node_visits: np.ndarray  # int32 [M], 1 + the visits of its branches
-    node_totals: np.ndarray  # float64 [M], the node's value + the totals of its branches
-    edges: np.ndarray  # int16 [L], of the move graph
-    priors: np.ndarray  # float32 [L]
-    visits: np.ndarray  # int32 [L]
-    totals: np.ndarray  # float64 [L], the sum of the values found
-    means: np.ndarray  # float32 [L], totals / visits; of a proven branch its worth, -inf if that is a loss
-    bonuses: np.ndarray  # float32 [L], prior / (1 + visits)
-    children: np.ndarray  # int32 [L], the node it leads to, -1 if there is none yet
-    worth: np.ndarray  # float32 [L], Proof's, NaN if not proven
-    plies: np.ndarray  # int32 [L], Proof's, counted after the move
-    num_nodes: int = 0
-    num_branches: int = 0
-    deepest: int = 0  # plies below the root
 
 
 def make_evaluate(game: Game, network: Network) -> Evaluate:
@@ -99,32 +39,12 @@ def _like(mask: Array, x: Array) -> Array:
     return mask.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def bytes_per_node(game: Game) -> int:
-    """Of a tree's arrays."""
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(game.init)))
-    return state + NODE_BYTES + BRANCHES_PER_NODE * BRANCH_BYTES
-
-
-def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
-    """An empty tree with room for `capacity` nodes, of which the system gives memory as it is used."""
-    capacity = max(capacity, 2 * BATCH)
-    branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
-    states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
-    of_nodes = {"values": np.float32, "discounts": np.float32, "taken_priors": np.float64, "node_totals": np.float64}
-    of_nodes |= dict.fromkeys(("parents", "first", "counts", "taken", "node_visits"), np.int32)
-    of_branches = {"edges": np.int16, "visits": np.int32, "totals": np.float64, "children": np.int32, "plies": np.int32}
-    of_branches |= dict.fromkeys(("priors", "means", "bonuses", "worth"), np.float32)
-    arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
-    arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
-    return Tree(evaluate, variables, states, **arrays)
-
-
 def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None) -> None:
     """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try."""
     states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
     states = states._replace(terminated=np.zeros(BATCH, bool))
     leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
-    tree.num_nodes = tree.num_branches = tree.deepest = 0
+    tree.num_nodes = tree.num_branches = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
 
 
@@ -138,35 +58,14 @@ def grow(tree: Tree, num_leaves: int) -> int:
 
 def is_done(tree: Tree) -> bool:
     """Whether no simulation would help: the root is proven or has no move, or another batch may not fit."""
-    num_slots = tree.states.legal_edges.shape[-1]
-    is_full = tree.num_nodes + BATCH > len(tree.values) or tree.num_branches + BATCH * num_slots > len(tree.edges)
-    return is_full or not tree.counts[0] or proof_of(tree, 0) is not None
-
-
-def branches_of(tree: Tree, node: int) -> slice:
-    """The branches of a node."""
-    start = int(tree.first[node])
-    return slice(start, start + int(tree.counts[node]))
-
-
-def proof_of(tree: Tree, node: int) -> Proof | None:
-    """What a node is proven to be worth to the player to move: a win if one branch is, else once all are known."""
-    here = branches_of(tree, node)
-    worth, plies = tree.worth[here], tree.plies[here]
-    wins = worth == 1
-    if wins.any():
-        return Proof(1.0, 1 + int(plies[wins].min()))
-    if not len(worth) or np.isnan(worth).any():
-        return None
-    best = worth.max()
-    return Proof(float(best), 1 + int(plies[worth == best].max()))
+    return is_full(tree) or not tree.counts[tree.root] or proof_of(tree, tree.root) is not None
 
 
 def _grow_once(tree: Tree, num_leaves: int) -> int:
     """One batch: descents until it is full or they keep meeting; all leaves are evaluated at once."""
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
     met, done = [], 0
-    while len(waiting) + done < num_leaves and len(met) < BATCH and proof_of(tree, 0) is None:
+    while len(waiting) + done < num_leaves and len(met) < BATCH and proof_of(tree, tree.root) is None:
         nodes, branches = _descend(tree)
         last = branches[-1]
         if last in waiting:
@@ -186,7 +85,7 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
 
 def _descend(tree: Tree) -> tuple[list[int], list[int]]:
     """(nodes, the branch taken at each) down to a branch that is proven or leads to no node yet; each loses once."""
-    nodes, branches, node = [], [], 0
+    nodes, branches, node = [], [], tree.root
     while node >= 0:
         branch = _select(tree, node)
         nodes.append(node)
@@ -229,12 +128,6 @@ def _add(tree: Tree, node: int, branch: int, visits: int, total: float) -> None:
         tree.means[branch] = total / visits
 
 
-def _set_worth(tree: Tree, branch: int, worth: float, plies: int) -> None:
-    """A branch is proven."""
-    tree.worth[branch], tree.plies[branch] = worth, plies
-    tree.means[branch] = worth if worth > -1 else -math.inf
-
-
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
     """Evaluates the last branch of each way on the device; each gets a node, or a proof if the game is over."""
     parents, edges = np.zeros(BATCH, np.int32), np.full(BATCH, -1, np.int32)
@@ -248,7 +141,7 @@ def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
     for row, (nodes, branches) in enumerate(ways):
         tree.deepest = max(tree.deepest, len(branches))
         if is_over[row]:
-            _set_worth(tree, branches[-1], values[row], 0)
+            set_worth(tree, branches[-1], values[row], 0)
             _prove(tree, nodes, branches)
         else:
             tree.children[branches[-1]] = node
@@ -259,7 +152,7 @@ def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
 def _add_nodes(
     tree: Tree, leaves: Leaves, rows: np.ndarray, parents: np.ndarray, allowed: Sequence[int] | None = None
 ) -> int:
-    """New nodes of the rows [R], with their branches; `allowed`: the only edges that get one. Returns the first's number."""
+    """The number of the first of new nodes, one a row [R], with branches; `allowed`: the only edges to get one."""
     first, last = tree.num_nodes, tree.num_nodes + len(rows)
     for stored, new in zip(tree.states, leaves.states, strict=True):
         stored[first:last] = new[rows]
@@ -305,48 +198,4 @@ def _prove(tree: Tree, nodes: list[int], branches: list[int]) -> None:
         proof = proof_of(tree, node)
         if proof is None:
             return
-        _set_worth(tree, branch, float(tree.discounts[node]) * proof.worth, proof.plies)
-
-
-def advance(tree: Tree, edges: Sequence[int]) -> bool:
-    """Makes the position after the moves `edges` the root and keeps what is below it; False if it has no node."""
-    node = 0
-    for edge in edges:
-        here = branches_of(tree, node)
-        found = np.flatnonzero(tree.edges[here] == edge)
-        node = int(tree.children[here.start + found[0]]) if len(found) else -1
-        if node < 0:
-            return False
-    if node:
-        _keep(tree, _below(tree, node))
-        tree.deepest = max(0, tree.deepest - len(edges))
-    return True
-
-
-def _below(tree: Tree, node: int) -> np.ndarray:
-    """The numbers of a node and all below it, rising."""
-    is_below = np.zeros(tree.num_nodes, bool)
-    is_below[node], parents, count = True, tree.parents[: tree.num_nodes], 0
-    while is_below.sum() > count:
-        count = is_below.sum()
-        is_below |= is_below[parents]
-    return np.flatnonzero(is_below)
-
-
-def _keep(tree: Tree, nodes: np.ndarray) -> None:
-    """Moves the nodes to the front, with their branches, and forgets the others."""
-    counts = tree.counts[nodes]
-    starts = np.cumsum(counts) - counts
-    branches = np.repeat(tree.first[nodes] - starts, counts) + np.arange(counts.sum())
-    renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last for a branch that leads to no node
-    renumbered[nodes] = np.arange(len(nodes))
-    of_nodes = (tree.values, tree.discounts, tree.taken, tree.taken_priors, tree.node_visits, tree.node_totals)
-    for stored in (*tree.states, *of_nodes):
-        stored[: len(nodes)] = stored[nodes]
-    tree.parents[: len(nodes)] = np.maximum(renumbered[tree.parents[nodes]], 0)
-    tree.first[: len(nodes)], tree.counts[: len(nodes)] = starts, counts
-    of_branches = (tree.edges, tree.priors, tree.visits, tree.totals, tree.means, tree.bonuses, tree.worth, tree.plies)
-    for stored in of_branches:
-        stored[: len(branches)] = stored[branches]
-    tree.children[: len(branches)] = renumbered[tree.children[branches]]
-    tree.num_nodes, tree.num_branches = len(nodes), len(branches)
+        set_worth(tree, branch, float(tree.discounts[node]) * proof.worth, proof.plies)

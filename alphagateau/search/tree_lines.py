@@ -1,9 +1,9 @@
-"""Reads a search tree (`anytime.py`): its best moves with their values and lines of play, and how full it is."""
+"""Reads a search tree (`tree.py`): its best moves with their values and lines of play, and how full it is."""
 
 import math
 from typing import NamedTuple
 
-from alphagateau.search.anytime import Tree, branches_of, proof_of
+from alphagateau.search.tree import Tree, branches_of, proof_of
 
 LONGEST_LINE = 64  # plies
 
@@ -19,20 +19,18 @@ class Line(NamedTuple):
 
 def lines(tree: Tree, count: int) -> list[Line]:
     """The `count` best lines of the root, best first; fewer if it has fewer moves."""
-    return [_line(tree, branch) for branch in _ranking(tree, 0)[:count]]
+    return [_line(tree, branch) for branch in _ranking(tree, tree.root)[:count]]
 
 
 def visit_counts(tree: Tree) -> dict[int, int]:
     """Visits of each edge that may be played at the root, best first."""
-    return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, 0)}
+    return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, tree.root)}
 
 
 def root_value(tree: Tree) -> float:
     """The search's value of the root, for the player to move."""
-    proof, here = proof_of(tree, 0), branches_of(tree, 0)
-    if proof:
-        return proof.worth
-    return float(tree.values[0] + tree.totals[here].sum()) / (1 + int(tree.visits[here].sum()))
+    proof = proof_of(tree, tree.root)
+    return proof.worth if proof else float(tree.node_totals[tree.root]) / int(tree.node_visits[tree.root])
 
 
 def hashfull(tree: Tree) -> int:
