@@ -65,10 +65,27 @@ class Watch(NamedTuple):
     now: Callable[[], float] = time.monotonic
 
 
-def make_thinker(found: Checkpoint, game_name: str, megabytes: int) -> Thinker:
+def find_device(kind: str) -> jax.Device | None:
+    """The first device of a kind, as "cpu"; None, JAX's own choice, for "auto". Raises ValueError, naming the kinds."""
+    if kind == "auto":
+        return None
+    kinds = [name for name in ("cpu", "gpu", "tpu") if _devices(name)]
+    if kind not in kinds:
+        raise ValueError(f"device {kind!r} was asked for: expected one that JAX finds here, {', '.join(kinds)} or auto")
+    return _devices(kind)[0]
+
+
+def _devices(kind: str) -> list[jax.Device]:
+    try:
+        return jax.devices(kind)
+    except RuntimeError:
+        return []
+
+
+def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: jax.Device | None = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
     game = get_game(game_name)
-    variables = load_weights(found, game_name)
+    variables = jax.device_put(load_weights(found, game_name), device)
     evaluate = make_evaluate(game, make_network(game, network_config(found)))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
     thinker = Thinker(game, jax.jit(game.step), tree)

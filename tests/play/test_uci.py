@@ -11,6 +11,7 @@ from pathlib import Path
 
 import chess
 import chess.engine
+import jax
 import pytest
 from tiny_checkpoints import save_tiny
 
@@ -74,7 +75,7 @@ def shared(found: Checkpoint) -> Iterator[Gui]:
 @pytest.fixture
 def gui(shared: Gui) -> Gui:
     """The one conversation of this module, at the start of a game and with the usual options."""
-    for setting in ("MultiPV value 1", "Temperature value 0", "UCI_ShowWDL value false", "MoveOverhead value 50"):
+    for setting in ("MultiPV value 1", "Temperature value 0", "UCI_ShowWDL value false", "Move Overhead value 50"):
         shared.ask(f"setoption name {setting}")
     shared.ask("ucinewgame", "position startpos")
     return shared
@@ -183,6 +184,18 @@ def test_pondering_is_refused_politely(gui: Gui):
     gui.say("go ponder wtime 1000 btime 1000")
     assert "there is no pondering" in gui.until("info string")[-1]
     assert gui.best("ponderhit") != "(none)"
+
+
+def test_the_network_is_moved_to_a_device_that_is_there(gui: Gui):
+    missing = "gpu" if jax.default_backend() == "tpu" else "tpu"
+    (said,) = gui.ask(f"setoption name Device value {missing}")
+    assert said.startswith(f"info string device '{missing}' was asked for: expected one that JAX finds here, cpu")
+    assert gui.best("go nodes 16") != "(none)"
+    assert gui.ask("setoption name Device value cpu") == [
+        "info string compiling for gardner_chess",
+        "info string compiled",
+    ]
+    assert gui.best("go nodes 16") != "(none)"
 
 
 def test_searchmoves(gui: Gui):
