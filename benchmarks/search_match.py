@@ -7,6 +7,7 @@ measured on every move, and the largest that fits is run at once, without those 
 """
 
 import argparse
+import math
 import statistics
 import time
 from collections import defaultdict, deque
@@ -33,9 +34,9 @@ SIZES = (8, 16, 32, 48, 64, 96, 128)  # simulations of Gumbel MuZero
 Mover = Callable[[Played], int]  # the edge to play
 
 
-def growing(thinker: Thinker, seconds: float, sizes: list[int]) -> Mover:
+def growing(thinker: Thinker, limits: Limits, sizes: list[int]) -> Mover:
     def move(played: Played) -> int:
-        _, done = think(thinker, played, Limits(budget=Budget(seconds, seconds)))
+        _, done = think(thinker, played, limits)
         sizes.append(done)
         edge = choose(thinker, played)
         return played.state.legal_edges[0] if edge is None else edge
@@ -43,7 +44,7 @@ def growing(thinker: Thinker, seconds: float, sizes: list[int]) -> Mover:
     return move
 
 
-def gumbel(thinker: Thinker, checkpoint: Path, seconds: float, sizes: list[int]) -> Mover:
+def gumbel(thinker: Thinker, checkpoint: Path, limits: Limits, sizes: list[int]) -> Mover:
     game, found = thinker.game, newest(checkpoint)
     network, variables = make_network(game, network_config(found)), load_weights(found, thinker.game.name)
     keys, timed = jax.random.split(jax.random.key(0), 1), defaultdict(lambda: deque(maxlen=15))
@@ -52,7 +53,7 @@ def gumbel(thinker: Thinker, checkpoint: Path, seconds: float, sizes: list[int])
         config = GumbelConfig(num_simulations=size, gumbel_scale=0.0)
         return jax.jit(make_search(game, network, config))
 
-    searches = {size: compiled(size) for size in SIZES}
+    searches = {size: compiled(size) for size in ([limits.simulations] if limits.simulations else SIZES)}
 
     def search(size: int, played: Played) -> int:
         states = jax.tree.map(lambda x: np.asarray(x)[None], played.state)
@@ -62,11 +63,12 @@ def gumbel(thinker: Thinker, checkpoint: Path, seconds: float, sizes: list[int])
         return edge
 
     def move(played: Played) -> int:
-        fitting = [size for size in SIZES if statistics.median(timed[size]) <= seconds]
+        most = limits.budget.target if limits.budget else math.inf
+        fitting = [size for size in searches if statistics.median(timed[size]) <= most]
         sizes.append(fitting[-1] if fitting else SIZES[0])
         return search(sizes[-1], played)
 
-    for size in SIZES:
+    for size in searches:
         for _ in range(6):
             search(size, replay(thinker, game.start_fen, ()))
         for _ in range(2):
@@ -89,13 +91,16 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--game", default="gardner_chess")
     parser.add_argument("--seconds", type=float, default=0.2)
+    parser.add_argument("--simulations", type=int, nargs=2, metavar=("GROWING", "GUMBEL"), help="in place of a time")
     parser.add_argument("--pairs", type=int, default=500, help="the most that are played")
     parser.add_argument("--elo1", type=float, default=30.0, help="of the test; elo0 is 0")
     args = parser.parse_args()
     use_compilation_cache()
     thinker = make_thinker(newest(args.checkpoint), args.game, 256)
     ours, theirs = [], []
-    movers = growing(thinker, args.seconds, ours), gumbel(thinker, args.checkpoint, args.seconds, theirs)
+    timed = Limits(budget=Budget(args.seconds, args.seconds))
+    limits = [Limits(number) for number in args.simulations] if args.simulations else [timed, timed]
+    movers = growing(thinker, limits[0], ours), gumbel(thinker, args.checkpoint, limits[1], theirs)
     points = []
     for line in make_openings(thinker.game, args.pairs, 4, 0).lines:
         first, plies = play(thinker, movers, line)

@@ -1,8 +1,11 @@
-"""Grows one position's search tree until told to stop: PUCT on the host, its leaves stepped and evaluated 16 at a time.
+"""Grows one position's search tree until told to stop: descents on the host, leaves stepped and evaluated 16 at a time.
 
-The search of AlphaZero (Silver et al. 2018) for play against a clock, where Gumbel MuZero (`gumbel.py`) fixes its
-number of simulations in advance. The tree is `tree.py`'s. Leaves of a batch keep apart by virtual loss: a branch on
-the way to one counts as a visit that lost. A game's end is exact, and what follows from ends is proven upward.
+Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play against a clock. It fixes its number of simulations in
+advance, to halve the moves considered at the root again and again; here each batch of leaves goes to the best 16, 8, 4
+or 2 of them in turn, which shares the simulations out as sequential halving does, whenever it is stopped. Below the
+root a descent goes where the share of the tries is the furthest below the improved policy. Leaves of a batch keep apart
+because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends
+is proven upward. The tree is `tree.py`'s.
 """
 
 import math
@@ -16,10 +19,21 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.search import evaluate_states
-from alphagateau.search.tree import BATCH, Evaluate, Leaves, Tree, is_full, proof_of, set_worth
+from alphagateau.search.tree import (
+    BATCH,
+    Evaluate,
+    Leaves,
+    Tree,
+    branches_of,
+    improve,
+    improved_policy,
+    is_full,
+    proof_of,
+    set_worth,
+)
 
-C_BASE, C_INIT = 19652, 1.25  # of AlphaZero's c(s) = log((1 + N(s) + C_BASE) / C_BASE) + C_INIT
-FPU_REDUCTION = 0.25  # a branch not yet taken is worth its node's value less this, times sqrt(prior of those taken)
+CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
+DESCENTS = 4 * BATCH  # for one batch, of which some meet
 
 
 def make_evaluate(game: Game, network: Network) -> Evaluate:
@@ -44,7 +58,7 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None) -
     states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
     states = states._replace(terminated=np.zeros(BATCH, bool))
     leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
-    tree.num_nodes = tree.num_branches = tree.deepest = tree.root = 0
+    tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
 
 
@@ -62,11 +76,14 @@ def is_done(tree: Tree) -> bool:
 
 
 def _grow_once(tree: Tree, num_leaves: int) -> int:
-    """One batch: descents until it is full or they keep meeting; all leaves are evaluated at once."""
+    """One batch: descents until it is full or they keep meeting; all its leaves are evaluated at once."""
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
-    met, done = [], 0
-    while len(waiting) + done < num_leaves and len(met) < BATCH and proof_of(tree, tree.root) is None:
-        nodes, branches = _descend(tree)
+    met, done, starts = [], 0, _considered(tree)
+    tree.num_batches += 1
+    for number in range(DESCENTS):
+        if len(waiting) + done == num_leaves or proof_of(tree, tree.root):
+            break
+        nodes, branches = _descend(tree, starts[number % len(starts)])
         last = branches[-1]
         if last in waiting:
             met.append((nodes, branches))
@@ -78,54 +95,56 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
     if waiting:
         _expand(tree, list(waiting.values()))
     for nodes, branches in met:
-        for node, branch in zip(nodes, branches, strict=True):
-            _add(tree, node, branch, -1, 1.0)
+        tree.node_tries[nodes] -= 1
+        tree.tries[branches] -= 1
     return done + len(waiting)
 
 
-def _descend(tree: Tree) -> tuple[list[int], list[int]]:
-    """(nodes, the branch taken at each) down to a branch that is proven or leads to no node yet; each loses once."""
+def _considered(tree: Tree) -> list[int]:
+    """The root's branches that share this batch, the best first: those of the highest improved policy, not proven."""
+    here, count = branches_of(tree, tree.root), CONSIDERED[tree.num_batches % len(CONSIDERED)]
+    is_open = np.isnan(tree.worth[here])
+    order = np.argsort(-improved_policy(tree, tree.root), kind="stable")
+    return (here.start + order[is_open[order]][:count]).tolist()
+
+
+def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
+    """(nodes, the branch taken at each) from a branch of the root to one that is proven or leads to no node yet.
+
+    Each counts as tried.
+    """
     nodes, branches, node = [], [], tree.root
-    while node >= 0:
-        branch = _select(tree, node)
+    while True:
+        if branch == tree.first[node] + tree.taken[node]:
+            tree.improved[branch] = tree.priors[branch] * tree.rest[node]
+            tree.taken[node] += 1
+            tree.taken_priors[node] += tree.priors[branch]
         nodes.append(node)
         branches.append(branch)
-        _add(tree, node, branch, 1, -1.0)
-        node = int(tree.children[branch]) if math.isnan(tree.worth[branch]) else -1
-    return nodes, branches
+        tree.node_tries[node] += 1
+        tree.tries[branch] += 1
+        node = int(tree.children[branch])
+        if node < 0 or not math.isnan(tree.worth[branch]):
+            return nodes, branches
+        branch = _select(tree, node)
 
 
 def _select(tree: Tree, node: int) -> int:
-    """The branch of the highest Q + c(s) P sqrt(N(s)) / (1 + N); one proven to lose is not tried again.
+    """The branch whose share of the tries is the furthest below the improved policy.
 
     Of the branches not yet taken, which differ by their priors only, the first is the best.
     """
-    first, taken, num_visits = int(tree.first[node]), int(tree.taken[node]), int(tree.node_visits[node])
-    weight = (C_INIT + math.log((num_visits + C_BASE) / C_BASE)) * math.sqrt(num_visits)
+    if tree.is_stale[node]:
+        improve(tree, node)
+    first, taken = int(tree.first[node]), int(tree.taken[node])
     end, score, best = first + taken, -math.inf, 0
     if taken:
-        scores = tree.means[first:end] + weight * tree.bonuses[first:end]
+        scores = tree.improved[first:end] - tree.tries[first:end] * (1 / (1 + int(tree.node_tries[node])))
         best = int(scores.argmax())
         score = float(scores[best])
-    if taken < tree.counts[node]:
-        untried = float(tree.node_totals[node]) / num_visits - FPU_REDUCTION * math.sqrt(tree.taken_priors[node])
-        if untried + weight * float(tree.priors[end]) > score:
-            tree.taken[node] += 1
-            tree.taken_priors[node] += tree.priors[end]
-            return end
+    if taken < tree.counts[node] and tree.priors[end] * tree.rest[node] > score:
+        return end
     return first + best
-
-
-def _add(tree: Tree, node: int, branch: int, visits: int, total: float) -> None:
-    """Adds to what is known of a branch and of the node that it leaves."""
-    tree.node_visits[node] += visits
-    tree.node_totals[node] += total
-    visits += int(tree.visits[branch])
-    total += float(tree.totals[branch])
-    tree.visits[branch], tree.totals[branch] = visits, total
-    tree.bonuses[branch] = float(tree.priors[branch]) / (1 + visits)
-    if math.isnan(tree.worth[branch]):
-        tree.means[branch] = total / visits
 
 
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
@@ -161,10 +180,12 @@ def _add_nodes(
     tree.values[first:last] = tree.node_totals[first:last] = leaves.values[rows]
     tree.discounts[first:last], tree.parents[first:last] = leaves.discounts[rows], parents
     tree.first[first:last], tree.counts[first:last] = ends - counts, counts
-    tree.node_visits[first:last], tree.taken[first:last], tree.taken_priors[first:last] = 1, 0, 0
+    tree.node_visits[first:last], tree.node_tries[first:last] = 1, 0
+    tree.taken[first:last], tree.taken_priors[first:last] = 0, 0
+    tree.rest[first:last], tree.is_stale[first:last] = 1, False
     new = slice(tree.num_branches, tree.num_branches + len(edges))
     tree.edges[new], tree.priors[new] = edges, priors
-    tree.visits[new], tree.totals[new], tree.children[new] = 0, 0, -1
+    tree.visits[new], tree.tries[new], tree.totals[new], tree.children[new] = 0, 0, 0, -1
     tree.worth[new], tree.plies[new] = np.nan, 0
     tree.num_nodes, tree.num_branches = last, new.stop
     return first
@@ -186,9 +207,15 @@ def _branches(
 
 
 def _back_up(tree: Tree, nodes: list[int], branches: list[int], value: float) -> None:
-    """Gives back the virtual losses and adds the value, which is for the player who took the last branch."""
+    """Adds a visit and its value, which is for the player who took the last branch."""
     for node, branch in zip(reversed(nodes), reversed(branches), strict=True):
-        _add(tree, node, branch, 0, 1 + value)
+        tree.node_visits[node] += 1
+        tree.node_totals[node] += value
+        tree.is_stale[node] = True
+        visits, total = int(tree.visits[branch]) + 1, float(tree.totals[branch]) + value
+        tree.visits[branch], tree.totals[branch] = visits, total
+        if math.isnan(tree.worth[branch]):
+            tree.means[branch] = total / visits
         value *= float(tree.discounts[node])
 
 

@@ -19,7 +19,8 @@ from alphagateau.networks.network import Variables
 
 BATCH = 16  # leaves evaluated at a time
 BRANCHES_PER_NODE = 48  # room for so many on average
-NODE_BYTES, BRANCH_BYTES = 44, 38  # of the arrays below, states apart
+VALUE_SCALE, MAXVISIT_INIT = 0.1, 50  # of Gumbel MuZero's sigma, as in mctx
+NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays below, states apart
 
 
 class Leaves(NamedTuple):
@@ -59,12 +60,16 @@ class Tree:
     taken_priors: np.ndarray  # float64 [M], the sum of the priors of those
     node_visits: np.ndarray  # int32 [M], 1 + the visits of its branches
     node_totals: np.ndarray  # float64 [M], the node's value + the totals of its branches
+    node_tries: np.ndarray  # int32 [M], the tries of its branches
+    is_stale: np.ndarray  # bool [M], whether `improved` and `rest` are of before the last visit
+    rest: np.ndarray  # float32 [M], the improved policy over the prior, of branches not yet taken
     edges: np.ndarray  # int16 [L], of the move graph
     priors: np.ndarray  # float32 [L]
-    visits: np.ndarray  # int32 [L]
+    visits: np.ndarray  # int32 [L], that have come back with a value
+    tries: np.ndarray  # int32 [L], visits and those on the way
     totals: np.ndarray  # float64 [L], the sum of the values found
-    means: np.ndarray  # float32 [L], totals / visits; of a proven branch its worth, -inf if that is a loss
-    bonuses: np.ndarray  # float32 [L], prior / (1 + visits)
+    means: np.ndarray  # float32 [L], totals / visits; of a proven branch its worth
+    improved: np.ndarray  # float32 [L], the improved policy, of branches that have been taken
     children: np.ndarray  # int32 [L], the node it leads to, -1 if there is none yet
     worth: np.ndarray  # float32 [L], Proof's, NaN if not proven
     plies: np.ndarray  # int32 [L], Proof's, counted after the move
@@ -72,6 +77,7 @@ class Tree:
     num_branches: int = 0
     deepest: int = 0  # plies below the root
     root: int = 0
+    num_batches: int = 0  # since it became the root
 
 
 def bytes_per_node(game: Game) -> int:
@@ -85,10 +91,12 @@ def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: in
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
     states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
-    of_nodes = {"values": np.float32, "discounts": np.float32, "taken_priors": np.float64, "node_totals": np.float64}
-    of_nodes |= dict.fromkeys(("parents", "first", "counts", "taken", "node_visits"), np.int32)
-    of_branches = {"edges": np.int16, "visits": np.int32, "totals": np.float64, "children": np.int32, "plies": np.int32}
-    of_branches |= dict.fromkeys(("priors", "means", "bonuses", "worth"), np.float32)
+    of_nodes: dict[str, Any] = {"taken_priors": np.float64, "node_totals": np.float64, "is_stale": bool}
+    of_nodes |= dict.fromkeys(("values", "discounts", "rest"), np.float32)
+    of_nodes |= dict.fromkeys(("parents", "first", "counts", "taken", "node_visits", "node_tries"), np.int32)
+    of_branches: dict[str, Any] = {"edges": np.int16, "totals": np.float64}
+    of_branches |= dict.fromkeys(("visits", "tries", "children", "plies"), np.int32)
+    of_branches |= dict.fromkeys(("priors", "means", "improved", "worth"), np.float32)
     arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
     arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
     return Tree(evaluate, variables, states, **arrays)
@@ -116,7 +124,7 @@ def proof_of(tree: Tree, node: int) -> Proof | None:
 def set_worth(tree: Tree, branch: int, worth: float, plies: int) -> None:
     """A branch is proven."""
     tree.worth[branch], tree.plies[branch] = worth, plies
-    tree.means[branch] = worth if worth > -1 else -math.inf
+    tree.means[branch] = worth
 
 
 def is_full(tree: Tree, share: float = 1.0) -> bool:
@@ -124,6 +132,41 @@ def is_full(tree: Tree, share: float = 1.0) -> bool:
     num_slots = tree.states.legal_edges.shape[-1]
     has_nodes = tree.num_nodes + BATCH <= share * len(tree.values)
     return not has_nodes or tree.num_branches + BATCH * num_slots > share * len(tree.edges)
+
+
+def improve(tree: Tree, node: int) -> None:
+    """The improved policy of a node, softmax(log prior + sigma(Q)); a branch proven to lose has no share in it.
+
+    Danihelka et al. 2022, section 4 and appendix D, as mctx does it: a branch not yet visited is worth a mixture of the
+    node's value and those visited, and sigma stretches what all are worth to VALUE_SCALE (MAXVISIT_INIT + most visits).
+    """
+    first, taken = int(tree.first[node]), int(tree.taken[node])
+    here = slice(first, first + taken)
+    priors, visits, means = tree.priors[here], tree.visits[here], tree.means[here]
+    is_lost = tree.worth[here] == -1
+    is_known = (visits > 0) & ~is_lost
+    known_priors, num_visits = priors[is_known], int(visits[is_known].sum())
+    mixed = float(tree.values[node])
+    if num_visits:
+        mean = float(known_priors @ means[is_known]) / max(float(known_priors.sum()), 1e-30)
+        mixed = (mixed + num_visits * mean) / (1 + num_visits)
+    qvalues = np.where(is_known, means, mixed)
+    is_rest = taken < tree.counts[node]
+    high, low = max(float(qvalues.max()), mixed), min(float(qvalues.min()), mixed)
+    scale = VALUE_SCALE * (MAXVISIT_INIT + int(visits.max())) / max(high - low, 1e-8)
+    weights = np.where(is_lost, 0, priors * np.exp(scale * (qvalues - high)))
+    rest = math.exp(scale * (mixed - high)) if is_rest else 0.0
+    total = float(weights.sum()) + rest * max(0.0, 1 - float(tree.taken_priors[node]))
+    tree.improved[here], tree.rest[node] = weights / max(total, 1e-30), rest / max(total, 1e-30)
+    tree.is_stale[node] = False
+
+
+def improved_policy(tree: Tree, node: int) -> np.ndarray:
+    """The improved policy float32 of a node's branches."""
+    if tree.is_stale[node]:
+        improve(tree, node)
+    here, taken = branches_of(tree, node), int(tree.taken[node])
+    return np.append(tree.improved[here][:taken], tree.priors[here][taken:] * tree.rest[node])
 
 
 def advance(tree: Tree, edges: Sequence[int]) -> bool:
@@ -135,7 +178,7 @@ def advance(tree: Tree, edges: Sequence[int]) -> bool:
         node = int(tree.children[here.start + found[0]]) if len(found) else -1
         if node < 0:
             return False
-    tree.root, tree.deepest = node, max(0, tree.deepest - len(edges))
+    tree.root, tree.num_batches, tree.deepest = node, 0, max(0, tree.deepest - len(edges))
     return True
 
 
@@ -163,12 +206,12 @@ def _keep(tree: Tree, nodes: np.ndarray) -> None:
     renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last for a branch that leads to no node
     renumbered[nodes] = np.arange(len(nodes))
     of_nodes = (tree.values, tree.discounts, tree.taken, tree.taken_priors, tree.node_visits, tree.node_totals)
-    for stored in (*tree.states, *of_nodes):
+    for stored in (*tree.states, *of_nodes, tree.node_tries, tree.is_stale, tree.rest):
         stored[: len(nodes)] = stored[nodes]
     tree.parents[: len(nodes)] = np.maximum(renumbered[tree.parents[nodes]], 0)
     tree.first[: len(nodes)], tree.counts[: len(nodes)] = starts, counts
-    of_branches = (tree.edges, tree.priors, tree.visits, tree.totals, tree.means, tree.bonuses, tree.worth, tree.plies)
-    for stored in of_branches:
+    of_branches = (tree.edges, tree.priors, tree.visits, tree.tries, tree.totals, tree.means, tree.improved)
+    for stored in (*of_branches, tree.worth, tree.plies):
         stored[: len(branches)] = stored[branches]
     tree.children[: len(branches)] = renumbered[tree.children[branches]]
     tree.num_nodes, tree.num_branches = len(nodes), len(branches)

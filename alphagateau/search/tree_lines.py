@@ -3,7 +3,9 @@
 import math
 from typing import NamedTuple
 
-from alphagateau.search.tree import Tree, branches_of, proof_of
+import numpy as np
+
+from alphagateau.search.tree import Tree, branches_of, improved_policy, proof_of
 
 LONGEST_LINE = 64  # plies
 
@@ -28,9 +30,11 @@ def visit_counts(tree: Tree) -> dict[int, int]:
 
 
 def root_value(tree: Tree) -> float:
-    """The search's value of the root, for the player to move."""
-    proof = proof_of(tree, tree.root)
-    return proof.worth if proof else float(tree.node_totals[tree.root]) / int(tree.node_visits[tree.root])
+    """The value of the best move once one has been tried, else the network's; for the player to move."""
+    ranking, proof = _ranking(tree, tree.root), proof_of(tree, tree.root)
+    if proof:
+        return proof.worth
+    return _value(tree, ranking[0]) if ranking and tree.visits[ranking[0]] else float(tree.values[tree.root])
 
 
 def hashfull(tree: Tree) -> int:
@@ -39,17 +43,17 @@ def hashfull(tree: Tree) -> int:
 
 
 def _ranking(tree: Tree, node: int) -> list[int]:
-    """A node's branches, best first: the quickest win, then by visits, value and prior, last the slowest loss."""
+    """A node's branches, best first: the quickest win, then by how much they were visited, last the slowest loss.
+
+    Those visited at least half as often as the most visited are one group, in the order of the improved policy.
+    """
     here = branches_of(tree, node)
-    return sorted(range(here.start, here.stop), key=lambda branch: _merit(tree, branch), reverse=True)
-
-
-def _merit(tree: Tree, branch: int) -> tuple[float, ...]:
-    """What branches are compared by, the higher the better; equal ones keep the order of their edges."""
-    worth, plies = tree.worth[branch], int(tree.plies[branch])
-    if abs(worth) == 1:
-        return (worth, -worth * plies)
-    return (0, int(tree.visits[branch]), _value(tree, branch), float(tree.priors[branch]))
+    visits, worth, plies = tree.visits[here], tree.worth[here], tree.plies[here]
+    is_end = np.abs(worth) == 1
+    groups = np.where(is_end, worth * 2, np.where(visits * 2 >= visits[~is_end].max(initial=1), 1, 0))
+    distance = np.where(is_end, -worth * plies, np.where(groups == 1, 0, visits))
+    order = np.lexsort((-improved_policy(tree, node), -distance, -groups))
+    return (here.start + order).tolist()
 
 
 def _value(tree: Tree, branch: int) -> float:

@@ -50,7 +50,7 @@ def check_sums(tree: Tree) -> None:
         means = np.where(
             np.isnan(tree.worth[here]), tree.totals[here] / np.maximum(tree.visits[here], 1), tree.worth[here]
         )
-        means[means == -1] = -np.inf
+        assert (tree.tries[here] == tree.visits[here]).all() and tree.node_tries[node] == tree.visits[here].sum()
         assert tree.means[here][is_taken].tolist() == pytest.approx(means[is_taken].tolist(), abs=1e-5)
         assert (np.abs(tree.totals[here]) <= tree.visits[here] + 1e-6).all()
         for branch in range(here.start, here.stop):
@@ -71,8 +71,8 @@ def test_a_tree_of_the_start(gardner: Game, tree: Tree):
     assert tree.num_nodes <= 101 and 0 < hashfull(tree) < 100
     check_sums(tree)
     found = lines(tree, 3)
-    assert [line.visits for line in found] == sorted((line.visits for line in found), reverse=True)
-    assert found[0].visits == max(counts.values()) and found[0].mate is None and len(found[0].edges) > 1
+    assert found[0].visits >= max(counts.values()) / 2 and found[0].mate is None and len(found[0].edges) > 1
+    assert list(counts) == [line.edges[0] for line in lines(tree, 9)]
 
 
 def test_one_batch_evaluates_as_many_leaves_as_it_can(gardner: Game, tree: Tree):
