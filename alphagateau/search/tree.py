@@ -142,23 +142,32 @@ def improve(tree: Tree, node: int) -> None:
     """
     first, taken = int(tree.first[node]), int(tree.taken[node])
     here = slice(first, first + taken)
-    priors, visits, means = tree.priors[here], tree.visits[here], tree.means[here]
-    is_lost = tree.worth[here] == -1
-    is_known = (visits > 0) & ~is_lost
-    known_priors, num_visits = priors[is_known], int(visits[is_known].sum())
-    mixed = float(tree.values[node])
-    if num_visits:
-        mean = float(known_priors @ means[is_known]) / max(float(known_priors.sum()), 1e-30)
-        mixed = (mixed + num_visits * mean) / (1 + num_visits)
-    qvalues = np.where(is_known, means, mixed)
-    is_rest = taken < tree.counts[node]
-    high, low = max(float(qvalues.max()), mixed), min(float(qvalues.min()), mixed)
-    scale = VALUE_SCALE * (MAXVISIT_INIT + int(visits.max())) / max(high - low, 1e-8)
-    weights = np.where(is_lost, 0, priors * np.exp(scale * (qvalues - high)))
-    rest = math.exp(scale * (mixed - high)) if is_rest else 0.0
-    total = float(weights.sum()) + rest * max(0.0, 1 - float(tree.taken_priors[node]))
-    tree.improved[here], tree.rest[node] = weights / max(total, 1e-30), rest / max(total, 1e-30)
+    priors, means, most = tree.priors[here].tolist(), tree.means[here].tolist(), int(tree.visits[here].max())
+    is_lost = (tree.worth[here] == -1).tolist()
+    is_known = [visits and not lost for visits, lost in zip(tree.visits[here].tolist(), is_lost, strict=True)]
+    mixed = _mixed_value(tree, node, [row for row in range(taken) if is_known[row]], priors, means)
+    qvalues = [mean if known else mixed for mean, known in zip(means, is_known, strict=True)]
+    has_rest = taken < int(tree.counts[node])
+    high, low = (end(qvalues + [mixed] * has_rest) for end in (max, min))
+    scale = VALUE_SCALE * (MAXVISIT_INIT + most) / max(high - low, 1e-8)
+    weights = [
+        0.0 if lost else prior * math.exp(scale * (qvalue - high))
+        for prior, qvalue, lost in zip(priors, qvalues, is_lost, strict=True)
+    ]
+    rest = math.exp(scale * (mixed - high)) if has_rest else 0.0
+    total = max(sum(weights) + rest * max(0.0, 1 - float(tree.taken_priors[node])), 1e-30)
+    tree.improved[here], tree.rest[node] = [weight / total for weight in weights], rest / total
     tree.is_stale[node] = False
+
+
+def _mixed_value(tree: Tree, node: int, known: list[int], priors: list[float], means: list[float]) -> float:
+    """What a branch that has not been visited is worth: the node's value and those of `known` branches, mixed."""
+    num_visits = int(tree.node_visits[node]) - 1
+    if not known:
+        return float(tree.values[node])
+    weights = sum(priors[row] for row in known)
+    mean = sum(priors[row] * means[row] for row in known) / max(weights, 1e-30)
+    return (float(tree.values[node]) + num_visits * mean) / (1 + num_visits)
 
 
 def improved_policy(tree: Tree, node: int) -> np.ndarray:
