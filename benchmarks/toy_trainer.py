@@ -90,8 +90,8 @@ def _train(state: RunState, iteration: int, segment: int) -> RunState:
 
 
 def _producer(start: RunState) -> Producer:
-    def metrics(state, seconds):
-        sums = {name: float(x) for name, x in state.statistics.items()}
+    def metrics(state, iteration, seconds):
+        sums = {name: float(x) for name, x in state.producer.statistics.items()}
         return selfplay_metrics(sums) | selfplay_pace(sums["plies"], 1, seconds)
 
     return Producer(

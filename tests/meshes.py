@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from alphagateau.commands.experiments import read_experiment
 from alphagateau.distributed.mesh import make_mesh
@@ -23,6 +24,8 @@ from alphagateau.training.trainer import Trainer, make_trainer
 SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 SOURCE = 2  # devices that write the checkpoint from which all go on
 OPTIONS = ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4", "--training.segment-steps", "1"]
+OPTIONS += ["--selfplay.continue-games", "--targets.wait-for-result", "--training.mirror", "--sample-roots", "8"]
+PLIES_LEFT = (3, 7)  # of each share's two games before the ply limit, when the run begins
 EXPERIMENT = read_experiment(SMOKE, OPTIONS)
 
 
@@ -34,6 +37,7 @@ class Record(NamedTuple):
     window: Any
     first_step: Any  # figures of the first optimizer step
     epoch: Any  # figures summed over the first epoch
+    probe: dict[str, float]  # target noise and mirrors, before the first epoch
     state: Any  # at the end of the iteration, all that a checkpoint holds
     halfway: Any  # trajectory of the first iteration, played from the SOURCE's checkpoint in its middle
     next_trajectory: Any  # of the second iteration, from the SOURCE's checkpoint after the first
@@ -66,12 +70,21 @@ def misplaced(trainer: Trainer, state: RunState) -> list[str]:
 
 def kept(state: RunState) -> dict[str, Any]:
     """What a checkpoint between two iterations must give back."""
-    return jax.device_get({"train": state.train, "games": state.producer.games, "window": state.producer.window})
+    producer = {name: getattr(state.producer, name) for name in ("games", "window", "waiting")}
+    return jax.device_get({"train": state.train, **producer})
+
+
+def aged(trainer: Trainer, state: RunState) -> RunState:
+    """Near the end of its games, so that some frames get a result in the first iteration and others wait."""
+    games = state.producer.games
+    ply = np.tile(trainer.game.max_plies - np.array(PLIES_LEFT, np.int16), len(games.ply) // 2)
+    games = games._replace(ply=jax.device_put(ply, games.ply.sharding))
+    return state._replace(producer=state.producer._replace(games=games))
 
 
 def first_iteration(trainer: Trainer, variables: Variables, folder: Path) -> dict[str, Any]:
     """Fields of Record; checkpoints half-way through the iteration and after it in `folder`."""
-    state = trainer.init(variables)
+    state = aged(trainer, trainer.init(variables))
     found = misplaced(trainer, state)
     places = [
         Progress(),
@@ -81,11 +94,13 @@ def first_iteration(trainer: Trainer, variables: Variables, folder: Path) -> dic
         Progress(0, TRAIN, 1),
         Progress(1),
     ]
-    reached = {}
+    reached, metrics = {}, {}
     for start, end in pairwise(places):
         state = go(trainer, state, start, end)
         found += misplaced(trainer, state)
         reached[end] = jax.device_get(state)
+        if end == Progress(0, TRAIN):
+            metrics = trainer.producer.metrics(state, 0, {})
         if end in (Progress(0, PLAY, 1), Progress(1)):
             save(trainer, folder / ("whole" if end.is_between else "halfway"), state, end)
     trajectory, window = reached[Progress(0, WINDOW)].producer.trajectory, reached[Progress(0, TRAIN)].producer.window
@@ -96,6 +111,7 @@ def first_iteration(trainer: Trainer, variables: Variables, folder: Path) -> dic
         window=window,
         first_step=first_step,
         epoch=epoch,
+        probe={name: value for name, value in metrics.items() if name.startswith(("search/", "network/"))},
         state=kept(state),
     )
 

@@ -24,9 +24,10 @@ TABLE: dict[str, set[str]] = {
     "networks": {"games", "distributed"},
     "search": {"games", "networks"},
     "data": {"games", "runs"},
-    "training": {"config", "games", "networks", "search", "distributed", "runs"},
+    "training": {"config", "games", "networks", "search", "distributed", "runs", "data"},
     "matches": {"config", "games", "networks", "search", "distributed", "runs", "ratings"},
-    "reports": {"config", "games", "ratings", "runs"},
+    "studies": {"config", "ratings", "runs"},
+    "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
 }
 TABLE["commands"] = TABLE["api"] = set(TABLE)
@@ -100,6 +101,14 @@ def test_only_networks_see_graphs():
 def test_nothing_imports_what_stands_outside_the_package():
     for module, path in modules().items():
         assert not OUTSIDE & {name.partition(".")[0] for name in imports_of(path)}, module
+
+
+def test_a_run_starts_without_what_it_needs_later_or_never():
+    """pgx compiles programs when it is imported; orbax and Aim are imported with the first checkpoint and log."""
+    later = {"pgx", "orbax", "aim", "statsmodels", "scipy", "pandas", "matplotlib"}
+    code = f"import sys, alphagateau.commands.train, alphagateau.training.loop; print({later} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("module", ["config", "ratings.rate", "runs.stop", "runs.aim_log", "commands.main"])

@@ -86,7 +86,7 @@ def run_installed(installed: Path, folder: Path, *words: str) -> str:
 @pytest.mark.whole
 def test_a_wheel_holds_all_that_a_run_reads(installed):
     files = {path: path.relative_to(ROOT) for path in (ROOT / "alphagateau").rglob("*") if path.is_file()}
-    files |= {path: Path("alphagateau", path.relative_to(ROOT)) for path in (ROOT / "experiments").glob("*.toml")}
+    files |= {path: Path("alphagateau", path.relative_to(ROOT)) for path in (ROOT / "experiments").rglob("*.toml")}
     for path, place in files.items():
         if path.suffix != ".pyc":
             assert (installed / place).read_bytes() == path.read_bytes()

@@ -8,21 +8,27 @@ from typing import Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import parse
+from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.config.records import show
+
+GROUPS = ("games", "network", "training", "selfplay", "compilation", "memory", "all")
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Measure this machine's throughput, as ratios against the plain reference.
+    """Measure this machine's throughput, as ratios against a plain reference and pgx.
 
-    Each pair is timed in turns in this process; about 7 minutes.
+    Each pair is timed in turns in this process. The plain reference is slower than the paper authors' code: see
+    docs/performance.md.
 
-    Example: alphagateau bench --quick --json bench.json
+    Example: alphagateau bench training selfplay --json bench.json
     """
 
+    what: tyro.conf.Positional[tuple[str, ...]] = ("games", "network", "memory")
+    """games, network, training, selfplay, compilation, memory, or all: some 10 minutes"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
-    """smaller sizes and fewer rounds, under 2 minutes"""
+    """3 rounds in place of 7"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """also write the rows as JSON"""
 
@@ -30,10 +36,26 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """Prints the table."""
     arguments = parse(Arguments, words, "bench")
+    for name in arguments.what:
+        if name not in GROUPS:
+            raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")
     use_compilation_cache()
-    from alphagateau.commands.throughput import measure, print_rows, write_rows
+    from alphagateau.commands import throughput_games, throughput_networks
+    from alphagateau.commands.throughput import print_rows, write_rows
 
-    rows = measure(arguments.quick, lambda name: print(f"measured: {name}", file=sys.stderr))
+    groups = {
+        "games": throughput_games.game_rows,
+        "network": throughput_networks.network_rows,
+        "training": throughput_networks.training_rows,
+        "selfplay": throughput_games.selfplay_rows,
+        "compilation": throughput_networks.compilation_rows,
+        "memory": throughput_games.memory_rows,
+    }
+    rows = []
+    for name in groups if "all" in arguments.what else dict.fromkeys(arguments.what):
+        for row in groups[name](3 if arguments.quick else 7):
+            rows.append(row)
+            print(f"measured: {row.name}", file=sys.stderr)
     print_rows(rows)
     if arguments.json:
         write_rows(rows, arguments.json)

@@ -16,18 +16,8 @@ from alphagateau.commands.arguments import UsageError
 from alphagateau.config import ConfigError
 
 COMMANDS = (
-    "train",
-    "info",
-    "match",
-    "ladder",
-    "rate",
-    "report",
-    "play",
-    "uci",
-    "doctor",
-    "bench",
-    "positions",
-    "label",
+    *("train", "info", "report", "study", "match", "ladder", "rate", "pgn"),
+    *("play", "board", "uci", "positions", "label", "doctor", "bench"),
 )
 
 

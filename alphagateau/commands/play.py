@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,18 +32,24 @@ class Arguments:
     """search simulations of each of its moves; 0: the move of its highest prior"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: what it learnt on"""
+    platform: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
+    """device kind to run on"""
 
 
 def run(words: Sequence[str]) -> int:
     """Plays until `quit` or the end of input."""
     arguments = parse(Arguments, words, "play")
-    use_compilation_cache()
+    if arguments.simulations < 0:
+        raise UsageError(f"--simulations is {arguments.simulations}: expected 0 or more")
+    from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
     from alphagateau.play.boards import check_plays
-    from alphagateau.play.terminal import Setup, converse
+    from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
     from alphagateau.runs.run_folder import newest
 
+    choose_platform(arguments.platform)
+    use_compilation_cache()
     found = newest(arguments.path)
     try:
         game = get_game(arguments.game or found.manifest["game"])
@@ -51,8 +58,9 @@ def run(words: Sequence[str]) -> int:
     check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
     thinker = make_thinker(found, game.name, TREE_MEGABYTES)
-    for text in converse(thinker, Setup(arguments.side == "white", arguments.simulations), typed()):
-        print(text, flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        for text in converse(thinker, Setup(arguments.side == "white", arguments.simulations), typed()):
+            print(fit(text, sys.stdout.encoding or "ascii"), flush=True)
     return 0
 
 

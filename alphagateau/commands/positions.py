@@ -43,6 +43,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
     from alphagateau.games.entries import GAME_NAMES
+    from alphagateau.games.pgn_files import PgnFileError
     from alphagateau.games.variants import get_game
 
     if arguments.game not in GAME_NAMES:
@@ -54,7 +55,7 @@ def run(words: Sequence[str]) -> int:
         arguments.output.mkdir(parents=True, exist_ok=True)
         games = games_of(arguments.sources, arguments.game, left_out)
         found = gather(get_game(arguments.game), games, arguments.output, arguments.test_share, arguments.max_boards)
-    except (DataError, OSError) as error:
+    except (DataError, PgnFileError) as error:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None
     if left_out:
@@ -67,20 +68,19 @@ def run(words: Sequence[str]) -> int:
 def games_of(sources: Sequence[Path], game_name: str, left_out: list[str]) -> Iterator["GameRecord"]:
     """The games of the sources on one board; why others are none goes into `left_out`."""
     from alphagateau.games.pgn import replay
+    from alphagateau.games.pgn_files import read_lines
     from alphagateau.games.pgn_text import read_games
-    from alphagateau.games.text_files import open_text
 
     for source in sources:
         files = sorted((source / "games").glob("*.pgn")) if source.is_dir() else [source]
         if not files:
             raise UsageError(f"{source} holds no games: expected a PGN file or a run with a folder games")
         for path in files:
-            with open_text(path) as lines:
-                for written in read_games(lines):
-                    replayed = replay(written)
-                    if replayed.record is None or replayed.fault:
-                        left_out.append(f"{path}, line {written.line}, game {written.number}: {replayed.fault}")
-                    elif replayed.record.game != game_name:
-                        left_out.append(f"{path}, line {written.line}: a game of {replayed.record.game}")
-                    else:
-                        yield replayed.record
+            for written in read_games(read_lines(str(path))):
+                replayed = replay(written)
+                if replayed.record is None or replayed.fault:
+                    left_out.append(f"{path}, line {written.line}, game {written.number}: {replayed.fault}")
+                elif replayed.record.game != game_name:
+                    left_out.append(f"{path}, line {written.line}: a game of {replayed.record.game}")
+                else:
+                    yield replayed.record

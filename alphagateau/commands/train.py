@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from alphagateau import config
 from alphagateau.commands.arguments import UsageError
-from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.compilation import collect_rarely, use_compilation_cache
 from alphagateau.commands.experiments import ExperimentArguments, check, parse_experiment
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.runs.stop import StopRequest, parse_duration
+from alphagateau.studies.budget import make_ask
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.runs.progress import Reporter
@@ -37,6 +39,8 @@ class Arguments(ExperimentArguments):
     """where runs live"""
     stop_after: Annotated[str | None, tyro.conf.arg(metavar="TIME")] = None
     """write a checkpoint and exit 0 after this time, such as 3h or 45m"""
+    until: Annotated[str | None, tyro.conf.arg(metavar="UNIT=N")] = None
+    """end with the first iteration that reaches a budget of iterations, frames, steps, flops or seconds"""
     coordinator: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")] = None
     """of process 0"""
     num_processes: Annotated[str | None, tyro.conf.arg(metavar="N")] = None
@@ -48,11 +52,12 @@ class Arguments(ExperimentArguments):
 def run(words: Sequence[str]) -> int:
     """Trains; 0 also if it was asked to stop before the end."""
     arguments, path, experiment = parse_experiment(Arguments, words, "train")
+    folder = arguments.runs / (arguments.run or path.stem)
+    ask = make_ask(folder, config.parse_budget(arguments.until), experiment) if arguments.until else lambda: None
     try:
-        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
+        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None, ask)
     except ValueError as error:
         raise UsageError(f"--stop-after: {error}") from None
-    folder = arguments.runs / (arguments.run or path.stem)
     with stop.listening():  # the import of JAX already takes seconds
         from alphagateau.distributed import launch, processes
 
@@ -81,6 +86,7 @@ def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopR
     processes.on_first(lambda: check(experiment, path), ConfigError)
     from alphagateau.training.loop import train
 
+    collect_rarely()
     train(
         experiment, folder, stop, init_from, lambda state, reporter: conclude(experiment, folder, state, reporter, stop)
     )

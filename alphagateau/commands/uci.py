@@ -19,7 +19,7 @@ class Arguments:
 
     The board is chosen by the option UCI_Variant: chess unless the network plays no other board than its own. Without
     limits, `go` takes as many simulations as the option Simulations says; `go depth D` takes 2 ** (D + 3). Temperature
-    is in hundredths, Hash in megabytes, MoveOverhead in milliseconds.
+    is in hundredths, Hash in megabytes, Move Overhead in milliseconds.
 
     Example: alphagateau uci checkpoints/quickstart
     """

@@ -12,27 +12,39 @@ from typing import Any
 
 from alphagateau.config.migration import migrate, migrate_network
 from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
-from alphagateau.config.schema import ARCHITECTURES, Experiment, LadderConfig, NetworkConfig
+from alphagateau.config.schema import ALGORITHMS, ARCHITECTURES, Experiment, LadderConfig, NetworkConfig
+from alphagateau.config.study import StudyConfig
+
+SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/
 
 
 def find_experiment(name: str) -> Path:
     """The file `name`, or the experiment of that name that comes with the package. Raises ConfigError."""
+    return _find(name, "experiment")
+
+
+def find_study(name: str) -> Path:
+    """The file `name`, or the study of that name that comes with the package. Raises ConfigError."""
+    return _find(name, "study")
+
+
+def _find(name: str, noun: str) -> Path:
     path = Path(name)
     if path.suffix == ".toml" or len(path.parts) != 1 or path.is_file():
         return path
-    known = _known_experiments()
+    known = _known(noun)
     if name not in known:
         near = nearest(name, known)
         hint = f"did you mean {near}?" if near else f"expected a file, or one of {', '.join(known)}"
-        raise ConfigError(f"{printable(name)}: no such experiment; {hint}")
+        raise ConfigError(f"{printable(name)}: no such {noun}; {hint}")
     return known[name]
 
 
-def _known_experiments() -> dict[str, Path]:
-    """The experiments that come with the package, by name: packed into it, or beside it in a checkout."""
+def _known(noun: str) -> dict[str, Path]:
+    """The files of SHIPPED that come with the package, by name: packed into it, or beside it in a checkout."""
     package = Path(str(resources.files("alphagateau")))
     folders = [folder for folder in (package / "experiments", package.parent / "experiments") if folder.is_dir()]
-    return {path.stem: path for folder in folders[:1] for path in sorted(folder.glob("*.toml"))}
+    return {path.stem: path for folder in folders[:1] for path in sorted(folder.glob(SHIPPED[noun]))}
 
 
 def load(path: str | PathLike) -> Experiment:
@@ -50,6 +62,15 @@ def load_ladder(path: str | PathLike) -> LadderConfig:
     return make_ladder(_read_toml(Path(path), "ladder"), str(path))
 
 
+def load_study(path: str | PathLike) -> StudyConfig:
+    """Reads a study file. Raises ConfigError, one line that opens with the path."""
+    table = _read_toml(Path(path), "study")
+    try:
+        return StudyConfig(**{"name": Path(path).stem, **table})
+    except ConfigError as error:
+        raise ConfigError(f"{printable(path)}: {error}") from None
+
+
 def make_ladder(table: Mapping[str, Any], name: str = "ladder") -> LadderConfig:
     """The ladder that a table describes. Raises ConfigError; `name` opens it."""
     try:
@@ -65,7 +86,7 @@ def _read_toml(path: Path, noun: str) -> dict[str, Any]:
     except FileNotFoundError:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.toml")], 1)
         names = [printable(path.with_name(name)) for name in near]
-        names += [name for name in _known_experiments() if name == path.stem and noun == "experiment"]
+        names += [name for name in (_known(noun) if noun in SHIPPED else ()) if name == path.stem]
         hint = f"; did you mean {names[0]}?" if names else ""
         raise ConfigError(f"{printable(path)}: no such {noun} file{hint}") from None
     except UnicodeDecodeError as error:
@@ -129,6 +150,22 @@ def read_network(table: Mapping[str, Any]) -> NetworkConfig:
         choices = ", ".join(map(show, ARCHITECTURES))
         raise ConfigError(f"architecture must be one of {choices}, got {show(table['architecture'])}")
     return kind(**table)
+
+
+def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "experiment") -> Experiment:
+    """The experiment with other values for some keys, by dotted name. Raises ConfigError; `name` opens it.
+
+    Of another architecture or search the keys that both have keep their values.
+    """
+    table = to_dict(experiment)
+    for key, tag, kinds in (("network", "architecture", ARCHITECTURES), ("search", "algorithm", ALGORITHMS)):
+        kind = kinds.get(str(changes.get(f"{key}.{tag}", table[key][tag])))
+        if kind:
+            table[key] = {inner: value for inner, value in table[key].items() if inner in fields_of(kind)}
+    for key, value in changes.items():
+        head, _, inner = key.partition(".")
+        table[head] = {**table.get(head, {}), inner: value} if inner else value
+    return from_dict(table, name)
 
 
 def flatten(experiment: Experiment) -> dict[str, Any]:

@@ -31,7 +31,10 @@ class GateauConfig:
     architecture: Literal["gateau"] = choice("graph network: gateau; residual CNN: alphazero", default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
-    normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
+    normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
+        "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
+    )
+    ghost_size: int = num("positions whose statistics ghost normalization uses together", default=16, low=1)
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
@@ -63,6 +66,7 @@ class GumbelConfig:
     num_simulations: int = num("search simulations a ply", default=128, low=1)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
+    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
 
 
 @record
@@ -72,6 +76,7 @@ class PolicyConfig:
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
     algorithm: Literal["policy"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="policy")
+    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
 
 
 @record
@@ -98,10 +103,32 @@ class SelfPlayConfig:
 
 
 @record
+class DataConfig:
+    """The labelled positions from which an iteration learns, in place of games."""
+
+    path: str = key("folder of labels that `alphagateau label` wrote")
+    frames_per_iteration: int = num("boards read for an iteration", default=65_536, low=1)
+    sampler: Literal["uniform", "weighted"] = choice(
+        "boards alike, or by how often they occurred in games", default="uniform"
+    )
+    temperature: float = num("of the policy target, softmax(q / temperature); 0: the best move alone", default=0.0)
+
+
+@record
 class WindowConfig:
     """The frame window from which training draws its batches."""
 
     size: int = num("frames kept", default=1_000_000, low=1)
+
+
+@record
+class TargetsConfig:
+    """What a frame's value is learnt from, and when the frame may enter the window."""
+
+    wait_for_result: bool = key("frames of a game that goes on wait for its result", default=False)
+    bootstrap: bool = key("a game cut off is worth what its last search says; else it trains no value", default=False)
+    td_lambda: float = num("TD(lambda) over the search's values; 1: the game's result", default=1.0, high=1)
+    search_value_weight: float = num("share of the search's own value in the target", default=0.0, high=1)
 
 
 @record
@@ -120,6 +147,7 @@ class TrainingConfig:
     weight_decay: float = num("decay of the weight matrices, times the step size (AdamW)", default=0.0, high=1)
     max_gradient_norm: float = num("longer gradients are cut to this global L2 norm (0: none)", default=0.0)
     average_decay: float = num("of the average of weights that plays, per step (0: the last play)", default=0.0, high=1)
+    mirror: bool = key("half of the frames drawn are mirrored, files a to h", default=False)
     segment_steps: int = num("optimizer steps a device call", default=256, low=1)
 
 
@@ -130,6 +158,7 @@ class EvaluationConfig:
     num_games: int = num("games against each opponent (0: no match), an even number", default=128)
     num_simulations: int = num("search simulations a ply (0: as in self-play)", default=0)
     opening_plies: int = num("random plies that open each pair of games", default=4, high=64)
+    average_mirrors: bool = key("as search.average_mirrors, in this match only", default=False)
 
 
 @record
@@ -156,6 +185,10 @@ class HealthConfig:
     min_game_length: float = num("plies, mean of the finished games", default=4.0)
     max_gradient_norm: float = num("global L2 norm", default=1e4)
     max_weight_norm: float = num("global L2 norm", default=1e4)
+    min_value_known: float = num("fraction of the frames trained on whose value is known", default=0.1, high=1)
+    max_target_noise: float = num("KL of the policy targets of two searches of a position, nats", default=3.0)
+    max_mirror_value_gap: float = num("|value - value of the mirror image|, mean", default=0.5, high=2)
+    max_frame_reuse: float = num("frames trained on for each new one", default=64.0)
 
 
 @record
@@ -167,13 +200,16 @@ class Experiment:
     num_iterations: int = num("iterations of self-play and training", low=1)
     checkpoint_every: int = num("iterations between checkpoints", default=1, low=1)
     sample_games: int = num("games saved as PGN an iteration", default=4)
+    sample_roots: int = num("positions an iteration on which target noise and mirrors are measured", default=32)
     aim: bool = key("also log to Aim", default=True)
     platform: Literal["auto", "cpu", "gpu", "tpu"] = choice("device kind to run on", default="auto")
     num_shares: int = num("shares of games, window and batches, for any devices", default=8, low=1)
     network: NetworkConfig = section(default=GateauConfig(), tag="architecture")
     search: SearchConfig = section(default=GumbelConfig(), tag="algorithm")
     selfplay: SelfPlayConfig | None = section(default=None)
+    data: DataConfig | None = section(default=None)
     window: WindowConfig = section(default=WindowConfig())
+    targets: TargetsConfig = section(default=TargetsConfig())
     training: TrainingConfig = section(default=TrainingConfig())
     evaluation: EvaluationConfig = section(default=EvaluationConfig())
     retention: RetentionConfig = section(default=RetentionConfig())
@@ -194,28 +230,40 @@ class Experiment:
 
     @model_validator(mode="after")
     def _check_together(self) -> "Experiment":
-        if self.selfplay is None:
-            raise ValueError("an experiment needs [selfplay], from which its frames come")
+        if (self.selfplay is None) == (self.data is None):
+            raise ValueError("an experiment needs [selfplay] or [data], from which its frames come, and not both")
+        self._check_sizes()
+        if self.targets.wait_for_result and not (self.selfplay and self.selfplay.continue_games):
+            raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
+        if self.training.min_learning_rate > self.training.learning_rate:
+            raise ValueError(
+                f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
+                f"{self.training.learning_rate:g}, training.learning_rate"
+            )
+        holds = {"data.frames_per_iteration": self.data.frames_per_iteration} if self.data else {}
+        for name, size in (holds or {"window.size": self.window.size}).items():
+            if self.training.batch_size > size:
+                raise ValueError(f"training.batch_size ({self.training.batch_size}) must be at most {size}, {name}")
+        return self
+
+    def _check_sizes(self) -> None:
+        """Raises ValueError where shares, chunks and pairs do not come out even."""
         shares = self.num_shares, f"num_shares ({self.num_shares})"
+        together = shares
+        if isinstance(self.network, GateauConfig) and self.network.normalization == "ghost":
+            size = self.network.ghost_size
+            together = self.num_shares * size, f"{shares[1]} times network.ghost_size ({size})"
         for name, size, (divisor, meaning) in (
-            ("selfplay.num_games", self.selfplay.num_games, shares),
+            ("selfplay.num_games", self.selfplay.num_games if self.selfplay else 0, shares),
+            ("data.frames_per_iteration", self.data.frames_per_iteration if self.data else 0, shares),
             ("window.size", self.window.size, shares),
-            ("training.batch_size", self.training.batch_size, shares),
+            ("training.batch_size", self.training.batch_size, together),
             ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
         ):
             below = size // divisor * divisor
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
-        batch_size, size = self.training.batch_size, self.window.size
-        if self.training.min_learning_rate > self.training.learning_rate:
-            raise ValueError(
-                f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
-                f"{self.training.learning_rate:g}, training.learning_rate"
-            )
-        if batch_size > size:
-            raise ValueError(f"training.batch_size ({batch_size}) must be at most {size}, window.size")
-        return self
 
 
 KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"

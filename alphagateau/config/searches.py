@@ -5,7 +5,11 @@ from typing import Any
 from alphagateau.config.records import fields_of
 from alphagateau.config.schema import SearchConfig
 
-LONG_NAMES = {"simulations": "num_simulations", "considered": "max_num_considered_actions"}
+LONG_NAMES = {
+    "simulations": "num_simulations",
+    "considered": "max_num_considered_actions",
+    "mirrors": "average_mirrors",
+}
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
 WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
 
@@ -18,6 +22,8 @@ def option_types(record: Any) -> dict[str, Any]:
 def describe_search(config: SearchConfig) -> str:
     """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity."""
     values = {name: getattr(config, name) for name in option_types(config)}
+    switches = {name: values.pop(name) for name in list(values) if isinstance(values[name], bool)}
     shown = [f"{value} {SHORT_NAMES.get(name, name)}" for name, value in values.items() if name not in WITHOUT_NOISE]
     shown += [f"{value:g} {name}" for name, value in values.items() if WITHOUT_NOISE.get(name, value) != value]
+    shown += [SHORT_NAMES.get(name, name) for name, is_on in switches.items() if is_on]
     return f"{config.algorithm} {', '.join(shown)}".strip()

@@ -35,7 +35,6 @@ class GameEntry:
     under_promotions: tuple[int, ...] = (KNIGHT, BISHOP, ROOK)
     double_step_rank: int | None = None  # where a pawn may step twice, the first rank being 0; None: nowhere
     castlings: tuple[Castling, ...] = ()  # none, or the queen's side and the king's
-    pgx_id: str | None = None  # the environment of pgx whose moves are played; None: those of `moves.py`
     board_class: type[chess.Board] | None = None  # python-chess's own; None: `small_boards.py` makes one
 
     @property
@@ -56,7 +55,6 @@ CHESS = GameEntry(
     uci_variant="chess",
     double_step_rank=1,
     castlings=(Castling(king=32, king_to=16, rook=0, rook_to=24), Castling(king=32, king_to=48, rook=56, rook_to=40)),
-    pgx_id="chess",
     board_class=chess.Board,
 )
 
@@ -70,7 +68,6 @@ GARDNER = GameEntry(
     max_plies=256,
     variant_names=("Gardner", "Gardner chess", "Gardner minichess"),
     uci_variant="gardner",
-    pgx_id="gardner_chess",
 )
 
 LOS_ALAMOS = GameEntry(

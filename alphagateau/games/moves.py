@@ -1,13 +1,15 @@
 """Plays a move on any chess-like board: a State and an edge to the board that the next player sees.
 
 What a game has of castling, double steps and promotions is read from its entry and its edges. The tests hold this
-equal to pgx on the boards of both; the move is taken to be legal.
+equal to pgx on the boards of both: pgx compiles a dozen programs when it is imported, so only they and `bench` do. The
+move is taken to be legal.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from alphagateau.games.edges import Edges
 from alphagateau.games.entries import KING, PAWN, QUEEN, ROOK, GameEntry
@@ -36,6 +38,7 @@ def flip_boards(size: int, boards: Array) -> Array:
 def make_move(entry: GameEntry, edges: Edges) -> Callable[[State, Array], Moved]:
     """The function (state, edge) -> Moved of a game."""
     size, has_double_step = entry.size, entry.double_step_rank is not None
+    square = np.arange(size * size, dtype=np.int32)
 
     def move(state: State, edge: Array) -> Moved:
         sender, receiver, promotion = (
@@ -44,16 +47,19 @@ def make_move(entry: GameEntry, edges: Edges) -> Callable[[State, Array], Moved]
         board, en_passant = state.boards[0].astype(jnp.int32), jnp.int32(-1)
         piece, is_capture = board[sender], board[receiver] < 0
         is_pawn = piece == PAWN
+        becomes = jnp.where(is_pawn & (receiver % size == size - 1), QUEEN, piece)
+        becomes = jnp.where(promotion > 0, promotion, becomes)
         if has_double_step:
             is_passing = is_pawn & (state.en_passant >= 0) & (receiver == state.en_passant)
-            board = board.at[receiver - 1].set(jnp.where(is_passing, 0, board[receiver - 1]))
+            board = jnp.where(is_passing & (square == receiver - 1), 0, board)
             is_double_step = is_pawn & (receiver == sender + 2)
             en_passant = jnp.where(is_double_step, flip_square(size, sender + 1), -1)
-        becomes = jnp.where(is_pawn & (receiver % size == size - 1), QUEEN, piece)
-        board = board.at[sender].set(0).at[receiver].set(jnp.where(promotion > 0, promotion, becomes))
         for king, king_to, rook, rook_to in entry.castlings:
             is_castling = (piece == KING) & (sender == king) & (receiver == king_to)
-            board = jnp.where(is_castling, board.at[rook].set(0).at[rook_to].set(ROOK), board)
+            after = np.where(square == rook_to, ROOK, 0)
+            board = jnp.where(is_castling & np.isin(square, (rook, rook_to)), after, board)
+        # Written last, and not chosen as above: XLA then keeps the board, and does not compute it for each use again.
+        board = board.at[sender].set(0).at[receiver].set(becomes)
         return Moved(
             board=flip_boards(size, board),
             castling=_castling_after(entry, state.castling, sender, receiver),

@@ -129,7 +129,7 @@ def to_pgn(record: GameRecord) -> str:
         board.push(move)
         node = node.add_variation(move)
         _annotate(node, note)
-    return f"{pgn}\n\n"
+    return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
 
 
 def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:
@@ -154,7 +154,7 @@ def read_note(comment: str, nag: int = 0) -> MoveNote:
     score, seconds = node.eval(), node.emt()
     node.set_eval(None)
     node.set_emt(None)
-    return MoveNote(score and score.white(), seconds, nag, node.comment)
+    return MoveNote(score and score.white(), None if seconds is None else round(seconds, 3), nag, node.comment)
 
 
 def _check_result(result: str) -> None:

@@ -3,8 +3,9 @@
 Shapes are fixed, so that a game of any length compiles nothing new: ROWS games go on by PLIES plies a call.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import jax
@@ -12,13 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.games.notation import edge_to_uci, from_fen
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn import GameRecord, Replayed, replay
+from alphagateau.games.pgn_text import WrittenGame
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 
 ROWS, PLIES = 64, 32
-NONE = -1  # the edge of no move
+NONE, OFF_BOARD = -1, -2  # the edge of no move, and of a move that has none
 
 
 class Plies(NamedTuple):
@@ -35,6 +37,34 @@ class Ruling(NamedTuple):
     illegal: int  # the first move that they do not allow, from 1; 0: there is none
     over: int  # the first move after which the game is over, from 1; 0: it is not
     states: State | None  # numpy [plies + 1], from the start to the last position, if they were asked for
+
+
+class Judged(NamedTuple):
+    """A written game, what it is by the rules, and what they say of its plies; None if it breaks them before that."""
+
+    game: Replayed
+    ruling: Ruling | None
+
+
+def judge(games: Iterable[WrittenGame], with_states: bool = False) -> Iterator[Judged]:
+    """Plays games of any boards twice, by python-chess and by the rules of `rules.py`; ROWS games are held at once."""
+    left = iter(games)
+    while batch := list(map(replay, islice(left, ROWS))):
+        rulings: dict[int, Ruling] = {}
+        for name in {one.record.game for one in batch if one.record}:
+            found = [i for i, one in enumerate(batch) if one.record and one.record.game == name]
+            records = [one.record for one in batch if one.record and one.record.game == name]
+            rulings |= dict(zip(found, rule(get_game(name), records, with_states), strict=True))
+        for i, one in enumerate(batch):
+            yield _judged(one, rulings.get(i))
+
+
+def _judged(replayed: Replayed, ruling: Ruling | None) -> Judged:
+    if ruling is None or not ruling.illegal or replayed.record is None:
+        return Judged(replayed, ruling)
+    uci, name = replayed.record.moves[ruling.illegal - 1], replayed.record.game
+    fault = f"move {ruling.illegal}, {uci!r}, is not one by the rules of {name}: expected a legal move"
+    return Judged(replayed._replace(record=None, fault=fault, ply=ruling.illegal), None)
 
 
 def rule(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[Ruling]:
@@ -64,10 +94,10 @@ def _start(game_name: str, fen: str) -> State:
 
 
 def _edges_of(game: Game, record: GameRecord) -> Iterator[int]:
-    """Of its moves; NONE for one that is on no edge of the board."""
+    """Of its moves."""
     is_white = record.start_fen.split()[1] == "w"
     for uci in record.moves:
-        yield _edges(game.name, is_white).get(uci.removesuffix("q"), NONE)
+        yield _edges(game.name, is_white).get(uci.removesuffix("q"), OFF_BOARD)
         is_white = not is_white
 
 
@@ -86,7 +116,7 @@ def _compiled(game_name: str):
 
     def one_ply(states: State, edges: Array) -> tuple[State, Plies]:
         states = states._replace(terminated=jnp.zeros_like(states.terminated))
-        is_move = edges >= 0
+        is_move = edges != NONE
         after = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
         after = jax.tree.map(lambda a, b: jnp.where(is_move.reshape(-1, *[1] * (a.ndim - 1)), a, b), after, states)
         is_legal = (states.legal_edges == edges[:, None]).any(axis=-1) | ~is_move

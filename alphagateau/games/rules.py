@@ -9,10 +9,9 @@ promotion. Squares are numbered file by file as in pgx, `file * size + rank`, se
           1  6 11 16 21              1  9 ... 57
           0  5 10 15 20              0  8 ... 56
 
-Moves are played by pgx where it has the game, else by `moves.py`. Legal edges are found in `legality.py`; a step is
-then more than ten times as fast as pgx's (docs/performance.md). Endings are decided here, because pgx 2.6 misses
-repetitions: of the initial position, and of positions that followed a double pawn step which allowed no en passant
-capture.
+Moves are played in `moves.py`, legal edges found in `legality.py`; a step is then several times as fast as pgx's
+(docs/performance.md), which also misses repetitions: of the initial position, and of positions that followed a double
+pawn step which allowed no en passant capture.
 """
 
 from collections.abc import Callable
@@ -28,7 +27,6 @@ from alphagateau.games.edges import Edges, make_edges
 from alphagateau.games.entries import Castling, GameEntry
 from alphagateau.games.keys import make_position_key
 from alphagateau.games.moves import flip_boards, make_move
-from alphagateau.games.pgx_adapter import make_pgx_move
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
 
@@ -144,7 +142,7 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
 
 
 def _make_step(entry: GameEntry, edges: Edges, enter: Callable[..., State]) -> Callable[[State, Array], State]:
-    move = make_pgx_move(entry.pgx_id, edges.labels) if entry.pgx_id else make_move(entry, edges)
+    move = make_move(entry, edges)
 
     def step(state: State, edge: Array) -> State:
         board, castling, en_passant, halfmove_count = move(state, edge)

@@ -24,3 +24,10 @@ def white_score(value: float, is_white: bool, mate: int | None = None) -> chess.
         return chess.engine.Cp(sign * centipawns(value))
     moves = mate // 2 if mate > 0 else -(-mate // 2)
     return chess.engine.Mate(sign * moves) if moves else None
+
+
+def score_text(score: chess.engine.Score) -> str:
+    """ "+0.23" in pawns, "#-3", or "#" of a mate on the board."""
+    if score.is_mate():
+        return f"#{score.mate() or ''}"
+    return f"{(score.score() or 0) / 100:+.2f}"

@@ -64,9 +64,10 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     run's results.json has the scores, results.pgn the games.
     """
     rule, path = experiment.evaluation, run / "results.json"
+    asked = [value for value in vars(rule).values() if value is not False]  # a switch that is off changes no match
     identity = checkpoint.weights_hash(variables)
     known = read_final(run)
-    if known and known["weights_hash"] == identity and known["evaluation"] == list(vars(rule).values()):
+    if known and known["weights_hash"] == identity and known["evaluation"] == asked:
         return [Score(*row) for row in known["scores"]]
     simulations = rule.num_simulations or experiment.search.num_simulations
     results = _play(experiment, run, variables, simulations, should_stop)
@@ -75,7 +76,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     scores = [score_of(*names, result) for names, result in results.items()]
     record = {
         "weights_hash": identity,
-        "evaluation": list(vars(rule).values()),
+        "evaluation": asked,
         "simulations": simulations,
         "scores": scores,
     }
@@ -87,7 +88,8 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):
     """(player, opponent) -> MatchResult; None if stopped."""
     game, rule = get_game(experiment.game), experiment.evaluation
-    config = match_config({**vars(experiment.search), "num_simulations": num_simulations})
+    asked = {**vars(experiment.search), "num_simulations": num_simulations}
+    config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search, start = match_search(game.name, experiment.network, config), newest(run / "checkpoints" / "0")
     identity = Identity(
         run.name, experiment.num_iterations, checkpoint.weights_hash(variables), describe_search(config)

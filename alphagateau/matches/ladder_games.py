@@ -57,13 +57,13 @@ def read_games(path: Path) -> list[StoredGame]:
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:
-    """The games between these players, by color."""
+    """The games between these players, by color; the same table whatever the order in which they ended."""
     names = {p.identity: p.name for p in players}
-    rows = [
-        Row(names[g.white], names[g.black], *POINTS[g.result], 1)
-        for g in games
-        if g.white in names and g.black in names and g.result in POINTS
-    ]
+    place = {p.identity: number for number, p in enumerate(players)}
+    games = sorted(
+        (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
+    )
+    rows = [Row(names[g.white], names[g.black], *POINTS[g.result], 1) for g in games if g.result in POINTS]
     return make_results(rows, [p.name for p in players])
 
 

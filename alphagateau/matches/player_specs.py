@@ -3,6 +3,7 @@
 checkpoints/quickstart            the newest checkpoint of a run
 checkpoints/quickstart/checkpoints/3?simulations=64
 PATH?search=policy                another search, with its own options: no search, the move of the highest prior
+PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
 """
@@ -75,12 +76,13 @@ def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any])
     if algorithm not in SEARCHES:
         raise PlayerError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
     if texts.get("num_simulations") == "0":
-        return PolicyConfig()
+        values["algorithm"] = algorithm = "policy"
+        texts = {name: text for name, text in texts.items() if name in option_types(PolicyConfig)}
     types = option_types(SEARCHES[algorithm])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
         raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
-    parse = {int: parse_count, float: _parse_number}
+    parse = {int: parse_count, float: _parse_number, bool: _parse_switch}
     asked = {name: parse[types[name]](spec, name, text) for name, text in texts.items()}
     return dataclasses.replace(match_config(values), **asked)
 
@@ -93,6 +95,12 @@ def _parse_number(spec: str, name: str, text: str) -> float:
     if not 0 <= value < math.inf:
         raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
     return value
+
+
+def _parse_switch(spec: str, name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected true or false")
+    return text == "true"
 
 
 def network_config(found: Checkpoint) -> NetworkConfig:

@@ -180,10 +180,10 @@ async def _search(process: Process, asked: UciSpec, board: chess.Board) -> Reply
     found = await _answered(process, playing, f"go {name} {value}", asked.timeout + (seconds or 0))
     if found.move is None:
         raise UciError(f"engine {process.command!r} broke the rules: it gave no move in {board.fen()}")
-    return Reply(found.move.uci(), MoveNote(_score_after(found.info, board.turn), time.perf_counter() - begun))
+    return Reply(found.move.uci(), MoveNote(score_after(found.info, board.turn), time.perf_counter() - begun))
 
 
-def _score_after(info: chess.engine.InfoDict, color: chess.Color) -> chess.engine.Score | None:
+def score_after(info: chess.engine.InfoDict, color: chess.Color) -> chess.engine.Score | None:
     """White's score after the best move, of an engine's score before it; None if it gave none, or the move mates."""
     score = info["score"].pov(color) if "score" in info else None
     mate = score.mate() if score else None

@@ -104,18 +104,24 @@ def edges_of(net: Gateau, w: Variables, g: Array) -> Edges:
     return Edges(g, net.dot(g, w["W_e"]), g @ (w["W_e"] @ w["a"]))
 
 
-def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
-    """Equations (4) to (6): (h', g') of h [B * N, K] and the Edges; receivers are i, senders are j."""
-    layout, dot = net.layout, net.dot
+def edge_attention(net: Gateau, w: Variables, h: Array, edges: Edges) -> Array:
+    """Equation (5): the weights [B * N, D] of each node's slots, which sum to 1; 0 where a slot is not taken."""
+    layout = net.layout
     batch = len(h) // len(layout.is_edge)
-    u, v = dot(h, w["W_u"]), dot(h, w["W_v"])
-
     # a.g' at each slot, from its three parts: numbers are moved, not rows.
     logits = take(layout.incoming, edges.g_a, batch)
     logits += take(layout.incoming_senders, h @ (w["W_v"] @ w["a"]), batch)
     logits = logits.reshape(len(h), -1) + h @ (w["W_u"] @ w["a"])
     logits = jax.nn.leaky_relu(logits, LEAKY_SLOPE)
-    alpha = jax.nn.softmax(jnp.where(repeat_for(batch, layout.is_edge), logits, -jnp.inf))
+    return jax.nn.softmax(jnp.where(repeat_for(batch, layout.is_edge), logits, -jnp.inf))
+
+
+def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
+    """Equations (4) to (6): (h', g') of h [B * N, K] and the Edges; receivers are i, senders are j."""
+    layout, dot = net.layout, net.dot
+    batch = len(h) // len(layout.is_edge)
+    u, v = dot(h, w["W_u"]), dot(h, w["W_v"])
+    alpha = edge_attention(net, w, h, edges)
 
     # The sum over edges commutes with W_g; if g' is what is mixed, so do its three parts.
     to_self, to_receivers, mixed = dot(h, w["W_0"]), dot(h, w["W_h"]), edges.g
@@ -307,4 +313,11 @@ def make_gateau(game: Game, config) -> Network:
         new |= of_start
         return evaluation, {"batch_stats": new} if new else statistics
 
-    return Network(make_reference(game, config).init, apply)
+    def num_chunks(batch: int) -> int:
+        if config.normalization == "ghost":
+            if batch % config.ghost_size:
+                raise ValueError(f"ghost_size ({config.ghost_size}) must divide a device's batch of {batch} positions")
+            return batch // config.ghost_size
+        return 1 if config.normalization == "batch" else equal_chunks(batch, size)
+
+    return Network(make_reference(game, config).init, apply, num_chunks)

@@ -67,6 +67,7 @@ class ReferenceNetwork(nn.Module):
     def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
         norm = {
             "batch": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum, axis_name=axis_name),
+            "ghost": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum),
             "layer": nn.LayerNorm,
             "rms": nn.RMSNorm,
         }[self.normalization]
@@ -105,9 +106,10 @@ def make_reference(game: Game, config) -> Network:
         batch_norm_momentum=config.batch_norm_momentum,
     )
 
+    @jax.jit
     def init(key: jax.Array) -> Variables:
         position = jax.tree.map(lambda x: x[None], game.position(game.init()))
-        return jax.jit(partial(module.init, train=False))(key, graphs_tuple(game, position))
+        return module.init(key, graphs_tuple(game, position), train=False)  # pyright: ignore[reportReturnType]
 
     def apply(
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None

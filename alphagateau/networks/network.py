@@ -1,4 +1,4 @@
-"""What every network is: two functions, from Positions to one logit an edge, one value and what else a loss wants."""
+"""What every network is: functions, from Positions to one logit an edge, one value and what else a loss wants."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -24,14 +24,17 @@ class Evaluation(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network for one game, as two functions.
+    """A network for one game, as functions.
 
     `init(key) -> variables`, a flax tree whose "params" are learnt and whose other collections are statistics.
     `apply(variables, positions, train=False, axis_name=None) -> (Evaluation, statistics)`: B Positions (leading axis
     B) to prior logits [B, E], over legal and illegal edges alike, values [B] for the player to move, and extras; the
     statistics are those that follow this batch if `train`, else those given. Along `axis_name`, an axis of
     `shard_map`, each device has a part of the batch, and batch statistics are those of the whole.
+    `num_chunks(batch)`: into how many equal chunks training may cut B positions of a device, one after the other with
+    their gradients summed; one where statistics join the batch.
     """
 
     init: Callable[[jax.Array], Variables]
     apply: Callable[..., tuple[Evaluation, Variables]]
+    num_chunks: Callable[[int], int] = lambda batch: 1

@@ -1,7 +1,8 @@
 """Rows of a batch of equal graphs, and the two linear maps that move them along a graph's edges.
 
 A batch of B graphs with S nodes (or edges) each is one array [B * S, K], one graph below the other. Which row goes
-where is known before compilation, so a map and its transpose are both gathers: no scatter, forward or backward.
+where is known before compilation, so a map and its transpose are both gathers: no scatter, forward or backward. A sum
+over slots is unrolled, and jitted by itself, so that JAX traces it once, not in every layer and pass.
 """
 
 from dataclasses import dataclass
@@ -50,6 +51,11 @@ def repeat_for(batch: int, x: np.ndarray) -> Array:
     return jnp.broadcast_to(jnp.asarray(x), (batch, *x.shape)).reshape(-1, *x.shape[1:])
 
 
+def rows_at(x: Array, places: Array) -> Array:
+    """Rows x [R, K] to [P, K], row p being row `places[p]` of x, which is there."""
+    return x.at[places].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
 def gather(x: Array, index: np.ndarray, batch: int) -> Array:
     """Rows x [B * S, K] to rows [B * R, K], where row r of each graph is its row `index[r]`.
 
@@ -57,12 +63,14 @@ def gather(x: Array, index: np.ndarray, batch: int) -> Array:
     compiler sees that nothing moves between devices when the batch is cut.
     """
     if jax.default_backend() == "cpu":
-        first = jnp.arange(batch, dtype=jnp.int32)[:, None] * (len(x) // batch)
-        return x.at[(first + index).reshape(-1)].get(mode="promise_in_bounds")
-    rows = x.reshape(batch, -1, *x.shape[1:]).at[:, index].get(mode="promise_in_bounds")
+        first = jax.lax.broadcasted_iota(jnp.int32, (batch, len(index)), 0) * (len(x) // batch)
+        return rows_at(x, (first + index).reshape(-1))
+    rows = x.reshape(batch, -1, *x.shape[1:])
+    rows = rows.at[:, index].get(mode="promise_in_bounds", wrap_negative_indices=False)  # or each has a kernel to wrap
     return rows.reshape(-1, *x.shape[1:])
 
 
+@partial(jax.jit, static_argnums=(0, 2))
 def _sum_places(table: Table, y: Array, batch: int) -> Array:
     total = jnp.zeros((), y.dtype)
     for index, mask in zip(table.places.T, table.is_place.T, strict=True):
@@ -89,6 +97,7 @@ take.defvjp(_take_forward, _take_backward)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 3))
+@partial(jax.jit, static_argnums=(0, 3))
 def weighted_sum(table: Table, weights: Array, x: Array, batch: int) -> Array:
     """Rows x [B * S, K] to [B * R, K]: sum over d of weights[r, d] times what place (r, d) of R * D receives.
 
@@ -102,6 +111,7 @@ def _weighted_sum_forward(table: Table, weights: Array, x: Array, batch: int):
     return weighted_sum(table, weights, x, batch), (weights, x)
 
 
+@partial(jax.jit, static_argnums=(0, 1))
 def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[Array, Array]:
     weights, x = saved
     rows, width = weights.shape
@@ -129,7 +139,7 @@ weighted_sum.defvjp(_weighted_sum_forward, _weighted_sum_backward)
 def lookup(tables: Array, codes: Array) -> Array:
     """[R, K]: row r is the sum over c of row `codes[c, r]` of `tables[c]`; tables [C, T, K], codes [C, R]."""
     pairs = zip(tables, codes, strict=True)
-    return sum(table.at[code].get(mode="promise_in_bounds") for table, code in pairs)  # pyright: ignore[reportReturnType]
+    return sum(rows_at(table, code) for table, code in pairs)  # pyright: ignore[reportReturnType]
 
 
 def _lookup_forward(tables: Array, codes: Array) -> tuple[Array, tuple[Array, int]]:
@@ -150,7 +160,7 @@ lookup.defvjp(_lookup_forward, _lookup_backward)
 @jax.custom_vjp
 def choose(pairs: Array, row: Array) -> Array:
     """Rows [2 * E, K] to [B * E, K]: of each graph's edge e, row e or row E + e, as `row` [B, E] says."""
-    return pairs.at[row.reshape(-1)].get(mode="promise_in_bounds")
+    return rows_at(pairs, row.reshape(-1))
 
 
 def _choose_forward(pairs: Array, row: Array) -> tuple[Array, Array]:

@@ -1,1 +1,1 @@
-"""Play against a network: a UCI engine and a board at the terminal."""
+"""Play against a network: a UCI engine, a board in the browser and one at the terminal."""

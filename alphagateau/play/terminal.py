@@ -12,6 +12,7 @@ from alphagateau.search.tree_lines import lines
 
 HELP = "Type a move as Nf3 or g1f3, or: moves, undo, new, board, help, quit."
 EMPTY = "·"
+LETTERS = str.maketrans("♔♕♖♗♘♙♚♛♜♝♞♟" + EMPTY, "KQRBNPkqrbnp.")  # for a terminal without chess pieces
 
 
 class Setup(NamedTuple):
@@ -31,6 +32,15 @@ def draw(game: Game, board: chess.Board, is_white: bool) -> str:
         pieces = (board.piece_at(chess.square(file, rank)) for file in files)
         rows.append(f"{rank + 1}  " + " ".join(piece.unicode_symbol() if piece else EMPTY for piece in pieces))
     return "\n".join([*rows, "   " + " ".join(chess.FILE_NAMES[file] for file in files)])
+
+
+def fit(text: str, encoding: str) -> str:
+    """The text as a terminal of this encoding can show it: letters, where it has no chess pieces."""
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(LETTERS)
+    return text
 
 
 def converse(thinker: Thinker, setup: Setup, lines_in: Iterable[str]) -> Iterator[str]:

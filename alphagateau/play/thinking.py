@@ -1,7 +1,6 @@
 """A checkpoint and a game so far in, a search of its position out, for as long as its limits say."""
 
 import math
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,20 +18,13 @@ from alphagateau.matches.player_specs import load_weights, network_config
 from alphagateau.networks.make_network import make_network
 from alphagateau.play.clock import Budget, may_begin
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.search.anytime import (
-    BATCH,
-    Tree,
-    advance,
-    bytes_per_node,
-    grow,
-    is_done,
-    make_evaluate,
-    make_tree,
-    start_tree,
-)
+from alphagateau.search.anytime import grow, is_done, make_evaluate, start_tree
+from alphagateau.search.tree import BATCH, Tree, advance, bytes_per_node, is_full, make_tree, pack
 from alphagateau.search.tree_lines import lines
 
 GO_ON = np.zeros((), bool)  # of a State's `terminated`
+CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only
+PACK_SECONDS = 1e-5  # a node, with some to spare
 
 
 class Played(NamedTuple):
@@ -72,10 +64,27 @@ class Watch(NamedTuple):
     now: Callable[[], float] = time.monotonic
 
 
-def make_thinker(found: Checkpoint, game_name: str, megabytes: int) -> Thinker:
+def find_device(kind: str) -> jax.Device | None:
+    """The first device of a kind, as "cpu"; None, JAX's own choice, for "auto". Raises ValueError, naming the kinds."""
+    if kind == "auto":
+        return None
+    kinds = [name for name in ("cpu", "gpu", "tpu") if _devices(name)]
+    if kind not in kinds:
+        raise ValueError(f"device {kind!r} was asked for: expected one that JAX finds here, {', '.join(kinds)} or auto")
+    return _devices(kind)[0]
+
+
+def _devices(kind: str) -> list[jax.Device]:
+    try:
+        return jax.devices(kind)
+    except RuntimeError:
+        return []
+
+
+def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: jax.Device | None = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
     game = get_game(game_name)
-    variables = load_weights(found, game_name)
+    variables = jax.device_put(load_weights(found, game_name), device)
     evaluate = make_evaluate(game, make_network(game, network_config(found)))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
     thinker = Thinker(game, jax.jit(game.step), tree)
@@ -120,7 +129,7 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     what the last one left below this position.
     """
     watch = watch or Watch(time.monotonic())
-    is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played)
+    is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played, limits, watch)
     if not is_root:
         thinker.root = None
         if limits.budget and not _has_time(thinker, limits.budget, watch, True):
@@ -129,7 +138,7 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     thinker.root = played if limits.allowed is None else None
     tree, done, most = thinker.tree, 0, math.inf if limits.simulations is None else limits.simulations
     while done < most and not is_done(tree) and not watch.is_stopped():
-        is_forced = limits.budget and tree.counts[0] == 1
+        is_forced = limits.budget and tree.counts[tree.root] == 1
         if limits.budget and (is_forced or not _has_time(thinker, limits.budget, watch, False)):
             break
         done += _timed(thinker, watch, lambda done=done: grow(tree, int(min(BATCH, most - done))))
@@ -137,15 +146,22 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     return True, done
 
 
-def _go_on(thinker: Thinker, played: Played) -> bool:
-    """Makes this position the tree's root, if the tree holds it."""
-    root = thinker.root
+def _go_on(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bool:
+    """Makes this position the root, if the tree holds it; a crowded tree is packed, or given up for want of time."""
+    root, tree = thinker.root, thinker.tree
     is_later = root and (root.fen, root.edges) == (played.fen, played.edges[: len(root.edges)])
-    return bool(root and is_later and advance(thinker.tree, played.edges[len(root.edges) :]))
+    if not (root and is_later and advance(tree, played.edges[len(root.edges) :])):
+        return False
+    if is_full(tree, CROWDED):
+        if limits.budget and PACK_SECONDS * tree.num_nodes > limits.budget.target:
+            return not _has_time(thinker, limits.budget, watch, True)
+        pack(tree)
+    return True
 
 
 def _has_time(thinker: Thinker, budget: Budget, watch: Watch, is_first: bool) -> bool:
-    batch = statistics.median(thinker.seconds) if thinker.seconds else 0.0
+    """Whether a batch would end in time if it took as long as the slowest of the last ones, the very slowest apart."""
+    batch = sorted(thinker.seconds)[-2:][0] if thinker.seconds else 0.0
     return may_begin(budget, watch.now() - watch.started, batch, is_first)
 
 

@@ -43,7 +43,7 @@ class Session:
     write: Write
     variant: str  # the default
     options: dict[str, Value]
-    thinker: "Thinker | None" = None  # of the variant and the memory that the options name, once it is needed
+    thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
     played: "Played | None" = None
     idle_since: float = 0.0  # when the last search ended
 
@@ -194,9 +194,10 @@ def _thinker(session: Session) -> "Thinker":
         name = VARIANTS[str(session.options["UCI_Variant"])]
         check_plays(session.found, name)
         session.write(f"info string compiling for {name}")
-        from alphagateau.play.thinking import make_thinker
+        from alphagateau.play.thinking import find_device, make_thinker
 
-        session.thinker = make_thinker(session.found, name, int(session.options["Hash"]))
+        device = find_device(str(session.options["Device"]))
+        session.thinker = make_thinker(session.found, name, int(session.options["Hash"]), device)
         session.write("info string compiled")
     return session.thinker
 
@@ -209,7 +210,11 @@ def _new_game(session: Session, job: Job) -> None:
 
 def _set_option(session: Session, job: Job) -> None:
     name, value = read_option(" " + " ".join(job.words))
-    if name in ("UCI_Variant", "Hash") and value != session.options[name]:
+    if name == "Device":
+        from alphagateau.play.thinking import find_device
+
+        find_device(str(value))
+    if name in ("UCI_Variant", "Hash", "Device") and value != session.options[name]:
         session.thinker = session.played = None
     session.options[name] = value
 

@@ -57,7 +57,7 @@ def answer(request: Request, go: Go) -> None:
 
 def _limits(request: Request, go: Go, moves: Mapping[str, int]) -> Limits:
     """What a `go` asks for; without any limit it is so many simulations as the option says."""
-    overhead, is_white = int(request.options["MoveOverhead"]) / 1000, int(request.played.state.color) == 0
+    overhead, is_white = int(request.options["Move Overhead"]) / 1000, int(request.played.state.color) == 0
     allowed = tuple(moves[move] for move in go.moves if move in moves) or None
     if request.is_endless:
         return Limits(allowed=allowed)

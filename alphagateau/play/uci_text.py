@@ -40,7 +40,8 @@ OPTIONS = {
     "Temperature": Option(0, 0, 1000),  # in hundredths
     "MultiPV": Option(1, 1, 218),
     "Seed": Option(0, 0, 2**31 - 1),  # of what Temperature draws
-    "MoveOverhead": Option(50, 0, 5000),  # milliseconds of each move that are lost on the way
+    "Device": Option("auto", choices=("auto", "cpu", "gpu", "tpu")),  # where the network is; auto: as JAX chooses
+    "Move Overhead": Option(50, 0, 5000),  # milliseconds of each move that are lost on the way; GUIs know this name
     "Hash": Option(256, 16, 65536),  # megabytes of the tree
     "UCI_ShowWDL": Option(False),
     "UCI_Variant": Option("chess", choices=tuple(VARIANTS)),
@@ -78,7 +79,7 @@ def read_option(text: str) -> tuple[str, Value]:
     if not match:
         raise ValueError(f"setoption {shown(text.strip())} was given: expected setoption name NAME value VALUE")
     asked, value = match[1].replace(" ", "").lower(), match[2] or ""
-    name = next((name for name in OPTIONS if name.lower() == asked), None)
+    name = next((name for name in OPTIONS if name.replace(" ", "").lower() == asked), None)
     if name is None:
         raise ValueError(f"there is no option {shown(match[1])}: expected one of {', '.join(OPTIONS)}")
     option = OPTIONS[name]

@@ -1,1 +1,1 @@
-"""Self-contained pages of a run and of a ladder."""
+"""Self-contained pages of a run, a ladder and a study."""

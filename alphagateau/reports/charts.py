@@ -28,12 +28,16 @@ MARKERS = (
 
 
 class Series(NamedTuple):
-    """A named line; values that are not finite are gaps. Bars reach 2 standard errors up and down."""
+    """A named line; values that are not finite are gaps. Bars reach 2 standard errors up and down.
+
+    band: the lowest and the highest value at each x, shaded.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     standard_error: Sequence[float] = ()
+    band: Sequence[tuple[float, float]] = ()
 
 
 class CalibrationBin(NamedTuple):
@@ -71,6 +75,7 @@ class PlacedSeries(NamedTuple):
     path: str
     points: Sequence[Point]
     is_quiet: bool
+    band: str = ""
 
 
 class Level(NamedTuple):
@@ -114,6 +119,7 @@ def line_chart(
     """
     width, height = SIZES[kind]
     spans = [y + k * e for s in series for y, e in _with_errors(s) for k in (-2, 0, 2) if is_shown(y, is_log)]
+    spans += [y for s in series for ends in s.band for y in ends]
     x_axis = make_axis([x for s in series for x in s.x], LEFT, width - RIGHT)
     y_axis = make_axis([*spans, *(y for _, y in levels)], height - BOTTOM, TOP, is_log)
     drawings = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
@@ -234,4 +240,12 @@ def _line(index: int, series: Series, x_axis: Axis, y_axis: Axis) -> PlacedSerie
         if error or i % every == 0 or i == len(rows) - 1:
             points.append(Point(round(px, 1), round(py, 1), f"{series.name}: {value} at {number(x)}", bar))
     marker = MARKERS[(index + index // NUM_COLORS) % len(MARKERS)]
-    return PlacedSeries(series.name, index % NUM_COLORS, marker, "".join(places), points, len(rows) > MAX_MARKERS)
+    path, band = "".join(places), _band(series, x_axis, y_axis)
+    return PlacedSeries(series.name, index % NUM_COLORS, marker, path, points, len(rows) > MAX_MARKERS, band)
+
+
+def _band(series: Series, x_axis: Axis, y_axis: Axis) -> str:
+    """The outline of a series' band: along its highest values, and back along its lowest."""
+    ends = [(x, *y) for x, y in zip(series.x, series.band, strict=False) if is_shown(sum(y), False)]
+    edge = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
+    return "M" + "L".join(f"{x_axis.place(x):.1f} {y_axis.place(y):.1f}" for x, y in edge) + "z" if edge else ""

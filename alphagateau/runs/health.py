@@ -28,6 +28,10 @@ _CHECKS = (
     ("selfplay/game_length", "min_game_length", True, "the games are absurdly short"),
     ("train/gradient_norm", "max_gradient_norm", False, "the gradient is too large"),
     ("train/weight_norm", "max_weight_norm", False, "the weights are too large"),
+    ("train/value_known", "min_value_known", True, "hardly a frame has a value to learn from"),
+    ("train/frame_reuse", "max_frame_reuse", False, "the frames are trained on too often"),
+    ("search/target_noise", "max_target_noise", False, "the policy targets are mostly noise"),
+    ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
 _NOT_FINITE = (
     "train/loss",
@@ -52,10 +56,11 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str:
 
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
-    """What is wrong with an iteration, by its row of metrics.jsonl."""
+    """What is wrong with an iteration, by its row of metrics.jsonl; rates of no games and means of no steps are not."""
     found = []
+    without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
     for name, key, is_minimum, meaning in _CHECKS:
-        if name not in values or (name.startswith("selfplay/") and not values.get("selfplay/games")):
+        if name not in values or any(name.startswith(kind) for kind, is_so in without.items() if is_so):
             continue
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:

@@ -61,10 +61,10 @@ class Reporter:
 
 
 class Timer:
-    """Seconds spent under each name since the last `take`."""
+    """Seconds spent under each name since the last `take`, those `before` included."""
 
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
+    def __init__(self, before: Mapping[str, float]) -> None:
+        self._seconds = dict(before)
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:

@@ -48,7 +48,6 @@ PACKAGES = (
     "optax",
     "orbax-checkpoint",
     "mctx",
-    "pgx",
     "jraph",
     "numpy",
 )

@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 # SIGUSR1 is Slurm's notice before the time limit; Windows has no such signal.
@@ -15,9 +15,13 @@ SIGNALS: tuple[signal.Signals, ...] = tuple(
 
 
 class StopRequest:
-    """Says why to stop, once somebody asked; a second signal ends the process at once."""
+    """Says why to stop, once somebody asked; a second signal ends the process at once.
 
-    def __init__(self, seconds: float | None = None) -> None:
+    seconds: from now on, after which to stop. ask: whether there is another reason.
+    """
+
+    def __init__(self, seconds: float | None = None, ask: Callable[[], str | None] = lambda: None) -> None:
+        self._ask = ask
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._seconds = seconds
         self._signal: signal.Signals | None = None
@@ -29,7 +33,7 @@ class StopRequest:
             return self._signal.name
         if self._deadline is not None and time.monotonic() >= self._deadline:
             return f"the time given ({self._seconds:g} s) is over"
-        return None
+        return self._ask()
 
     def _hear(self, numbers: socket.socket) -> None:
         """Reads the signals as they come, until the other end is closed."""

@@ -1,16 +1,15 @@
-"""Grows one position's search tree until told to stop: PUCT on the host, its leaves stepped and evaluated 16 at a time.
+"""Grows one position's search tree until told to stop: descents on the host, leaves stepped and evaluated 16 at a time.
 
-The search of AlphaZero (Silver et al. 2018) for play against a clock, where Gumbel MuZero (`gumbel.py`) fixes its
-number of simulations in advance. The tree is numpy arrays of a fixed capacity; a node owns a run of branches, one a
-legal move. Leaves of a batch keep apart by virtual loss: a branch on the way to one counts as a visit that lost. A
-game's end is exact, and what follows from ends is proven upward. Values are for the player to move; what a branch
-holds is for the player who takes it.
+Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play against a clock. It fixes its number of simulations in
+advance, to halve the moves considered at the root again and again; here each batch of leaves goes to the best 16, 8, 4
+or 2 of them in turn, which shares the simulations out as sequential halving does, whenever it is stopped. Below the
+root a descent goes where the share of the tries is the furthest below the improved policy. Leaves of a batch keep apart
+because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends
+is proven upward. The tree is `tree.py`'s.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -20,57 +19,21 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.search import evaluate_states
+from alphagateau.search.tree import (
+    BATCH,
+    Evaluate,
+    Leaves,
+    Tree,
+    branches_of,
+    improve,
+    improved_policy,
+    is_full,
+    proof_of,
+    set_worth,
+)
 
-BATCH = 16  # leaves evaluated at a time
-C_BASE, C_INIT = 19652, 1.25  # of AlphaZero's c(s) = log((1 + N(s) + C_BASE) / C_BASE) + C_INIT
-FPU_REDUCTION = 0.25  # a branch not yet taken is worth its node's value less this, times sqrt(prior of those taken)
-BRANCHES_PER_NODE = 48  # room for so many on average
-
-
-class Leaves(NamedTuple):
-    """What the device says of B moves."""
-
-    states: State  # [B], after the move
-    prior_logits: Array  # float32 [B, S], over the slots of the states
-    values: Array  # float32 [B], for the player to move there; 0 if the game is over
-    rewards: Array  # float32 [B], for the player who moved
-    discounts: Array  # float32 [B], as `reward_and_discount` says: 0 if the game is over
-
-
-# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1 is no move: the state itself is evaluated.
-Evaluate = Callable[[Variables, State, Any], Leaves]
-
-
-class Proof(NamedTuple):
-    """What a branch or a node is proven to be worth, with best play."""
-
-    worth: float  # 1, 0 or -1
-    plies: int  # to the end of the game, if somebody wins
-
-
-@dataclass
-class Tree:
-    """A search tree; `grow` and `advance` change it in place. Node 0 is the root, M nodes and L branches fit."""
-
-    evaluate: Evaluate
-    variables: Variables
-    states: State  # numpy [M, ...]
-    values: np.ndarray  # float32 [M], the network's
-    discounts: np.ndarray  # float32 [M], of the branch that leads to the node
-    parents: np.ndarray  # int32 [M], less than the node's own number
-    first: np.ndarray  # int32 [M], the node's first branch
-    counts: np.ndarray  # int32 [M], its number of branches
-    edges: np.ndarray  # int16 [L], of the move graph
-    priors: np.ndarray  # float32 [L]
-    visits: np.ndarray  # int32 [L]
-    totals: np.ndarray  # float64 [L], the sum of the values found
-    children: np.ndarray  # int32 [L], the node it leads to, -1 if there is none yet
-    worth: np.ndarray  # float32 [L], Proof's, NaN if not proven
-    plies: np.ndarray  # int32 [L], Proof's, counted after the move
-    num_nodes: int = 0
-    num_branches: int = 0
-    deepest: int = 0  # plies below the root
-    is_allowed: np.ndarray | None = None  # bool, of the root's branches; None: all are
+CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
+DESCENTS = 4 * BATCH  # for one batch, of which some meet
 
 
 def make_evaluate(game: Game, network: Network) -> Evaluate:
@@ -90,34 +53,13 @@ def _like(mask: Array, x: Array) -> Array:
     return mask.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def bytes_per_node(game: Game) -> int:
-    """Of a tree's arrays."""
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(game.init)))
-    return state + 20 + BRANCHES_PER_NODE * 30
-
-
-def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
-    """An empty tree with room for `capacity` nodes, of which the system gives memory as it is used."""
-    capacity = max(capacity, 2 * BATCH)
-    branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
-    states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
-    of_nodes = {"values": np.float32, "discounts": np.float32}
-    of_nodes |= dict.fromkeys(("parents", "first", "counts"), np.int32)
-    of_branches = {"edges": np.int16, "priors": np.float32, "visits": np.int32, "totals": np.float64}
-    of_branches |= {"children": np.int32, "worth": np.float32, "plies": np.int32}
-    arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
-    arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
-    return Tree(evaluate, variables, states, **arrays)
-
-
 def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None) -> None:
     """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try."""
     states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
     states = states._replace(terminated=np.zeros(BATCH, bool))
     leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
-    tree.num_nodes = tree.num_branches = tree.deepest = 0
-    _add_node(tree, leaves, 0, 0)
-    tree.is_allowed = None if allowed is None else np.isin(tree.edges[branches_of(tree, 0)], allowed)
+    tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
+    _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
 
 
 def grow(tree: Tree, num_leaves: int) -> int:
@@ -130,41 +72,21 @@ def grow(tree: Tree, num_leaves: int) -> int:
 
 def is_done(tree: Tree) -> bool:
     """Whether no simulation would help: the root is proven or has no move, or another batch may not fit."""
-    num_slots = tree.states.legal_edges.shape[-1]
-    is_full = tree.num_nodes + BATCH > len(tree.values) or tree.num_branches + BATCH * num_slots > len(tree.edges)
-    return is_full or not tree.counts[0] or proof_of(tree, 0) is not None
-
-
-def branches_of(tree: Tree, node: int) -> slice:
-    """The branches of a node."""
-    start = int(tree.first[node])
-    return slice(start, start + int(tree.counts[node]))
-
-
-def proof_of(tree: Tree, node: int) -> Proof | None:
-    """What a node is proven to be worth to the player to move: a win if one branch is, else once all are known."""
-    here = branches_of(tree, node)
-    worth, plies = tree.worth[here], tree.plies[here]
-    if node == 0 and tree.is_allowed is not None:
-        worth, plies = worth[tree.is_allowed], plies[tree.is_allowed]
-    wins = worth == 1
-    if wins.any():
-        return Proof(1.0, 1 + int(plies[wins].min()))
-    if not len(worth) or np.isnan(worth).any():
-        return None
-    best = worth.max()
-    return Proof(float(best), 1 + int(plies[worth == best].max()))
+    return is_full(tree) or not tree.counts[tree.root] or proof_of(tree, tree.root) is not None
 
 
 def _grow_once(tree: Tree, num_leaves: int) -> int:
-    """One batch: descents until it is full or they keep meeting; all leaves are evaluated at once."""
+    """One batch: descents until it is full or they keep meeting; all its leaves are evaluated at once."""
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
-    met, done = [], 0
-    while len(waiting) + done < num_leaves and len(met) < BATCH and proof_of(tree, 0) is None:
-        nodes, branches = _descend(tree)
+    met, done, starts = [], 0, _considered(tree)
+    tree.num_batches += 1
+    for number in range(DESCENTS):
+        if len(waiting) + done == num_leaves or proof_of(tree, tree.root):
+            break
+        nodes, branches = _descend(tree, starts[number % len(starts)])
         last = branches[-1]
         if last in waiting:
-            met.append(branches)
+            met.append((nodes, branches))
         elif math.isnan(tree.worth[last]):
             waiting[last] = nodes, branches
         else:
@@ -172,40 +94,57 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
             done += 1
     if waiting:
         _expand(tree, list(waiting.values()))
-    for branches in met:
-        tree.visits[branches] -= 1
-        tree.totals[branches] += 1
+    for nodes, branches in met:
+        tree.node_tries[nodes] -= 1
+        tree.tries[branches] -= 1
     return done + len(waiting)
 
 
-def _descend(tree: Tree) -> tuple[list[int], list[int]]:
-    """(nodes, the branch taken at each) down to a branch that is proven or leads to no node yet; each loses once."""
-    nodes, branches, node = [], [], 0
-    while node >= 0:
-        branch = _select(tree, node)
+def _considered(tree: Tree) -> list[int]:
+    """The root's branches that share this batch, the best first: those of the highest improved policy, not proven."""
+    here, count = branches_of(tree, tree.root), CONSIDERED[tree.num_batches % len(CONSIDERED)]
+    is_open = np.isnan(tree.worth[here])
+    order = np.argsort(-improved_policy(tree, tree.root), kind="stable")
+    return (here.start + order[is_open[order]][:count]).tolist()
+
+
+def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
+    """(nodes, the branch taken at each) from a branch of the root to one that is proven or leads to no node yet.
+
+    Each counts as tried.
+    """
+    nodes, branches, node = [], [], tree.root
+    while True:
+        if branch == tree.first[node] + tree.taken[node]:
+            tree.improved[branch] = tree.priors[branch] * tree.rest[node]
+            tree.taken[node] += 1
+            tree.taken_priors[node] += tree.priors[branch]
         nodes.append(node)
         branches.append(branch)
-        tree.visits[branch] += 1
-        tree.totals[branch] -= 1
-        node = int(tree.children[branch]) if math.isnan(tree.worth[branch]) else -1
-    return nodes, branches
+        tree.node_tries[node] += 1
+        tree.tries[branch] += 1
+        node = int(tree.children[branch])
+        if node < 0 or not math.isnan(tree.worth[branch]):
+            return nodes, branches
+        branch = _select(tree, node)
 
 
 def _select(tree: Tree, node: int) -> int:
-    """The branch of the highest Q + c(s) P sqrt(N(s)) / (1 + N); one proven to lose is not tried again."""
-    here = branches_of(tree, node)
-    visits, totals, priors, worth = tree.visits[here], tree.totals[here], tree.priors[here], tree.worth[here]
-    num_visits, is_taken = 1 + int(visits.sum()), visits > 0
-    value = (tree.values[node] + totals.sum()) / num_visits
-    untried = value - FPU_REDUCTION * math.sqrt(priors[is_taken].sum())
-    qvalues = np.where(is_taken, totals / np.maximum(visits, 1), untried)
-    qvalues = np.where(np.isnan(worth), qvalues, worth)
-    weight = C_INIT + math.log((num_visits + C_BASE) / C_BASE)
-    scores = qvalues + weight * math.sqrt(num_visits) * priors / (1 + visits)
-    scores[worth == -1] = -np.inf
-    if node == 0 and tree.is_allowed is not None:
-        scores[~tree.is_allowed] = -np.inf
-    return here.start + int(scores.argmax())
+    """The branch whose share of the tries is the furthest below the improved policy.
+
+    Of the branches not yet taken, which differ by their priors only, the first is the best.
+    """
+    if tree.is_stale[node]:
+        improve(tree, node)
+    first, taken = int(tree.first[node]), int(tree.taken[node])
+    end, score, best = first + taken, -math.inf, 0
+    if taken:
+        scores = tree.improved[first:end] - tree.tries[first:end] * (1 / (1 + int(tree.node_tries[node])))
+        best = int(scores.argmax())
+        score = float(scores[best])
+    if taken < tree.counts[node] and tree.priors[end] * tree.rest[node] > score:
+        return end
+    return first + best
 
 
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
@@ -215,39 +154,68 @@ def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
     edges[: len(ways)] = [tree.edges[branches[-1]] for _, branches in ways]
     states = jax.tree.map(lambda x: x[parents], tree.states)
     leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, edges))
+    values, is_over = (leaves.rewards + leaves.discounts * leaves.values).tolist(), (leaves.discounts == 0).tolist()
+    rows = np.flatnonzero(leaves.discounts[: len(ways)])
+    node = _add_nodes(tree, leaves, rows, parents[rows])
     for row, (nodes, branches) in enumerate(ways):
-        last, value = branches[-1], float(leaves.rewards[row] + leaves.discounts[row] * leaves.values[row])
         tree.deepest = max(tree.deepest, len(branches))
-        if leaves.discounts[row] == 0:
-            tree.worth[last], tree.plies[last] = value, 0
+        if is_over[row]:
+            set_worth(tree, branches[-1], values[row], 0)
             _prove(tree, nodes, branches)
         else:
-            tree.children[last] = _add_node(tree, leaves, row, nodes[-1])
-        _back_up(tree, nodes, branches, value)
+            tree.children[branches[-1]] = node
+            node += 1
+        _back_up(tree, nodes, branches, values[row])
 
 
-def _add_node(tree: Tree, leaves: Leaves, row: int, parent: int) -> int:
-    """The number of a new node of row `row`, with its branches."""
-    node, legal = tree.num_nodes, leaves.states.legal_edges[row]
+def _add_nodes(
+    tree: Tree, leaves: Leaves, rows: np.ndarray, parents: np.ndarray, allowed: Sequence[int] | None = None
+) -> int:
+    """The number of the first of new nodes, one a row [R], with branches; `allowed`: the only edges to get one."""
+    first, last = tree.num_nodes, tree.num_nodes + len(rows)
     for stored, new in zip(tree.states, leaves.states, strict=True):
-        stored[node] = new[row]
-    tree.values[node], tree.discounts[node] = leaves.values[row], leaves.discounts[row]
-    tree.parents[node], tree.first[node] = parent, tree.num_branches
-    tree.counts[node] = count = int((legal >= 0).sum())
-    here = branches_of(tree, node)
-    logits = leaves.prior_logits[row, :count]
-    weights = np.exp(logits - logits.max(initial=-np.inf))
-    tree.edges[here], tree.priors[here] = legal[:count], weights / weights.sum()
-    tree.visits[here], tree.totals[here], tree.children[here] = 0, 0, -1
-    tree.worth[here], tree.plies[here] = np.nan, 0
-    tree.num_nodes, tree.num_branches = node + 1, here.stop
-    return node
+        stored[first:last] = new[rows]
+    edges, priors, counts = _branches(leaves.states.legal_edges[rows], leaves.prior_logits[rows], allowed)
+    ends = tree.num_branches + np.cumsum(counts)
+    tree.values[first:last] = tree.node_totals[first:last] = leaves.values[rows]
+    tree.discounts[first:last], tree.parents[first:last] = leaves.discounts[rows], parents
+    tree.first[first:last], tree.counts[first:last] = ends - counts, counts
+    tree.node_visits[first:last], tree.node_tries[first:last] = 1, 0
+    tree.taken[first:last], tree.taken_priors[first:last] = 0, 0
+    tree.rest[first:last], tree.is_stale[first:last] = 1, False
+    new = slice(tree.num_branches, tree.num_branches + len(edges))
+    tree.edges[new], tree.priors[new] = edges, priors
+    tree.visits[new], tree.tries[new], tree.totals[new], tree.children[new] = 0, 0, 0, -1
+    tree.worth[new], tree.plies[new] = np.nan, 0
+    tree.num_nodes, tree.num_branches = last, new.stop
+    return first
+
+
+def _branches(
+    edges: np.ndarray, logits: np.ndarray, allowed: Sequence[int] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(edges [L], priors [L], how many are of each row [R]) of slots [R, S]: each row's, the highest prior first."""
+    is_branch = edges >= 0 if allowed is None else np.isin(edges, allowed)
+    counts = is_branch.sum(axis=1)
+    logits = np.where(is_branch, logits, -np.inf)
+    order = np.argsort(-logits, axis=1, kind="stable")
+    logits = np.take_along_axis(logits, order, axis=1)
+    weights = np.exp(logits - np.where(counts > 0, logits[:, 0], 0)[:, None])
+    is_branch = np.arange(edges.shape[1]) < counts[:, None]
+    priors = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)  # the greatest weight is 1
+    return np.take_along_axis(edges, order, axis=1)[is_branch], priors[is_branch], counts
 
 
 def _back_up(tree: Tree, nodes: list[int], branches: list[int], value: float) -> None:
-    """Gives back the virtual losses and adds the value, which is for the player who took the last branch."""
+    """Adds a visit and its value, which is for the player who took the last branch."""
     for node, branch in zip(reversed(nodes), reversed(branches), strict=True):
-        tree.totals[branch] += 1 + value
+        tree.node_visits[node] += 1
+        tree.node_totals[node] += value
+        tree.is_stale[node] = True
+        visits, total = int(tree.visits[branch]) + 1, float(tree.totals[branch]) + value
+        tree.visits[branch], tree.totals[branch] = visits, total
+        if math.isnan(tree.worth[branch]):
+            tree.means[branch] = total / visits
         value *= float(tree.discounts[node])
 
 
@@ -257,47 +225,4 @@ def _prove(tree: Tree, nodes: list[int], branches: list[int]) -> None:
         proof = proof_of(tree, node)
         if proof is None:
             return
-        tree.worth[branch], tree.plies[branch] = tree.discounts[node] * proof.worth, proof.plies
-
-
-def advance(tree: Tree, edges: Sequence[int]) -> bool:
-    """Makes the position after the moves `edges` the root and keeps what is below it; False if it has no node."""
-    node = 0
-    for edge in edges:
-        here = branches_of(tree, node)
-        found = np.flatnonzero(tree.edges[here] == edge)
-        node = int(tree.children[here.start + found[0]]) if len(found) else -1
-        if node < 0:
-            return False
-    tree.is_allowed = None
-    if node:
-        _keep(tree, _below(tree, node))
-        tree.deepest = max(0, tree.deepest - len(edges))
-    return True
-
-
-def _below(tree: Tree, node: int) -> np.ndarray:
-    """The numbers of a node and all below it, rising."""
-    is_below = np.zeros(tree.num_nodes, bool)
-    is_below[node], parents, count = True, tree.parents[: tree.num_nodes], 0
-    while is_below.sum() > count:
-        count = is_below.sum()
-        is_below |= is_below[parents]
-    return np.flatnonzero(is_below)
-
-
-def _keep(tree: Tree, nodes: np.ndarray) -> None:
-    """Moves the nodes to the front, with their branches, and forgets the others."""
-    counts = tree.counts[nodes]
-    starts = np.cumsum(counts) - counts
-    branches = np.repeat(tree.first[nodes] - starts, counts) + np.arange(counts.sum())
-    renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last for a branch that leads to no node
-    renumbered[nodes] = np.arange(len(nodes))
-    for stored in (*tree.states, tree.values, tree.discounts):
-        stored[: len(nodes)] = stored[nodes]
-    tree.parents[: len(nodes)] = np.maximum(renumbered[tree.parents[nodes]], 0)
-    tree.first[: len(nodes)], tree.counts[: len(nodes)] = starts, counts
-    for stored in (tree.edges, tree.priors, tree.visits, tree.totals, tree.worth, tree.plies):
-        stored[: len(branches)] = stored[branches]
-    tree.children[: len(branches)] = renumbered[tree.children[branches]]
-    tree.num_nodes, tree.num_branches = len(nodes), len(branches)
+        set_worth(tree, branch, float(tree.discounts[node]) * proof.worth, proof.plies)

@@ -14,6 +14,7 @@ from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
+from alphagateau.search import batched_mctx
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
 
 
@@ -49,13 +50,11 @@ def make_gumbel_search(
         illegal = states.legal_edges < 0
         slots = (logits.shape[-1],)
         gumbel = gumbel_scale * jax.vmap(lambda key: jax.random.gumbel(key, slots))(keys)
-        tree = mctx.search(
+        tree = batched_mctx.search(
             variables,
-            jax.random.key(0),  # nothing below draws from it
             root=mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states),
-            recurrent_fn=recurrent_fn,  # pyright: ignore[reportArgumentType]
-            root_action_selection_fn=select_root,
-            interior_action_selection_fn=mctx.gumbel_muzero_interior_action_selection,
+            recurrent_fn=recurrent_fn,
+            action_selection_fns=(select_root, mctx.gumbel_muzero_interior_action_selection),
             num_simulations=num_simulations,
             invalid_actions=illegal.astype(jnp.float32),
             extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),

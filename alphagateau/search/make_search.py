@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from alphagateau.games.rules import Game
+from alphagateau.networks.mirrors import average_mirrors
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
@@ -14,6 +15,8 @@ def make_search(game: Game, network: Network, config: Any) -> Search:
     """The search that `config.algorithm` names; the rest of `config` is that algorithm's own."""
     if config.algorithm not in ALGORITHMS:
         raise ValueError(f"unknown search algorithm {config.algorithm!r}: expected one of {', '.join(ALGORITHMS)}")
+    if getattr(config, "average_mirrors", False):
+        network = average_mirrors(game, network)
     return ALGORITHMS[config.algorithm](game, network, config)
 
 

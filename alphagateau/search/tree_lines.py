@@ -1,11 +1,11 @@
-"""Reads a search tree (`anytime.py`): its best moves with their values and lines of play, and how full it is."""
+"""Reads a search tree (`tree.py`): its best moves with their values and lines of play, and how full it is."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from alphagateau.search.anytime import Tree, branches_of, proof_of
+from alphagateau.search.tree import Tree, branches_of, improved_policy, proof_of
 
 LONGEST_LINE = 64  # plies
 
@@ -21,20 +21,26 @@ class Line(NamedTuple):
 
 def lines(tree: Tree, count: int) -> list[Line]:
     """The `count` best lines of the root, best first; fewer if it has fewer moves."""
-    return [_line(tree, branch) for branch in _ranking(tree, 0)[:count]]
+    return [_line(tree, branch) for branch in _ranking(tree, tree.root)[:count]]
 
 
 def visit_counts(tree: Tree) -> dict[int, int]:
     """Visits of each edge that may be played at the root, best first."""
-    return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, 0)}
+    return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, tree.root)}
+
+
+def prior_weights(tree: Tree) -> dict[int, float]:
+    """The network's policy at the root, by edge."""
+    here = branches_of(tree, 0)
+    return dict(zip(tree.edges[here].tolist(), tree.priors[here].tolist(), strict=True))
 
 
 def root_value(tree: Tree) -> float:
-    """The search's value of the root, for the player to move."""
-    proof, here = proof_of(tree, 0), branches_of(tree, 0)
+    """The value of the best move once one has been tried, else the network's; for the player to move."""
+    ranking, proof = _ranking(tree, tree.root), proof_of(tree, tree.root)
     if proof:
         return proof.worth
-    return float(tree.values[0] + tree.totals[here].sum()) / (1 + int(tree.visits[here].sum()))
+    return _value(tree, ranking[0]) if ranking and tree.visits[ranking[0]] else float(tree.values[tree.root])
 
 
 def hashfull(tree: Tree) -> int:
@@ -43,20 +49,17 @@ def hashfull(tree: Tree) -> int:
 
 
 def _ranking(tree: Tree, node: int) -> list[int]:
-    """A node's branches, best first: the quickest win, then by visits, value and prior, last the slowest loss."""
+    """A node's branches, best first: the quickest win, then by how much they were visited, last the slowest loss.
+
+    Those visited at least half as often as the most visited are one group, in the order of the improved policy.
+    """
     here = branches_of(tree, node)
-    found = np.arange(here.start, here.stop)
-    if node == 0 and tree.is_allowed is not None:
-        found = found[tree.is_allowed]
-    return sorted(found.tolist(), key=lambda branch: _merit(tree, branch), reverse=True)
-
-
-def _merit(tree: Tree, branch: int) -> tuple[float, ...]:
-    """What branches are compared by, the higher the better; equal ones keep the order of their edges."""
-    worth, plies = tree.worth[branch], int(tree.plies[branch])
-    if abs(worth) == 1:
-        return (worth, -worth * plies)
-    return (0, int(tree.visits[branch]), _value(tree, branch), float(tree.priors[branch]))
+    visits, worth, plies = tree.visits[here], tree.worth[here], tree.plies[here]
+    is_end = np.abs(worth) == 1
+    groups = np.where(is_end, worth * 2, np.where(visits * 2 >= visits[~is_end].max(initial=1), 1, 0))
+    distance = np.where(is_end, -worth * plies, np.where(groups == 1, 0, visits))
+    order = np.lexsort((-improved_policy(tree, node), -distance, -groups))
+    return (here.start + order).tolist()
 
 
 def _value(tree: Tree, branch: int) -> float:

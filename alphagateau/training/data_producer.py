@@ -1,4 +1,4 @@
-"""Frames from labelled positions: rows of packed columns, read from disk and put on the devices an iteration at a time."""
+"""Frames from labelled positions: rows of packed columns, read from disk and put on the devices by iteration."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mes
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         return {
-            "data/epochs": (iteration + 1) * num_frames / len(columns.count),
+            "data/epochs": iteration * num_frames / len(columns.count),
             "data/rows_per_second": num_frames / max(seconds.get("read", 0.0), 1e-9),
         }
 

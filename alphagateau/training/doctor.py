@@ -14,7 +14,6 @@ from alphagateau.config import Experiment, SelfPlayConfig
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.training.optimizer import num_steps
-from alphagateau.training.replay import take_batch
 from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
 
 LONG_RUN_HOURS = 24  # from which on it is said what would shorten a run
@@ -52,6 +51,18 @@ def search_tree_bytes(game: Game, num_simulations: int) -> int:
     return (num_simulations + 1) * (state + 6 * 4 * game.max_legal_moves + 5 * 4)
 
 
+def producer_bytes(state: Any, is_selfplay: bool) -> dict[str, int]:
+    """Bytes of the arrays of a producer's state, or of their shapes."""
+    return selfplay_bytes(state) if is_selfplay else {"boards of an iteration": tree_bytes(state)}
+
+
+def selfplay_bytes(state: Any) -> dict[str, int]:
+    """Bytes of the arrays of a SelfPlayState, or of their shapes, and of the copy that fills the window."""
+    played, waiting = tree_bytes(state.trajectory), tree_bytes(state.waiting)
+    found = {"frame window": tree_bytes(state.window), "games of an iteration": played + tree_bytes(state.games)}
+    return found | ({"frames that wait": waiting} if waiting else {}) | {"frames entering the window": played + waiting}
+
+
 def diagnose(experiment: Experiment) -> Diagnosis:
     """Compiles and runs the trials; seconds to minutes, by the size of the network."""
     mesh = make_mesh(experiment.num_shares)
@@ -61,8 +72,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     num_games, num_plies = (selfplay.num_games, selfplay.num_plies) if selfplay else (0, 0)
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
-        "frame window": tree_bytes(state.producer.window),
-        "games of an iteration": tree_bytes(state.producer.trajectory) + tree_bytes(state.producer.games),
+        **producer_bytes(state.producer, selfplay is not None),
         "search trees": num_games * search_tree_bytes(trainer.game, num_simulations),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
@@ -70,7 +80,10 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     available = _available_bytes()
     room = available - sum(memory.values()) + memory["training step"]
     largest = max(int(room / per_frame) // experiment.num_shares, 0) * experiment.num_shares
-    steps = num_steps(experiment, experiment.window.size // training.batch_size, num_games * num_plies)
+    new, held = num_games * num_plies, experiment.window.size
+    if experiment.data is not None:
+        new = held = experiment.data.frames_per_iteration
+    steps = num_steps(experiment, held // training.batch_size, new)
     evaluations = num_games * num_plies * (num_simulations + 1)
     return Diagnosis(
         memory=memory,
@@ -106,9 +119,11 @@ def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, floa
     """(bytes a frame of the batch, seconds a step) of one compiled optimizer step on empty frames."""
     batch_size, state = experiment.training.batch_size, trainer.abstract_state
     step = jax.jit(make_experiment_learner(experiment, trainer.game, trainer.network).step)
-    share_batch = batch_size // experiment.num_shares
-    order = jax.ShapeDtypeStruct((experiment.num_shares, experiment.window.size // experiment.num_shares), jnp.int32)
-    shapes = jax.eval_shape(lambda w, o: take_batch(w, o, jnp.int32(0), share_batch), state.producer.window, order)
+    share_ids = jnp.arange(experiment.num_shares)
+    shapes = jax.eval_shape(
+        lambda frames_of: trainer.producer.batches(frames_of, jax.random.key(0), share_ids)(jnp.int32(0)),
+        state.producer,
+    )
     frames = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     train = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state.train)
     compiled = step.lower(train, frames).compile()
@@ -138,7 +153,10 @@ def _advise(experiment: Experiment, memory: dict[str, int], available: int, larg
         name = max(memory, key=lambda k: memory[k])
         key = {
             "frame window": "window.size",
+            "boards of an iteration": "data.frames_per_iteration",
             "games of an iteration": "selfplay.num_games or selfplay.num_plies",
+            "frames that wait": "selfplay.num_games",
+            "frames entering the window": "selfplay.num_games or selfplay.num_plies",
             "search trees": "selfplay.num_games or search.num_simulations",
             "training step": "training.batch_size",
         }.get(name, "network.hidden_size")

@@ -17,7 +17,7 @@ class Frame(NamedTuple):
     value_target: Array  # float32, for the player to move
     value_mask: Array  # bool, False: the result is unknown and the frame trains the policy only
     policy_mask: Array | None = None  # bool, False: the frame trains the value only; None: all train the policy
-    extra: Mapping[str, Array] = {}  # further targets by name, for the losses that ask for them
+    extra: Mapping[str, Array] = {}  # further targets by name, for losses that ask for them; `*_edge` holds edges
 
 
 class Trajectory(NamedTuple):

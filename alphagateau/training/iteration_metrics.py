@@ -23,6 +23,7 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
 def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
     """Rates of the iteration's games, of the sums that `selfplay.game_statistics` makes."""
     games, plies = max(sums["games"], 1), sums["plies"]
+    waiting = {"window/waiting": sums["waiting"]} if "waiting" in sums else {}
     return {
         "selfplay/games": sums["games"],
         "selfplay/draw_rate": sums["draws"] / games,
@@ -32,6 +33,8 @@ def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
         "selfplay/prior_entropy": sums["prior_entropy"] / plies,
         "selfplay/value_saturation": sums["saturated_values"] / plies,
         "window/frames": sums["frames"],
+        "window/new_frames": sums.get("new_frames", plies),
+        **waiting,
     }
 
 

@@ -6,7 +6,8 @@ import jax
 
 from alphagateau.games.state import Array
 
-PLAY, WINDOW, TRAIN = range(3)  # what an iteration's keys are for
+PLAY, WINDOW, TRAIN, PROBE = range(4)  # what an iteration's keys are for
+MIRROR = 2**31 - 1  # in the place of a share, below an epoch's key: which frames are mirrored
 WEIGHTS = 2**31 - 1  # in the place of an iteration: the first weights
 
 

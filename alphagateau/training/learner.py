@@ -1,6 +1,7 @@
 """The learner: a batch of Frames in, one optimizer step on a network's weights out, whoever made the Frames."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -10,6 +11,7 @@ import optax
 from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
+from alphagateau.networks.chunks import cut
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import Frame
 from alphagateau.training.losses import Loss, reduce_terms
@@ -51,7 +53,8 @@ def make_learner(
     """Learning by one optimizer step on the loss of each batch; `average_decay` 0: no average of weights is kept.
 
     Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
-    and metrics are reduced over it, and nothing else moves.
+    and metrics are reduced over it, and nothing else moves. The loss is a mean over frames, so a network that may be
+    trained chunk by chunk has the gradient of the batch as the mean of its chunks' gradients.
     """
 
     average = make_average(average_decay)
@@ -60,16 +63,33 @@ def make_learner(
         kept = jax.tree.map(jnp.copy, variables) if average_decay else None
         return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0), kept)
 
-    def loss_fn(params, statistics, frames: Frame):
+    def loss_fn(params, statistics, frames: Frame, axis_name: str | None = axis_name):
         evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True, axis_name)
         total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return total, (statistics, metrics)
+        return total, (metrics, evaluation, statistics)
+
+    gradient_fn = jax.value_and_grad(loss_fn, has_aux=True)
+
+    def gradient_in_chunks(num_chunks: int, params, statistics, frames: Frame):
+        """As `gradient_fn`, but forward and backward of one chunk of frames end before the next begins."""
+
+        def add_chunk(total, chunk: Frame):
+            (_, (_, *results)), gradient = gradient_fn(params, statistics, chunk, None)
+            return jax.tree.map(jnp.add, total, gradient), results
+
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        total, (evaluation, statistics) = jax.lax.scan(add_chunk, zeros, cut(frames, num_chunks))
+        evaluation = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), evaluation)
+        statistics = mean_over(jax.tree.map(lambda x: x.mean(axis=0), statistics), axis_name)
+        value, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return (value, (metrics, evaluation, statistics)), jax.tree.map(lambda x: x / num_chunks, total)
 
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
         statistics = {k: v for k, v in state.variables.items() if k != "params"}
-        gradient_fn = jax.value_and_grad(loss_fn, has_aux=True)
-        (total, (statistics, metrics)), gradient = gradient_fn(params, statistics, frames)
+        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]))
+        value_and_gradient = gradient_fn if num_chunks == 1 else partial(gradient_in_chunks, num_chunks)
+        (total, (metrics, _, statistics)), gradient = value_and_gradient(params, statistics, frames)
         gradient = mean_over(gradient, axis_name)
         updates, opt_state = optimizer.update(gradient, state.opt_state, params)
         params = optax.apply_updates(params, updates)

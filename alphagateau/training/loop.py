@@ -29,8 +29,8 @@ from alphagateau.runs.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
-from alphagateau.training.phases import Progress, RunState, advance
-from alphagateau.training.resume import load_weights, newest_state, retire, save
+from alphagateau.training.phases import Progress, RunState, advance, compile_ahead
+from alphagateau.training.resume import load_weights, newest_state, retire, save, seconds_before
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -64,6 +64,8 @@ def train(
         processes.check_shared(folder)
         on_first(partial(run_folder.check, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+        if jax.default_backend() == "cpu" and processes.count() == 1:  # elsewhere kernels are timed, each alone
+            trainer = trainer._replace(phases=compile_ahead(trainer.phases, trainer.abstract_state))
         record = on_first(partial(run_folder.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
@@ -118,18 +120,19 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
     `sick`: what was unhealthy in the last iteration finished.
     """
     experiment, trainer = run.experiment, run.trainer
-    total, timer, began = experiment.num_iterations, Timer(), time.perf_counter()
+    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress))
+    began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
         state, progress, is_stopped = one_iteration(run, state, progress, timer)
         if is_stopped:
             if progress != saved:
-                save(trainer, experiment, run.folder, state, progress, sick)
+                save(trainer, experiment, run.folder, state, progress, sick, timer.take())
             reason = processes.first_of(run.stop.reason)
             run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
         iteration = progress.iteration
-        values = iteration_values(run, state, timer.take())
+        values = iteration_values(run, state, iteration, timer.take())
         if not is_finite(values):
             raise everywhere(Unhealthy(not_finite(values, iteration)))
         pace = (time.perf_counter() - began) / (iteration - first)
@@ -161,14 +164,16 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
     return state, progress, False
 
 
-def iteration_values(run: Run, state: RunState, seconds: dict[str, float]) -> dict[str, Any]:
+def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[str, float]) -> dict[str, Any]:
     """What metrics.jsonl says of the iteration just finished; all processes call it."""
     producer = run.trainer.producer
     num_steps = num_iteration_steps(run.experiment, producer, state)
     values = training_metrics(state.totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
-    values |= producer.metrics(state.producer, seconds)
-    return values | training_pace(num_steps * run.experiment.training.batch_size, seconds)
+    values |= producer.metrics(state, iteration, seconds)
+    num_frames = num_steps * run.experiment.training.batch_size
+    values["train/frame_reuse"] = num_frames / max(producer.num_new_frames(state.producer), 1)
+    return values | training_pace(num_frames, seconds)
 
 
 def judge(run: Run, values: dict, iteration: int) -> list[str]:
@@ -184,7 +189,7 @@ def judge(run: Run, values: dict, iteration: int) -> list[str]:
 
 def write_games(run: Run, state: RunState, iteration: int) -> None:
     """Some of the games that the iteration learns from, in games/; before it learns, as these weights played them."""
-    weights = weights_hash(jax.device_get(state.train.variables))
+    weights = weights_hash(jax.device_get(state.train.playing))
     pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration, weights)
     if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)

@@ -79,10 +79,10 @@ def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> 
 
 
 def num_run_steps(experiment: Experiment) -> int:
-    """Optimizer steps of a whole run by self-play, if every ply played becomes a frame in its iteration."""
-    selfplay, size = experiment.selfplay, experiment.window.size
-    new = selfplay.num_games * selfplay.num_plies if selfplay else 0
-    held = (min(size, k * new) for k in range(1, experiment.num_iterations + 1))
+    """Optimizer steps of a whole run, if every ply that self-play plays becomes a frame in its iteration."""
+    selfplay, data, size = experiment.selfplay, experiment.data, experiment.window.size
+    new = selfplay.num_games * selfplay.num_plies if selfplay else data.frames_per_iteration if data else 0
+    held = (new if data else min(size, k * new) for k in range(1, experiment.num_iterations + 1))
     return sum(num_steps(experiment, frames // experiment.training.batch_size, new) for frames in held)
 
 

@@ -5,6 +5,7 @@ its RunState and Progress, so a run can be put on disk between any two segments 
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from alphagateau.games.state import Array
@@ -27,6 +28,7 @@ class Phase(NamedTuple):
     num_segments: Callable[[RunState], int]
     run_segment: Callable[[RunState, int, int], RunState]  # (state, iteration, segment) -> state
     segment_size: int = 1  # of what it counts: plies, optimizer steps
+    compile: Callable[[RunState], None] = lambda _: None  # `run_segment`, from a RunState's shapes and shardings
 
 
 class Producer(NamedTuple):
@@ -36,7 +38,7 @@ class Producer(NamedTuple):
     between iterations and are not kept then. On each device, `batches(its part of the state, key, share_ids)` gives a
     function from an optimizer step's number in the epoch to the Frames of that step; there are `num_batches(state)`.
     `num_new_frames(state)` are of this iteration.
-    All processes call `metrics` and `sample_games` together.
+    All processes call `metrics` and `sample_games` together, after an iteration, which `metrics` is told.
     """
 
     init: Callable[[], Any]  # () -> state
@@ -46,7 +48,7 @@ class Producer(NamedTuple):
     num_batches: Callable[[Any], int]
     num_new_frames: Callable[[Any], int]
     batches: Callable[[Any, Array, Array], Callable[[Array], Frame]]
-    metrics: Callable[[Any, Mapping[str, float]], dict[str, float]]  # (state, seconds by phase) -> by slash names
+    metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
     sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
 
 
@@ -61,6 +63,27 @@ class Progress(NamedTuple):
     def is_between(self) -> bool:
         """Whether no iteration is in progress."""
         return self.phase == self.segment == 0
+
+
+def compile_ahead(phases: tuple[Phase, ...], state: RunState) -> tuple[Phase, ...]:
+    """The phases, all being compiled at once for RunStates like `state`; a phase's segments wait for its own program.
+
+    XLA compiles mostly on one core, so whoever comes first, the next one is compiled while it runs.
+    """
+    pool = ThreadPoolExecutor(len(phases))
+
+    def waiting(phase: Phase) -> Phase:
+        compiled = pool.submit(phase.compile, state)  # raises in the first segment what it raised
+
+        def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
+            compiled.result()
+            return phase.run_segment(state, iteration, segment)
+
+        return phase._replace(run_segment=run_segment)
+
+    phases = tuple(map(waiting, phases))
+    pool.shutdown(wait=False)
+    return phases
 
 
 def advance(phases: tuple[Phase, ...], state: RunState, progress: Progress) -> tuple[RunState, Progress]:

@@ -34,26 +34,33 @@ def _fold_in_shares(key: Array, shares: Array) -> Array:
     return jax.vmap(jax.random.fold_in, (None, 0))(key, shares)
 
 
-def add_frames(window: Window, key: Array, shares: Array, frames: Any) -> Window:
-    """The window with all of `frames` [R, n, ...] in it; `shares` int32 [R] are the shares' numbers.
+def add_frames(window: Window, key: Array, shares: Array, frames: Any, is_new: Array | None = None) -> Window:
+    """The window with `frames` [R, n, ...] in it; `shares` int32 [R] are the shares' numbers.
 
-    Empty places are filled first; then each new frame takes the place of an old one drawn without replacement, which
-    leaves a uniform sample of the old. Of more new frames than the window holds, a uniform sample stays.
+    Only frames where `is_new` bool [R, n] holds enter (None: all). Empty places are filled first; then each new frame
+    takes the place of an old one drawn without replacement, which leaves a uniform sample of the old. Of more new
+    frames than the window holds, a uniform sample stays.
     """
     capacity = _num_frames(window.frames, 1)
     num_new = min(_num_frames(frames, 1), capacity)
 
-    def add_share(held: Any, count: Array, key: Array, new: Any) -> tuple[Any, Array]:
+    def add_share(held: Any, count: Array, key: Array, new: Any, is_new: Array | None) -> tuple[Any, Array]:
         key, sample_key = jax.random.split(key)
-        if _num_frames(new) > num_new:
-            chosen = jax.random.permutation(sample_key, _num_frames(new))[:num_new]
-            new = jax.tree.map(lambda x: x[chosen], new)
+        num_entering = num_new
+        if is_new is not None or _num_frames(new) > num_new:
+            order = jax.random.permutation(sample_key, _num_frames(new))
+            if is_new is not None:
+                order = order[jnp.argsort(~is_new[order])]  # those that enter first
+                num_entering = jnp.minimum(is_new.sum(dtype=jnp.int32), num_new)
+            new = jax.tree.map(lambda x: x[order[:num_new]], new)
         draw = jax.random.uniform(key, (capacity,))
         places = jnp.argsort(jnp.where(jnp.arange(capacity) < count, draw, -1.0))[:num_new]
-        held = jax.tree.map(lambda old, x: old.at[places].set(x.astype(old.dtype)), held, new)
-        return held, jnp.minimum(count + num_new, capacity)
+        places = jnp.where(jnp.arange(num_new) < num_entering, places, capacity)  # the others are dropped
+        held = jax.tree.map(lambda old, x: old.at[places].set(x.astype(old.dtype), mode="drop"), held, new)
+        return held, jnp.minimum(count + num_entering, capacity)
 
-    return Window(*jax.vmap(add_share)(window.frames, window.count, _fold_in_shares(key, shares), frames))
+    keys = _fold_in_shares(key, shares)
+    return Window(*jax.vmap(add_share)(window.frames, window.count, keys, frames, is_new))
 
 
 def epoch_order(window: Window, key: Array, shares: Array) -> Array:

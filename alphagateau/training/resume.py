@@ -1,6 +1,7 @@
 """A run's state to a checkpoint and back, and which checkpoints stay."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,12 @@ def save(
     state: RunState,
     progress: Progress,
     symptoms: list[str] | None = None,
+    seconds: Mapping[str, float] | None = None,
 ) -> Checkpoint:
     """Writes the state as a checkpoint and lets older ones go as `retention` says.
 
-    `symptoms`: what was unhealthy in the last iteration finished. Raises CheckpointError, or Unhealthy if a weight is
-    not finite: no checkpoint holds such weights.
+    `symptoms`: what was unhealthy in the last iteration finished. `seconds`: of the iteration in progress, by phase.
+    Raises CheckpointError, or Unhealthy if a weight is not finite: no checkpoint holds such weights.
     """
     variables = jax.device_get(state.train.playing)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
@@ -121,6 +123,7 @@ def save(
         "order": list(progress),
         "progress": {**progress._asdict(), "phase_name": phase.name, "segment_size": phase.segment_size},
         "symptoms": symptoms or [],
+        "seconds": dict(seconds or {}),
         **describe(experiment),
         "weights_hash": checkpoint.weights_hash(variables),
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
@@ -131,6 +134,12 @@ def save(
     if processes.is_first():
         retire(experiment, folder)
     return saved
+
+
+def seconds_before(run: Path, progress: Progress) -> dict[str, float]:
+    """What the iteration in progress had taken by phase when the run was stopped there, which its metrics count too."""
+    found = checkpoint.find(run / "checkpoints")[0]
+    return next((c.manifest.get("seconds", {}) for c in found if c.order == progress), {})
 
 
 def describe(experiment: Experiment) -> dict[str, Any]:

@@ -6,24 +6,29 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 
-from alphagateau.config import Experiment, SelfPlayConfig
+from alphagateau.config import Experiment, SelfPlayConfig, TargetsConfig
 from alphagateau.config.searches import describe_search
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
 from alphagateau.games.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
+from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
-from alphagateau.training.frames import Trajectory
+from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
-from alphagateau.training.keys import PLAY, WINDOW, key_of
+from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
+from alphagateau.training.mirrors import draw_mirrors, mirror_frames
 from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.probes import make_probe, probe_metrics
 from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
 from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
 from alphagateau.training.selfplay import SelfPlay, game_statistics, make_selfplay, start_games
 from alphagateau.training.targets import frames_from
+from alphagateau.training.waiting import Waiting, none_waiting, settle
 
 
 class SelfPlayState(NamedTuple):
@@ -33,10 +38,11 @@ class SelfPlayState(NamedTuple):
     window: Window  # [num_shares, ...]
     trajectory: Trajectory  # [T, B], the iteration in progress
     statistics: dict[str, Array]  # sums over the trajectory, once the window holds its frames
+    waiting: Waiting | None = None  # [P, B], plies before the trajectory; None: frames do not wait for their result
 
 
 # How the fields of a SelfPlayState lie on the devices.
-SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED))  # pyright: ignore[reportArgumentType]
+SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED, BY_SECOND))  # pyright: ignore
 
 
 def make_selfplay_producer(
@@ -48,6 +54,7 @@ def make_selfplay_producer(
     play_segment = make_selfplay(game, search, segment_plies)
     play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
     fill_window = make_fill_window(experiment, selfplay, game, mesh)
+    probe = make_probe(experiment, game, network, mesh)
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
@@ -55,11 +62,22 @@ def make_selfplay_producer(
     def run_fill(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=fill_window(state.producer, iteration))
 
-    def metrics(state: SelfPlayState, seconds: Mapping[str, float]) -> dict[str, float]:
-        sums = {name: float(x) for name, x in state.statistics.items()}
+    def compile_play(state: RunState) -> None:
+        play.lower(state.producer, state.train.playing, 0, 0).compile()
+
+    def compile_fill(state: RunState) -> None:
+        fill_window.lower(state.producer, 0).compile()
+
+    def num_new_frames(state: SelfPlayState) -> int:
+        return int(state.statistics.get("new_frames", selfplay.num_games * selfplay.num_plies))
+
+    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
+        played: SelfPlayState = state.producer
+        sums = {name: float(x) for name, x in played.statistics.items()}
         pace = selfplay_pace(sums["plies"], experiment.search.num_simulations, seconds)
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(state.trajectory))}
-        return selfplay_metrics(sums) | pace | repeated
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory))}
+        found = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
+        return selfplay_metrics(sums) | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
         player = Identity(run, iteration - 1, weights, describe_search(experiment.search))
@@ -68,16 +86,16 @@ def make_selfplay_producer(
         return sample_pgn(game, state.trajectory, experiment.sample_games, tags, iteration)
 
     return Producer(
-        init=make_init(experiment, selfplay, game, network, play_segment),
+        init=make_init(experiment, selfplay, game),
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
-            Phase("selfplay", lambda _: selfplay.num_plies // segment_plies, run_play, segment_plies),
-            Phase("window", lambda _: 1, run_fill),
+            Phase("selfplay", lambda _: selfplay.num_plies // segment_plies, run_play, segment_plies, compile_play),
+            Phase("window", lambda _: 1, run_fill, compile=compile_fill),
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
-        num_new_frames=lambda _: selfplay.num_games * selfplay.num_plies,
-        batches=make_batches(experiment),
+        num_new_frames=num_new_frames,
+        batches=make_batches(experiment, game),
         metrics=metrics,
         sample_games=sample_games,
     )
@@ -90,7 +108,7 @@ def largest_divisor(number: int, limit: int) -> int:
 
 def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> Callable:
     """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
-    rows = jnp.arange(num_games)  # the games' numbers
+    rows = np.arange(num_games, dtype=np.int32)  # the games' numbers
 
     @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
     def local(variables, key, rows, first_ply, games, trajectory):
@@ -107,57 +125,96 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
     return play
 
 
+def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
+    """Trajectory [T, B] -> Frames [T, B], of value targets as `[targets]` says."""
+    return partial(
+        frames_from,
+        td_lambda=targets.td_lambda,
+        search_value_weight=targets.search_value_weight,
+        bootstrap=targets.bootstrap,
+    )
+
+
 def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, mesh: Mesh) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
-    share_ids = jnp.arange(experiment.num_shares)
+    share_ids = np.arange(experiment.num_shares, dtype=np.int32)
+    to_frames = make_to_frames(experiment.targets)
 
-    @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), BY_FIRST)
-    def local(window, key, share_ids, trajectory):
+    @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
+    def local(window, key, share_ids, trajectory, waiting):
         def by_share(x):  # [T, b] -> [shares here, T * games a share]
             x = jnp.moveaxis(x, 0, 1)
             return x.reshape(len(share_ids), -1, *x.shape[2:])
 
-        frames = jax.tree.map(by_share, frames_from(trajectory))
-        return add_frames(window, key, share_ids, frames)
+        is_new = None
+        if waiting is not None:
+            trajectory, is_new, waiting = settle(waiting, trajectory)
+        frames, is_new = jax.tree.map(by_share, (to_frames(trajectory), is_new))
+        return add_frames(window, key, share_ids, frames, is_new), waiting
 
     @partial(jax.jit, donate_argnums=0)
     def fill_window(state: SelfPlayState, iteration) -> SelfPlayState:
-        window = local(state.window, key_of(experiment.seed, iteration, WINDOW), share_ids, state.trajectory)
-        statistics = game_statistics(state.trajectory, game.max_plies)
-        statistics["frames"] = window.count.sum()
+        key = key_of(experiment.seed, iteration, WINDOW)
+        window, waiting = local(state.window, key, share_ids, state.trajectory, state.waiting)
+        statistics = fill_statistics(game, state.trajectory, window, (state.waiting, waiting))
         games = state.games
         if not selfplay.continue_games:  # said where they lie, or each device would hold them all
             games = start_games(game, selfplay.num_games)
             games = jax.lax.with_sharding_constraint(games, shardings(mesh, BY_FIRST))
-        return state._replace(window=window, games=games, statistics=statistics)
+        return SelfPlayState(games, window, state.trajectory, statistics, waiting)
 
     return fill_window
 
 
-def make_batches(experiment: Experiment) -> Callable[[SelfPlayState, Array, Array], Callable]:
+def fill_statistics(
+    game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Waiting | None, Waiting | None]
+) -> dict[str, Array]:
+    """Sums over the iteration: its games, the frames of an epoch, and what waited before and waits after it.
+
+    All shares of a batch are equal, so an epoch is as long as the share with the fewest frames; once the window is
+    full, or if no frame waits, they have equally many.
+    """
+    statistics = game_statistics(trajectory, game.max_plies)
+    statistics["frames"] = window.count.min() * len(window.count)
+    before, after = waiting
+    if before is not None and after is not None:
+        statistics["waiting"] = after.is_waiting.sum()
+        statistics["new_frames"] = before.is_waiting.sum() + trajectory.discount.size - after.is_waiting.sum()
+    return statistics
+
+
+def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState, Array, Array], Callable]:
     """`Producer.batches`: an epoch goes through each share's frames once, in an order drawn from `key`."""
     share_batch = experiment.training.batch_size // experiment.num_shares
 
     def batches(state: SelfPlayState, key: Array, share_ids: Array) -> Callable:
-        order = epoch_order(state.window, key, share_ids)
-        return lambda step: take_batch(state.window, order, step, share_batch)
+        order, mirror_key = epoch_order(state.window, key, share_ids), jax.random.fold_in(key, MIRROR)
+
+        def batch_of(step: Array) -> Frame:
+            frames = take_batch(state.window, order, step, share_batch)
+            if not experiment.training.mirror:
+                return frames
+            return mirror_frames(game, frames, draw_mirrors(mirror_key, share_ids, step, share_batch))
+
+        return batch_of
 
     return batches
 
 
-def make_init(
-    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network, play_segment: SelfPlay
-) -> Callable[[], Any]:
+def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
+    play = make_selfplay(game, make_random_search(), selfplay.num_plies)  # of any search, records have these shapes
 
     def init() -> SelfPlayState:
         games = start_games(game, selfplay.num_games)
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
-        segment = jax.eval_shape(lambda: play_segment(network.init(key), key, rows, jnp.int32(0), games)[1])
-        trajectory = jax.tree.map(lambda x: jnp.zeros((selfplay.num_plies, *x.shape[1:]), x.dtype), segment)
+        played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
+        trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
-        counts = jax.eval_shape(lambda: game_statistics(trajectory, game.max_plies) | {"frames": window.count.sum()})
-        return SelfPlayState(games, window, trajectory, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), counts))
+        waiting = none_waiting(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
+        sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))
+        statistics = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), sums)
+        return SelfPlayState(games, window, trajectory, statistics, waiting)
 
     return init

@@ -1,4 +1,6 @@
-"""What a position should have been worth: rewards and discounts of a game in, value targets out."""
+"""What a position should have been worth: rewards, discounts and the search's values in, value targets out."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -7,25 +9,42 @@ from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame, Trajectory
 
 
-def value_targets(reward: Array, discount: Array) -> tuple[Array, Array]:
-    """The result of each ply's game for the player to move, and whether it is known; arrays [T, B].
+def value_targets(
+    reward: Array,
+    discount: Array,
+    search_value: Array,
+    *,
+    td_lambda: float = 1.0,
+    search_value_weight: float = 0.0,
+    bootstrap: bool = False,
+) -> tuple[Array, Array]:
+    """What each ply is worth for the player to move, and whether that is known; arrays [T, B].
 
-    target_t = reward_t + discount_t * target_{t+1}; known from the last ply of the row's last finished game back.
+    return_t = reward_t + discount_t * ((1 - td_lambda) * search_value_{t+1} + td_lambda * return_{t+1})
+    target_t = (1 - search_value_weight) * return_t + search_value_weight * search_value_t
+
+    the first being the lambda-return (Sutton and Barto 2018, 12.2) between two players: a discount of -1 turns what
+    is for the next player into what is for this one. With td_lambda 1 it is the game's result. Known from the last
+    ply of the row's last finished game back; with `bootstrap` everywhere, the last ply's return being what its search
+    says of it. What is not known is 0.
     """
 
     def back(carry, ply):
-        target, known = carry
-        reward, discount = ply
+        after, value_after, known = carry
+        reward, discount, value = ply
         known = known | (discount == 0)
-        target = jnp.where(known, reward + discount * target, 0.0)
-        return (target, known), (target, known)
+        after = reward + discount * ((1 - td_lambda) * value_after + td_lambda * after)
+        after = jnp.where(known, after, 0.0)
+        target = (1 - search_value_weight) * after + search_value_weight * value
+        return (after, value, known), (jnp.where(known, target, 0.0), known)
 
-    start = (jnp.zeros_like(reward[0]), jnp.zeros(reward.shape[1:], bool))
-    _, (target, known) = jax.lax.scan(back, start, (reward, discount), reverse=True)
+    last = discount[-1] * search_value[-1]  # for the player to move after the last ply
+    start = (last, last, jnp.full(last.shape, bootstrap))
+    _, (target, known) = jax.lax.scan(back, start, (reward, discount, search_value), reverse=True)
     return target, known
 
 
-def frames_from(trajectory: Trajectory) -> Frame:
-    """Frames [T, B] of a Trajectory [T, B]."""
-    target, known = value_targets(trajectory.reward, trajectory.discount)
+def frames_from(trajectory: Trajectory, **options: Any) -> Frame:
+    """Frames [T, B] of a Trajectory [T, B]; the options are those of `value_targets`."""
+    target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value, **options)
     return Frame(trajectory.position, trajectory.policy_target, target, known)

@@ -11,6 +11,7 @@ from jax.sharding import Mesh
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
@@ -39,9 +40,13 @@ class Trainer(NamedTuple):
 
 def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
     """The producer of frames that the experiment asks for."""
-    if experiment.selfplay is None:
-        raise ConfigError("the experiment has no [selfplay], from which its frames come")
-    return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
+    if experiment.selfplay is not None:
+        return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
+    if experiment.data is not None:
+        from alphagateau.training.data_producer import make_data_producer  # pyarrow, which self-play does without
+
+        return make_data_producer(experiment, experiment.data, game, mesh)
+    raise ConfigError("the experiment has neither [selfplay] nor [data], from which its frames come")
 
 
 def make_experiment_learner(
@@ -58,12 +63,13 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     network = make_network(game, experiment.network)
     producer = make_producer(experiment, game, network, mesh)
     learner = make_experiment_learner(experiment, game, network, AXIS)
-    build = make_build(experiment, producer, make_experiment_learner(experiment, game, network))
 
     def init_variables() -> Variables:
         return network.init(key_of(experiment.seed, WEIGHTS))
 
-    abstract = jax.eval_shape(build, jax.eval_shape(init_variables))
+    variables = jax.eval_shape(init_variables)
+    build = make_build(experiment, producer, make_experiment_learner(experiment, game, network), variables)
+    abstract = jax.eval_shape(build, variables)
     placed = place(abstract, mesh, producer.specs)
     return Trainer(
         game=game,
@@ -83,14 +89,20 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     )
 
 
-def make_build(experiment: Experiment, producer: Producer, learner: Learner) -> Callable[[Variables], RunState]:
-    """Variables -> the RunState of a run that begins with them."""
+def make_build(
+    experiment: Experiment, producer: Producer, learner: Learner, like: Variables
+) -> Callable[[Variables], RunState]:
+    """Variables -> the RunState of a run that begins with them; all have the shapes and types of `like`."""
+
+    def first_step(variables: Variables) -> dict[str, Array]:
+        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
+        frames = producer.batches(producer.init(), key, share_ids)(jnp.int32(0))
+        return learner.step(learner.init(variables), frames)[1]
+
+    metrics = jax.eval_shape(first_step, like)  # traced once: a step takes JAX seconds
 
     def build(variables: Variables) -> RunState:
-        train, state = learner.init(variables), producer.init()
-        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
-        metrics = jax.eval_shape(lambda: learner.step(train, producer.batches(state, key, share_ids)(jnp.int32(0)))[1])
-        return RunState(train, state, zeros_like(metrics))
+        return RunState(learner.init(variables), producer.init(), zeros_like(metrics))
 
     return build
 
@@ -135,11 +147,13 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
         first, an_epoch = place * segment_steps, producer.num_batches(state.producer)
         left = num_iteration_steps(experiment, producer, state) - epoch * an_epoch
         last = min(first + segment_steps, an_epoch, left)
-        totals = state.totals if segment else zeros_like(state.totals)
-        train, totals = train_steps(state.train, totals, state.producer, (iteration, epoch, first, last))
+        train, totals = train_steps(state.train, state.totals, state.producer, (iteration, epoch, first, last))
         return state._replace(train=train, totals=totals)
 
-    return Phase("train", num_segments, run_segment, segment_steps)
+    def compile(state: RunState) -> None:
+        train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 0)).compile()
+
+    return Phase("train", num_segments, run_segment, segment_steps, compile)
 
 
 def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunState) -> int:
@@ -149,7 +163,10 @@ def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunSt
 
 
 def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Callable:
-    """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals)."""
+    """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals).
+
+    The iteration's first steps begin new totals.
+    """
 
     @per_device(mesh, (REPLICATED, REPLICATED, producer.specs, REPLICATED, BY_FIRST, REPLICATED), REPLICATED)
     def local(train, totals, frames_of, key, share_ids, steps):
@@ -165,6 +182,8 @@ def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, lea
     @partial(jax.jit, donate_argnums=(0, 1))
     def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:
         iteration, epoch, first, last = place
+        is_first = (epoch == 0) & (first == 0)
+        totals = jax.tree.map(lambda x: jnp.where(is_first, jnp.zeros_like(x), x), totals)
         key = key_of(experiment.seed, iteration, TRAIN, epoch)
         share_ids, steps = jnp.arange(experiment.num_shares), jnp.stack([first, last])
         return local(train, totals, frames_of, key, share_ids, steps)

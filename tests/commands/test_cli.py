@@ -179,6 +179,7 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
         ("match a b --opening-ply 4", 'unknown option "--opening-ply"; did you mean --opening-plies?'),
         ("rate a --method elo", '--method must be one of "bradley-terry", "wls", got "elo"'),
         ("bench --quik", "did you mean --quick?"),
+        ("bench everything", "bench measures one of games, network,"),
         ("ladder", "ladder file"),
         ("ladder random --games-per-pair 3", "games_per_pair must be even"),
         ("ladder random --target-error x", 'target_error must be a finite number, 0 or more, got "x"'),

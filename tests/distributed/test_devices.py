@@ -100,6 +100,23 @@ def test_the_first_losses_agree(runs, n):
 
 
 @pytest.mark.parametrize("n", SIZES)
+def test_the_same_frames_wait_and_the_others_are_in_the_window(runs, n):
+    """Of the 16 games 8 end after 3 plies and 8 after 7 of the 8; what follows goes on."""
+    one, other = runs.records[1].state, runs.records[n].state
+    assert_same_up_to_rounding(one["waiting"], other["waiting"])
+    assert one["waiting"].is_waiting.sum() == 8 * 5 + 8 * 1
+    assert one["window"].count.tolist() == [3 + 7] * 8
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_probe_finds_the_same(runs, n):
+    one, other = runs.records[1].probe, runs.records[n].probe
+    assert one.keys() == other.keys() and len(one) == 3
+    for name, figure in one.items():
+        np.testing.assert_allclose(other[name], figure, rtol=1e-3, err_msg=name)
+
+
+@pytest.mark.parametrize("n", SIZES)
 def test_the_same_weights_restored_play_the_same_games_again(runs, n):
     one, other = runs.records[1], runs.records[n]
     np.testing.assert_array_equal(one.next_trajectory.edge, other.next_trajectory.edge)

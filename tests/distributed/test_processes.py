@@ -23,6 +23,7 @@ SMOKE = REPOSITORY / "experiments" / "smoke.toml"
 # A convolutional network, because its programs compile sooner; what is tested here does not depend on it.
 NETWORK = ["--network.architecture", "alphazero"]
 SMALL = ["--evaluation.num-games", "0", "--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
+SMALL += ["--sample-roots", "8", "--training.mirror", "--targets.bootstrap"]
 BOUND = launch.HEARTBEAT_SECONDS + 20  # seconds; JAX needs some to look
 FOREVER = ["--num-iterations", "1000"]  # a run that has to be stopped
 

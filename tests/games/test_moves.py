@@ -1,4 +1,4 @@
-"""Our moves and labels against pgx's on the boards that both have, and pgx kept behind its adapter."""
+"""Our moves and labels against pgx's on the boards that both have."""
 
 import re
 from collections import Counter
@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from boards import BATCH, batched
+from pgx_moves import make_pgx_move, pgx_chess, pgx_gardner
 from random_games import SAMPLED
 
 import alphagateau
-from alphagateau.games import pgx_adapter
 from alphagateau.games.edges import make_edges
 from alphagateau.games.entries import BISHOP, GAMES, KING, KNIGHT, PAWN, ROOK
 from alphagateau.games.moves import make_move
@@ -70,7 +70,7 @@ def test_our_moves_are_pgxs(name, kinds):
     edges = make_edges(entry)
     of_all_slots = [
         jax.jit(jax.vmap(jax.vmap(move, (None, 0))))
-        for move in (make_move(entry, edges), pgx_adapter.make_pgx_move(name, game.labels))
+        for move in (make_move(entry, edges), make_pgx_move(name, game.labels))
     ]
     met = Counter()
     for states in random_states(game):
@@ -86,11 +86,10 @@ def test_our_moves_are_pgxs(name, kinds):
     )
 
 
-@pytest.mark.parametrize(("name", "of_pgx"), [("chess", "pgx_chess"), ("gardner_chess", "pgx_gardner")])
+@pytest.mark.parametrize(("name", "of_pgx"), [("chess", pgx_chess), ("gardner_chess", pgx_gardner)])
 def test_our_labels_are_pgxs_actions(name, of_pgx):
     game = get_game(name)
-    from_label = getattr(pgx_adapter, of_pgx).Action._from_label
-    action = jax.vmap(from_label)(jnp.arange(game.num_labels))
+    action = jax.vmap(of_pgx.Action._from_label)(jnp.arange(game.num_labels))
     promotions = np.where(action.underpromotion >= 0, np.array([ROOK, BISHOP, KNIGHT])[action.underpromotion], 0)
     theirs = np.stack([action.to, action.from_, promotions], axis=1)
     np.testing.assert_array_equal(
@@ -99,13 +98,12 @@ def test_our_labels_are_pgxs_actions(name, of_pgx):
     assert (theirs[:, 0] >= 0).sum() == game.num_edges  # pgx has no other move on the board
 
 
-def test_pgx_stands_behind_its_adapter():
-    """A benchmark measures pgx by its public face; its private modules are named in the adapter alone."""
+def test_pgx_is_for_the_bench_alone():
+    """It compiles programs when imported, and its private modules change without notice."""
     package = Path(alphagateau.__file__).parent
     imports = {
         path.relative_to(package).as_posix(): set(re.findall(r"(?:import|from) +(pgx[\w.]*)", path.read_text()))
         for path in package.rglob("*.py")
     }
     users = {name: modules for name, modules in imports.items() if modules}
-    assert users.pop("games/pgx_adapter.py") == {"pgx.gardner_chess", "pgx._src.games"}
-    assert users == {"commands/throughput.py": {"pgx"}}
+    assert users == {"commands/throughput_games.py": {"pgx"}}

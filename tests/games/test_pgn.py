@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 
 import chess
 import chess.engine
@@ -240,6 +241,40 @@ def test_what_is_known_of_players_and_moves_is_written_as_other_programs_read_it
     assert " ".join(text.split()).endswith(moves)
     first, second, third = chess.pgn.read_game(io.StringIO(text)).mainline()
     assert (first.eval().white(), first.emt(), second.eval().white(), third.eval()) == (Cp(-3), 1.5, Mate(-2), None)
+
+
+NOTES = st.builds(
+    MoveNote,
+    st.none() | st.integers(-3000, 3000).map(Cp) | st.integers(-40, 40).filter(bool).map(Mate),
+    st.none() | st.integers(0, 10**8).map(lambda milliseconds: milliseconds / 1000),
+    st.integers(0, 139),
+    st.sampled_from(["", "a remark", "[%clk 0:01:00]", "; ( $3 1-0 1. e4 [Event"]),
+)
+
+
+played_once = cache(play_out)
+
+
+@fuzzed(40)
+@given(st.sampled_from(GAMES), st.integers(0, 4), st.integers(0, 60), st.lists(NOTES, max_size=40))
+def test_any_game_comes_back_with_all_that_is_known_of_it(name, seed, cut, notes):
+    line = played_once(name, seed)
+    known = Identity("a run", seed, f"{seed:016x}", "gumbel 16 simulations")
+    tags = player_tags("White", "a run/3", known) | player_tags("Black", "b", Identity(type="human"))
+    moves = tuple(line.moves[:cut])
+    record = GameRecord(name, line.start, moves, "*", "unterminated", tags, tuple(notes[:cut])[: len(moves)])
+    (read,) = read_pgn(to_pgn(record))
+    kept = {tag: read.headers[tag] for tag in tags}
+    assert (read.moves, read.result, read.termination, kept) == (moves, "*", "unterminated", tags)
+    assert list(read.notes) == without_empty_ends(record.notes)
+    assert to_pgn(read) == to_pgn(record)
+
+
+def without_empty_ends(notes) -> list[MoveNote]:
+    kept = list(notes)
+    while kept and kept[-1] == MoveNote():
+        kept.pop()
+    return kept
 
 
 def test_what_cannot_be_written():

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,18 @@ from hypothesis import strategies as st
 
 from alphagateau.commands.ladder import run_ladder
 from alphagateau.commands.main import main
-from alphagateau.config import ConfigError, LadderConfig, load_ladder, make_ladder
+from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_ladder
+from alphagateau.games.pgn import Identity, MoveNote, read_pgn
+from alphagateau.matches import final_match
 from alphagateau.matches.ladder import play_ladder
 from alphagateau.matches.ladder_games import LadderGamesError, read_games
 from alphagateau.matches.ladder_players import list_specs, load_players
+from alphagateau.matches.match import play_match
+from alphagateau.matches.player_specs import load_weights
+from alphagateau.matches.players import random_player
+from alphagateau.matches.scheduler import Match
 from alphagateau.ratings.results_files import read_results
+from alphagateau.runs.run_folder import newest
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 
@@ -67,6 +75,21 @@ def test_rate_reads_what_the_ladder_wrote(played, tmp_path, capsys):
     assert (tmp_path / "pgn" / "index.html").exists()
 
 
+def test_games_of_a_ladder_are_pgn_and_say_who_played(played, smoke_run, capsys):
+    assert main(["pgn", str(played / "games.pgn")]) == 0
+    hashes = {k: newest(smoke_run / "checkpoints" / str(k)).manifest["weights_hash"] for k in range(3)}
+    for record in read_pgn((played / "games.pgn").read_text()):
+        tags, notes = record.headers, list(record.notes) + [MoveNote()] * len(record.moves)
+        for side, color in enumerate(("White", "Black")):
+            is_network = tags[color] != "random"
+            if is_network:
+                found = tuple(tags[f"{color}{tag}"] for tag in ("Run", "Iteration", "Weights", "Search"))
+                iteration = int(tags[color].removeprefix("smoke/"))
+                assert found == ("smoke", str(iteration), hashes[iteration], "policy")
+            said = {notes[ply].score is not None for ply in range(4 + side, len(record.moves), 2)}
+            assert said <= {is_network} and notes[side].score is None  # the openings are nobody's
+
+
 def test_a_finished_ladder_plays_nothing_more(played, smoke_run):
     before = (played / "games.jsonl").read_text()
     words = ["ladder", f"{smoke_run}?search=policy", "random", "--matching", "all", "--games-per-pair", "2"]
@@ -85,6 +108,16 @@ def test_a_killed_ladder_goes_on_with_the_same_games(played, smoke_run, tmp_path
         return {(g.white, g.black, g.opening) for g in read_games(folder / "games.jsonl")}
 
     assert games_of(out) == games_of(played) and len(read_games(out / "games.jsonl")) == 12
+    for name in ("results.csv", "ratings.csv"):
+        assert (out / name).read_bytes() == (played / name).read_bytes()
+    assert sorted(read_games(out / "games.jsonl")) == sorted(read_games(played / "games.jsonl"))
+
+
+def test_games_stored_before_moves_had_comments_are_read(tmp_path):
+    stored = {"white": ["a"], "black": ["b"], "opening": 0, "result": "1-0", "termination": "", "start_fen": "x"}
+    (tmp_path / "games.jsonl").write_text(json.dumps({**stored, "moves": ["e2e4"]}) + "\n")
+    (game,) = read_games(tmp_path / "games.jsonl")
+    assert game.moves == ("e2e4",) and game.comments == ()
 
 
 def test_a_checkpoint_that_vanished_is_left_out_and_said(smoke_run, tmp_path, capsys):
@@ -144,7 +177,27 @@ def test_match_prints_scores_and_writes_pgn(smoke_run, tmp_path, capsys):
     words = ["match", f"{smoke_run}?search=policy", "random", "--games", "4", "--pgn", str(pgn)]
     assert main(words) == 0
     assert "smoke/2" in capsys.readouterr().out
-    assert pgn.read_text().count("[Result ") == 4
+    assert pgn.read_text().count("[Result ") == 4 and main(["pgn", str(pgn)]) == 0
+    rounds = [record.headers["Round"] for record in read_pgn(pgn.read_text())]
+    assert rounds == ["1.1", "1.2", "2.1", "2.2"]  # whichever ended first
+
+
+def test_the_match_at_the_end_leaves_its_games(smoke_run, tmp_path, monkeypatch):
+    def play(game, match, should_stop):
+        matches.append(match)
+        return play_match(game, Match(random_player(), random_player(), match.openings), should_stop=should_stop)
+
+    matches: list[Match] = []
+    monkeypatch.setattr(final_match, "play_match", play)
+    run = Path(shutil.copytree(smoke_run, tmp_path / "smoke"))
+    experiment, found = load(run / "config.toml"), newest(run)
+    experiment = replace(experiment, evaluation=replace(experiment.evaluation, num_games=2))
+    assert final_match.final_match(experiment, run, load_weights(found, experiment.game), lambda: False)
+    assert main(["pgn", str(run / "results.pgn")]) == 0 and len(read_pgn((run / "results.pgn").read_text())) == 4
+    last, first, mover = matches[0].a.identity, matches[0].b.identity, matches[1].b.identity
+    assert last == Identity("smoke", 2, found.manifest["weights_hash"], "gumbel 2 simulations, 16 considered")
+    assert (first.run, first.iteration, first.search) == ("smoke", 0, last.search) and first.weights != last.weights
+    assert mover == Identity(search="random")
 
 
 @pytest.mark.parametrize(

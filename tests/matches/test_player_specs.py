@@ -26,6 +26,12 @@ TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a check
         ),
         ("?search=policy", PolicyConfig(), "policy"),
         ("?simulations=0", PolicyConfig(), "policy"),
+        ("?simulations=0&considered=3&mirrors=true", PolicyConfig(average_mirrors=True), "policy mirrors"),
+        (
+            "?mirrors=true",
+            GumbelConfig(num_simulations=32, max_num_considered_actions=8, gumbel_scale=0.0, average_mirrors=True),
+            "gumbel 32 simulations, 8 considered, mirrors",
+        ),
     ],
 )
 def test_search_of_a_spec(options: str, config: GumbelConfig | PolicyConfig, shown: str) -> None:
@@ -46,6 +52,7 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
         ("?simulation=4", "'simulation' is no option of search gumbel, expected search, simulations, considered"),
         ("?search=policy&simulations=4", "'simulations' is no option of search policy, expected search"),
         ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
+        ("?mirrors=1", "average_mirrors is '1', expected true or false"),
         ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
         ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
         ("?simulations=4&simulations=5", "'simulations=5' was given, expected options such as nodes=50, each once"),

@@ -8,15 +8,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import chess
 import pytest
+from chess.engine import Cp, Mate, PovScore
 
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import Openings, make_openings
-from alphagateau.matches.players import HostPlayer, PlayerError, random_player
+from alphagateau.matches.players import HostPlayer, PlayerError, Reply, random_player
 from alphagateau.matches.scheduler import Match
-from alphagateau.matches.uci_player import UciError, load_uci_player, parse_spec
+from alphagateau.matches.uci_player import UciError, load_uci_player, parse_spec, score_after
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -236,3 +238,20 @@ def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game
     assert result.pentanomial == (0, 0, 2, 0, 0)
     with pytest.raises(UciError, match="does not play gardner_chess"):
         load_uci_player(f"uci:{STOCKFISH}", gardner)
+
+
+def test_an_engines_score_and_time_are_whites_and_of_the_position_after_its_move():
+    info = {"score": PovScore(Cp(30), chess.BLACK)}
+    assert score_after(info, chess.BLACK) == Cp(-30) and score_after({}, chess.WHITE) is None
+    for mate, white in {3: Mate(2), 1: None, -2: Mate(-2)}.items():
+        assert score_after({"score": PovScore(Mate(mate), chess.WHITE)}, chess.WHITE) == white
+    for mate, white in {3: Mate(-2), 1: None, -2: Mate(2)}.items():
+        assert score_after({"score": PovScore(Mate(mate), chess.BLACK)}, chess.BLACK) == white
+
+
+@pytest.mark.skipif(STOCKFISH is None, reason="stockfish is not installed")
+def test_a_real_engine_says_what_it_thinks():
+    player = load_uci_player(f"uci:{STOCKFISH}?nodes=2000", get_game("chess"))
+    reply = player.move("6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1", ("a2a8", "b1b7", "h7h6"))
+    player.close()
+    assert isinstance(reply, Reply) and reply.note.score is not None and (reply.note.seconds or 0) > 0

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +19,7 @@ from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
+from alphagateau.networks.norms import normalize_rows
 
 GAMES = ("gardner_chess", "chess")
 TINY = GateauConfig(hidden_size=8, num_blocks=2)
@@ -74,15 +76,39 @@ def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalization", ["layer", "rms"])
-def test_the_other_normalisations_equal_the_plain_ones(normalization):
+@pytest.mark.parametrize("normalization", ["layer", "rms", "ghost"])
+def test_the_other_normalisations_equal_the_plain_ones_in_value_and_gradient(normalization):
     game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=1, normalization=normalization)
     fast, plain = make_gateau(game, config), make_reference(game, config)
     variables = stirred(fast.init(jax.random.key(1)))
+    params, rest = variables["params"], {k: v for k, v in variables.items() if k != "params"}
     positions = random_positions(game, 4)
-    got, want = (network.apply(variables, positions, False)[0] for network in (fast, plain))
-    np.testing.assert_allclose(got.prior_logits, want.prior_logits, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(got.value, want.value, rtol=1e-5, atol=1e-5)
+    got, want = (loss_and_gradient(network, True)(params, rest, positions) for network in (fast, plain))
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_rows_are_normalized_as_flax_does_in_value_and_gradient(kind):
+    module = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[kind]()
+    x = 3 * jax.random.normal(jax.random.key(0), (7, 5)) + 1
+    params = stirred(module.init(jax.random.key(1), x)["params"])
+    weights = jnp.cos(jnp.arange(x.size)).reshape(x.shape)
+    plain = jax.value_and_grad(lambda p, x: (weights * nn.relu(module.apply({"params": p}, x))).sum(), (0, 1))
+    ours = jax.value_and_grad(lambda p, x: jnp.vdot(weights, normalize_rows(kind, p, x)), (0, 1))
+    for a, b in zip(jax.tree.leaves(ours(params, x)), jax.tree.leaves(plain(params, x)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_training_in_chunks_is_for_normalisations_without_statistics_of_the_batch():
+    game = get_game("gardner_chess")
+    sizes = {"batch": 1, "ghost": 4, "layer": 64, "rms": 64}
+    for kind, num_chunks in sizes.items():
+        config = dataclasses.replace(TINY, normalization=kind, ghost_size=16, hidden_size=2**16)
+        assert make_gateau(game, config).num_chunks(64) == num_chunks
+    with pytest.raises(ValueError, match=r"ghost_size \(16\) must divide a device's batch of 40 positions"):
+        make_gateau(game, dataclasses.replace(TINY, normalization="ghost")).num_chunks(40)
 
 
 def test_a_batch_in_chunks_equals_each_position_alone():

@@ -19,8 +19,9 @@ OPPONENTS = {
     chess.Board: shutil.which("stockfish", path=PLACES),
     GardnerBoard: shutil.which("fairy-stockfish", path=PLACES),
 }
-BASE, INCREMENT = 2.0, 0.05  # seconds
-GAMES = 10  # with each color
+BASE, INCREMENT = 10.0, 0.1  # seconds
+NODES = 32  # at most, a move, so that games are quick
+GAMES = 100  # with each color
 
 
 def play(ours: chess.engine.SimpleEngine, other: chess.engine.SimpleEngine, board: chess.Board, color: bool) -> float:
@@ -34,7 +35,7 @@ def play(ours: chess.engine.SimpleEngine, other: chess.engine.SimpleEngine, boar
                 "black_inc": INCREMENT,
             }
             started = time.monotonic()
-            move = ours.play(board, chess.engine.Limit(**times), game=game).move
+            move = ours.play(board, chess.engine.Limit(nodes=NODES, **times), game=game).move
             clock -= time.monotonic() - started
             least, clock = min(least, clock), clock + INCREMENT
         else:
@@ -60,4 +61,6 @@ def test_no_illegal_move_no_flag_and_no_crash(tmp_path: Path, board_class: type[
             board = board_class()
             for _ in range(2):
                 board.push(rng.choice(list(board.legal_moves)))
-            assert play(ours, other, board, number % 2 == 0) > 0
+            least = play(ours, other, board, number % 2 == 0)
+            print(f"game {number + 1}: {board.result(claim_draw=True)}, {board.ply()} plies, {least:.2f} s", flush=True)
+            assert least > 0

@@ -10,7 +10,7 @@ from alphagateau.config import GateauConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
-from alphagateau.play.terminal import HELP, Setup, converse, draw
+from alphagateau.play.terminal import HELP, Setup, converse, draw, fit
 from alphagateau.play.thinking import Thinker, make_thinker
 
 START = """\
@@ -37,6 +37,12 @@ def test_the_board_from_both_sides(gardner: Game):
     turned = draw(gardner, GardnerBoard(), False).splitlines()
     assert turned[0] == "1  ♔ ♕ ♗ ♘ ♖" and turned[-1] == "   e d c b a"
     assert draw(get_game("chess"), chess.Board(), True).splitlines()[0] == "8  ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
+
+
+def test_a_terminal_without_chess_pieces_gets_letters():
+    assert fit(START, "utf-8") == START
+    for encoding in ("ascii", "latin-1", "cp437", "no such encoding"):
+        assert fit(START, encoding).splitlines()[0] == "5  r n b q k" and fit(START, encoding).isascii()
 
 
 def test_a_move_in_san_or_uci_is_answered(thinker: Thinker):
@@ -100,4 +106,5 @@ def test_the_command_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert main(["play", str(found.path), "--simulations", "8"]) == 0
     assert "black plays " in capsys.readouterr().out
     assert main(["play", str(found.path), "--game", "checkers"]) == 2
+    assert main(["play", str(found.path), "--simulations", "-1"]) == 2
     assert main(["play", str(tmp_path / "none")]) == 1

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import chess
 import chess.engine
+import jax
 import pytest
 from tiny_checkpoints import save_tiny
 
 from alphagateau.config import AlphaZeroConfig, GateauConfig
+from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.networks.network import Network
 from alphagateau.play.uci import serve
 from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.search.anytime import make_evaluate
 
 MATE_IN_TWO = "k4/5/2K2/5/4R w - - 0 1"
 
@@ -74,7 +78,7 @@ def shared(found: Checkpoint) -> Iterator[Gui]:
 @pytest.fixture
 def gui(shared: Gui) -> Gui:
     """The one conversation of this module, at the start of a game and with the usual options."""
-    for setting in ("MultiPV value 1", "Temperature value 0", "UCI_ShowWDL value false", "MoveOverhead value 50"):
+    for setting in ("MultiPV value 1", "Temperature value 0", "UCI_ShowWDL value false", "Move Overhead value 50"):
         shared.ask(f"setoption name {setting}")
     shared.ask("ucinewgame", "position startpos")
     return shared
@@ -158,15 +162,42 @@ def test_an_infinite_search_waits_for_stop_and_answers_at_once(gui: Gui):
     gui.say("go infinite")
     time.sleep(0.5)
     assert gui.ask() is not None  # isready, in the middle
-    started = time.monotonic()
-    gui.say("stop")
-    gui.until("bestmove")
-    assert time.monotonic() - started < 0.2
+    assert gui.best("stop") != "(none)"
     gui.say(f"position fen {MATE_IN_TWO}", "go infinite")
     time.sleep(1.0)  # proven long before
     gui.say("isready")
     assert not any(line.startswith("bestmove") for line in gui.until("readyok"))
     assert gui.best("stop") == "c3b3"
+
+
+def test_only_the_batch_in_progress_ends_after_stop(found: Checkpoint, monkeypatch: pytest.MonkeyPatch):
+    """Counted, so that it holds on any machine; then the time of what comes after that batch, of a large answer."""
+    begun, ended = [], []
+
+    def make_counted(game: Game, network: Network):
+        evaluate = make_evaluate(game, network)
+
+        def counted(*arguments):
+            begun.append(time.monotonic())
+            leaves = jax.block_until_ready(evaluate(*arguments))
+            ended.append(time.monotonic())
+            return leaves
+
+        return counted
+
+    monkeypatch.setattr("alphagateau.play.thinking.make_evaluate", make_counted)
+    gui, late, after = Gui(found), [], []
+    gui.ask("setoption name UCI_Variant value gardner", "setoption name MultiPV value 218")
+    for _ in range(10):
+        gui.say("ucinewgame", "go infinite")
+        time.sleep(0.2)
+        stopped = time.monotonic()
+        gui.best("stop")
+        late.append(time.monotonic() - max(ended[-1], stopped))
+        after.append(sum(moment > stopped for moment in begun))
+    gui.say("quit")
+    assert max(after) <= 1
+    assert min(late) < 0.1
 
 
 def test_a_stop_that_comes_at_once_is_not_lost(gui: Gui):
@@ -183,6 +214,18 @@ def test_pondering_is_refused_politely(gui: Gui):
     gui.say("go ponder wtime 1000 btime 1000")
     assert "there is no pondering" in gui.until("info string")[-1]
     assert gui.best("ponderhit") != "(none)"
+
+
+def test_the_network_is_moved_to_a_device_that_is_there(gui: Gui):
+    missing = "gpu" if jax.default_backend() == "tpu" else "tpu"
+    (said,) = gui.ask(f"setoption name Device value {missing}")
+    assert said.startswith(f"info string device '{missing}' was asked for: expected one that JAX finds here, cpu")
+    assert gui.best("go nodes 16") != "(none)"
+    assert gui.ask("setoption name Device value cpu") == [
+        "info string compiling for gardner_chess",
+        "info string compiled",
+    ]
+    assert gui.best("go nodes 16") != "(none)"
 
 
 def test_searchmoves(gui: Gui):
@@ -220,6 +263,17 @@ def test_temperature_draws_by_the_seed(gui: Gui):
 def test_what_cannot_be_understood_is_said_in_a_line(gui: Gui, line: str, answer: str):
     (heard,) = gui.ask(line)
     assert heard.startswith(answer) and len(heard) < 300
+    assert gui.best("go nodes 16") != "(none)"
+
+
+def test_what_lichess_bot_usually_sets(gui: Gui):
+    """The options of its own sample configuration; it would send only those that were declared."""
+    gui.say("setoption name Move Overhead value 100", "setoption name Threads value 4", "setoption name Hash value 256")
+    heard = gui.ask("setoption name SyzygyPath value ./syzygy/")
+    assert [line.partition(": expected")[0] for line in heard] == [
+        "info string there is no option 'Threads'",
+        "info string there is no option 'SyzygyPath'",
+    ]
     assert gui.best("go nodes 16") != "(none)"
 
 

@@ -25,6 +25,11 @@ from alphagateau.search.tree_lines import Line
 def test_numbers_are_declared_with_their_bounds():
     declared = [describe_option(name, option) for name, option in OPTIONS.items()]
     assert "option name MultiPV type spin default 1 min 1 max 218" in declared
+    assert "option name Move Overhead type spin default 50 min 0 max 5000" in declared
+    assert "option name Device type combo default auto var auto var cpu var gpu var tpu" in declared
+    asked_for = {"Simulations", "Temperature", "MultiPV", "Seed", "Device", "Move Overhead", "UCI_ShowWDL"}
+    assert asked_for <= set(OPTIONS)
+    assert all(line.count(" min ") == line.count(" max ") == 1 for line in declared if " type spin " in line)
     assert "option name UCI_ShowWDL type check default false" in declared
     assert "option name UCI_Variant type combo default chess var chess var gardner var losalamos" in declared
     assert OPTIONS["MultiPV"].high == max(entry.max_legal_moves for entry in GAMES.values())
@@ -35,7 +40,9 @@ def test_numbers_are_declared_with_their_bounds():
     [
         (" name MultiPV value 3", ("MultiPV", 3)),
         (" name multipv   value 3 ", ("MultiPV", 3)),
-        (" name Move Overhead value 100", ("MoveOverhead", 100)),
+        (" name Move Overhead value 100", ("Move Overhead", 100)),
+        (" name moveoverhead value 100", ("Move Overhead", 100)),
+        (" name Device value CPU", ("Device", "cpu")),
         (" name UCI_ShowWDL value True", ("UCI_ShowWDL", True)),
         (" name UCI_Variant value gardner", ("UCI_Variant", "gardner")),
     ],

@@ -85,3 +85,14 @@ def test_drawing_without_iterations_has_a_row_a_player():
 
 def test_drawing_of_players_without_games():
     assert ElementTree.fromstring(rating_drawing([RatedPlayer("idle", math.nan, math.nan, 0)])) is not None
+
+
+def test_a_band_goes_along_its_highest_values_and_back_along_its_lowest():
+    (line,) = line_chart([Series("a", [0, 1], [5, 5], band=[(0, 10), (2, 8)])], Labels()).series
+    x, y = (
+        axes.make_axis([0, 1], charts.LEFT, 400 - charts.RIGHT),
+        axes.make_axis([0, 10], 270 - charts.BOTTOM, charts.TOP),
+    )
+    corners = [(0, 10), (1, 8), (1, 2), (0, 0)]
+    assert line.band == "M" + "L".join(f"{x.place(a):.1f} {y.place(b):.1f}" for a, b in corners) + "z"
+    assert not line_chart([Series("a", [0, 1], [5, 5])], Labels()).series[0].band

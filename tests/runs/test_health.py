@@ -17,6 +17,10 @@ HEALTHY = {
     "train/calibration_error": 0.1,
     "train/gradient_norm": 1.0,
     "train/weight_norm": 10.0,
+    "train/value_known": 0.5,
+    "train/frame_reuse": 4.0,
+    "search/target_noise": 0.7,
+    "network/mirror_value_gap": 0.2,
     "selfplay/games": 8.0,
     "selfplay/draw_rate": 0.4,
     "selfplay/truncation_rate": 0.1,
@@ -46,6 +50,10 @@ def test_healthy_figures_have_no_symptom():
         ("selfplay/value_saturation", 0.96, 0.95, "above health.max_value_saturation"),
         ("selfplay/game_length", 201.0, 200.0, "above health.max_game_length"),
         ("selfplay/game_length", 3.9, 4.0, "below health.min_game_length"),
+        ("train/value_known", 0.09, 0.1, "below health.min_value_known"),
+        ("train/frame_reuse", 65.0, 64.0, "above health.max_frame_reuse"),
+        ("search/target_noise", 3.1, 3.0, "above health.max_target_noise"),
+        ("network/mirror_value_gap", 0.51, 0.5, "above health.max_mirror_value_gap"),
     ],
 )
 def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said):
@@ -58,6 +66,13 @@ def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said)
 def test_rates_of_no_games_say_nothing():
     none = {**HEALTHY, "selfplay/games": 0.0, "selfplay/game_length": 0.0, "selfplay/draw_rate": 1.0}
     assert symptoms(none, LIMITS) == []
+
+
+def test_means_of_no_steps_say_nothing():
+    """An iteration all of whose games go on may have no frames yet."""
+    none = {name: 0.0 if name.startswith("train/") else value for name, value in HEALTHY.items()}
+    assert symptoms(none, LIMITS) == []
+    assert symptoms({**none, "train/frame_reuse": 1.0}, LIMITS) != []
 
 
 @pytest.mark.parametrize("name", ["loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"])

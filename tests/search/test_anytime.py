@@ -8,18 +8,8 @@ import pytest
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.search.anytime import (
-    BATCH,
-    Tree,
-    advance,
-    branches_of,
-    grow,
-    is_done,
-    make_evaluate,
-    make_tree,
-    proof_of,
-    start_tree,
-)
+from alphagateau.search.anytime import grow, is_done, make_evaluate, start_tree
+from alphagateau.search.tree import BATCH, Tree, advance, branches_of, make_tree, pack, proof_of
 from alphagateau.search.tree_lines import hashfull, lines, root_value, visit_counts
 
 MATE_IN_ONE = "k4/5/1K3/5/4R w - - 0 1"
@@ -50,7 +40,18 @@ def check_sums(tree: Tree) -> None:
     """A branch's visits are one of its own node and those below it, and no virtual loss is left."""
     for node in range(tree.num_nodes):
         here = branches_of(tree, node)
+        is_taken = tree.visits[here] > 0
         assert (tree.visits[here] >= 0).all() and tree.priors[here].sum() == pytest.approx(1, abs=1e-5)
+        assert (np.diff(tree.priors[here]) <= 0).all() and is_taken.tolist() == sorted(is_taken, reverse=True)
+        assert tree.taken[node] == is_taken.sum()
+        assert tree.taken_priors[node] == pytest.approx(tree.priors[here][is_taken].sum(), abs=1e-5)
+        assert tree.node_visits[node] == 1 + tree.visits[here].sum()
+        assert tree.node_totals[node] == pytest.approx(tree.values[node] + tree.totals[here].sum(), abs=1e-4)
+        means = np.where(
+            np.isnan(tree.worth[here]), tree.totals[here] / np.maximum(tree.visits[here], 1), tree.worth[here]
+        )
+        assert (tree.tries[here] == tree.visits[here]).all() and tree.node_tries[node] == tree.visits[here].sum()
+        assert tree.means[here][is_taken].tolist() == pytest.approx(means[is_taken].tolist(), abs=1e-5)
         assert (np.abs(tree.totals[here]) <= tree.visits[here] + 1e-6).all()
         for branch in range(here.start, here.stop):
             child = tree.children[branch]
@@ -70,8 +71,8 @@ def test_a_tree_of_the_start(gardner: Game, tree: Tree):
     assert tree.num_nodes <= 101 and 0 < hashfull(tree) < 100
     check_sums(tree)
     found = lines(tree, 3)
-    assert [line.visits for line in found] == sorted((line.visits for line in found), reverse=True)
-    assert found[0].visits == max(counts.values()) and found[0].mate is None and len(found[0].edges) > 1
+    assert found[0].visits >= max(counts.values()) / 2 and found[0].mate is None and len(found[0].edges) > 1
+    assert list(counts) == [line.edges[0] for line in lines(tree, 9)]
 
 
 def test_one_batch_evaluates_as_many_leaves_as_it_can(gardner: Game, tree: Tree):
@@ -128,8 +129,11 @@ def test_the_subtree_is_kept(gardner: Game, tree: Tree):
     moves = lines(tree, 1)[0].edges[:2]
     line, nodes = lines(tree, 1)[0], tree.num_nodes
     assert advance(tree, moves)
+    assert lines(tree, 1)[0].edges == line.edges[2:]
+    kept = lines(tree, 9), root_value(tree), visit_counts(tree)
+    pack(tree)
     check_sums(tree)
-    assert 0 < tree.num_nodes < nodes and lines(tree, 1)[0].edges == line.edges[2:]
+    assert 0 < tree.num_nodes < nodes and (lines(tree, 9), root_value(tree), visit_counts(tree)) == kept
     step, state = jax.jit(gardner.step), gardner.init()
     for edge in moves:
         state = step(state, edge)

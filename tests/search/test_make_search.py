@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from alphagateau.config import GumbelConfig, PolicyConfig
+from alphagateau.games.notation import legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.search import make_search as module
 from alphagateau.search.make_search import ALGORITHMS, make_search
@@ -34,6 +35,19 @@ def test_gumbel_gets_all_its_options(gardner: Game, stub_network, monkeypatch) -
     monkeypatch.setattr(module, "make_gumbel_search", lambda game, network, **options: given.update(options))
     make_search(gardner, network, GumbelConfig(num_simulations=7, max_num_considered_actions=3, gumbel_scale=0.5))
     assert given == {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5}
+
+
+@pytest.mark.parametrize("kind", [PolicyConfig, GumbelConfig])
+def test_a_search_may_average_over_mirrors(gardner: Game, stub_network, kind) -> None:
+    """A network that likes one pawn's move likes it half as much, and as much its image where that is legal."""
+    network, states = stub_network(gardner), first_states(gardner)
+    edge = uci_to_edge(gardner, gardner.init(), "b2b3")
+    variables = network.init(None) | {"prior_logits": jnp.zeros(gardner.num_edges).at[edge].set(1.0)}
+    search = make_search(gardner, network, kind(average_mirrors=True))
+    logits = jax.jit(search)(variables, jax.random.split(jax.random.key(0), 1), states).prior_logits[0]
+    by_move = {uci: float(logits[slot]) for slot, uci in enumerate(legal_moves(gardner, gardner.init()))}
+    assert by_move["b2b3"] == by_move["d2d3"] == 0.5
+    assert set(by_move.values()) == {0.0, 0.5}
 
 
 def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monkeypatch) -> None:

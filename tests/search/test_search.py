@@ -19,6 +19,7 @@ from alphagateau.games.notation import board_from_fen, edge_to_uci, from_fen, le
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
+from alphagateau.search import batched_mctx
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.search.search import ILLEGAL, evaluate_states
@@ -122,8 +123,8 @@ class Searcher:
             max_num_considered_actions=CONSIDERED,
             gumbel_scale=gumbel_scale,
         )
-        trees, mctx_search = [], mctx.search
-        with mock.patch("mctx.search", lambda *a, **k: trees.append(mctx_search(*a, **k)) or trees[0]):
+        trees, tree_search = [], batched_mctx.search
+        with mock.patch.object(batched_mctx, "search", lambda *a, **k: trees.append(tree_search(*a, **k)) or trees[0]):
             found = search(variables, keys, states)
         return Found(*found, tree=trees[0])
 

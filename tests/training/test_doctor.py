@@ -1,8 +1,12 @@
 """The doctor's verdict: memory and time in, words out."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
-from alphagateau.training.doctor import Diagnosis, in_words, verdict
+from alphagateau.training.doctor import Diagnosis, in_words, selfplay_bytes, verdict
+from alphagateau.training.selfplay_producer import SelfPlayState
 
 SMALL = Diagnosis(
     memory={"frame window": 2**20},
@@ -13,6 +17,18 @@ SMALL = Diagnosis(
     num_iterations=3,
     advice=[],
 )
+
+
+def test_frames_that_wait_are_counted_and_so_is_the_copy_that_fills_the_window():
+    games, window, trajectory, waiting = (np.zeros(size, np.uint8) for size in (1, 10, 100, 1000))
+    state: Any = SelfPlayState(games, window, trajectory, {}, waiting)  # pyright: ignore[reportArgumentType]
+    assert selfplay_bytes(state) == {
+        "frame window": 10,
+        "games of an iteration": 101,
+        "frames that wait": 1000,
+        "frames entering the window": 1100,
+    }
+    assert "frames that wait" not in selfplay_bytes(state._replace(waiting=None))
 
 
 @pytest.mark.parametrize(

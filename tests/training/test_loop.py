@@ -22,6 +22,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
 from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs.log import read_metrics
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
@@ -66,10 +67,23 @@ def lasting_metrics(run_folder: Path) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def whole_run(tmp_path_factory) -> Path:
+def compiled() -> list[str]:
+    """Names of the programs that `whole_run` compiles or reads from the cache, as it does."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory, compiled) -> Path:
     """A smoke run of 4 iterations that nothing interrupted."""
+
+    def listen(event: str, _: float, fun_name: str = "", **__) -> None:
+        if event.endswith("/backend_compile_duration"):
+            compiled.append(fun_name)
+
     folder = tmp_path_factory.mktemp("whole")
+    jax.monitoring.register_event_duration_secs_listener(listen)
     assert train(folder) == 0
+    jax.monitoring.unregister_event_duration_listener(listen)
     return folder / "smoke"
 
 
@@ -86,6 +100,11 @@ def test_a_run_leaves_what_a_reader_needs(whole_run):
     found, complaints = checkpoint.find(whole_run / "checkpoints")
     assert [c.order for c in found] == [(k, 0, 0) for k in (4, 3, 2, 1, 0)] and not complaints
     assert [len(c.manifest["parts"]) for c in found] == [2, 2, 1, 1, 1]  # keep_newest = 2
+
+
+def test_a_run_compiles_each_phase_once_and_little_else(whole_run, compiled):
+    assert [compiled.count(f"jit({name})") for name in ("play", "fill_window", "train_steps")] == [1, 1, 1]
+    assert len(compiled) <= 40, compiled
 
 
 def test_training_changes_the_weights_and_the_same_seed_repeats_them(whole_run, tmp_path):
@@ -119,6 +138,19 @@ def test_a_run_stopped_inside_an_iteration_equals_one_never_stopped(whole_run, t
     assert weights(folder, "4") == weights(whole_run, "4")
     assert lasting_metrics(folder) == lasting_metrics(whole_run)
     assert not list((folder / "checkpoints").glob("*-stopped"))
+
+
+def test_metrics_count_the_seconds_of_an_iteration_before_it_was_stopped(whole_run, tmp_path):
+    """As a checkpoint that says 1000 s of self-play tells."""
+    experiment = read_experiment(SMOKE, [*SMALL, *SEGMENTS, "--num-iterations", "1"])
+    folder = tmp_path / "smoke"
+    assert not loop.train(experiment, folder, StopAfter(1))
+    found = checkpoint.open_checkpoint(folder / "checkpoints" / "0-stopped")
+    assert found.manifest["seconds"]["selfplay"] > 0
+    checkpoint._write_manifest(found.path, found.manifest | {"seconds": {"selfplay": 1000.0}})
+    assert loop.train(experiment, folder, StopRequest())
+    (row,) = read_metrics(folder / "metrics.jsonl")
+    assert row["time/selfplay"] > 1000 and row["time/train"] < 1000
 
 
 IN_A_PROCESS = """

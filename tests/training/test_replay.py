@@ -136,6 +136,39 @@ def test_of_more_new_frames_than_places_a_uniform_sample_stays(full):
     check_uniform(times_held(np.asarray(window.frames.value_target), range(100, 120)), CAPACITY)
 
 
+@pytest.mark.parametrize("count", [0, 11, CAPACITY])
+def test_of_frames_that_wait_only_the_new_ones_enter(full, count):
+    """Each share has another number of new ones among 20, more than its 12 places; some have none."""
+    rng = np.random.default_rng(0)
+    is_new = rng.random((SHARES, 20)) < rng.random((SHARES, 1)) / 2
+    new = frames_with(get_game("gardner_chess"), np.tile(np.arange(100, 120), (SHARES, 1)))
+    window = ADD(with_count(full, count), jax.random.key(0), np.arange(SHARES), new, is_new)
+    num_new = is_new.sum(axis=1)
+    assert {0, 1, CAPACITY - 1} <= set(num_new.tolist()) and num_new.max() > CAPACITY
+    assert (window.count == np.minimum(count + num_new, CAPACITY)).all()
+    numbers = np.where(np.arange(CAPACITY) < window.count[:, None], window.frames.value_target, -1)
+    entered = times_held(numbers, range(100, 120))
+    assert not (entered & ~is_new).any()
+    assert (entered.sum(axis=1) == np.minimum(num_new, CAPACITY)).all()
+    stayed = times_held(numbers, range(CAPACITY)).sum(axis=1)
+    assert (stayed == np.minimum(count, CAPACITY - np.minimum(num_new, CAPACITY))).all()
+
+
+def test_the_new_ones_that_find_no_place_are_a_uniform_choice(full):
+    """16 of 20 enter, for 12 places."""
+    is_new = np.tile(np.arange(20) % 5 > 0, (SHARES, 1))
+    new = frames_with(get_game("gardner_chess"), np.tile(np.arange(100, 120), (SHARES, 1)))
+    window = ADD(full, jax.random.key(7), np.arange(SHARES), new, is_new)
+    kept = times_held(np.asarray(window.frames.value_target), range(100, 120))
+    check_uniform(kept[:, is_new[0]], CAPACITY)
+
+
+def test_if_all_frames_are_new_it_is_as_without_a_mask(full):
+    new = frames_with(get_game("gardner_chess"), np.tile(np.arange(100, 120), (SHARES, 1)))
+    words = full, jax.random.key(3), np.arange(SHARES), new
+    jax.tree.map(np.testing.assert_array_equal, ADD(*words), ADD(*words, np.ones((SHARES, 20), bool)))
+
+
 def test_as_many_new_frames_as_places_replace_all(full):
     window = add(full, 1, range(20, 20 + CAPACITY))
     assert held(window, 0) == held(window, SHARES - 1) == list(range(20, 20 + CAPACITY))

@@ -104,7 +104,7 @@ def stream_producer(game: Game) -> Producer:
         num_batches=lambda _: STEPS,
         num_new_frames=lambda _: STEPS * BATCH,
         batches=batches,
-        metrics=lambda state, seconds: {"data/records": float(STEPS * BATCH)},
+        metrics=lambda state, iteration, seconds: {"data/records": float(STEPS * BATCH)},
         sample_games=lambda *_: "",
     )
 

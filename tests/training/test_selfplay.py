@@ -229,7 +229,7 @@ def test_value_targets_by_hand():
         [False, True, False, False, False],
         [False, True, False, False, False],
     ]
-    target, mask = value_targets(jnp.float32(reward), jnp.float32(discount))
+    target, mask = value_targets(jnp.float32(reward), jnp.float32(discount), jnp.full((6, 5), 0.3))
     assert_equal(target, np.float32(expected))
     assert_equal(mask, np.array(known))
 
@@ -238,7 +238,7 @@ def test_value_targets_of_both_colors_agree_on_the_winner(gardner, play, near_th
     """Along one game the target changes sign with the player to move: white's result is one number."""
     _, trajectory = play(0, range(ROWS), 0, near_the_end)
     reward = np.where(trajectory.discount == 0, 1, 0).astype(np.float32)  # as if each game had been won
-    target, known = value_targets(reward, trajectory.discount)
+    target, known = value_targets(reward, trajectory.discount, trajectory.search_value)
     white = np.where(trajectory.position.color == 0, target, -target)
     assert known[:3].sum(axis=0).tolist() == [1, 2, 3, 0]
     for row in range(3):

@@ -14,9 +14,13 @@ ROOT = Path(__file__).parents[2]
 OPTIONS = ["--network.hidden-size", "8", "--network.num-blocks", "1", "--window.size", "65536"]
 
 
+WAITING = ["--selfplay.continue-games", "--targets.wait-for-result", "--targets.td-lambda", "0.9", "--training.mirror"]
+
+
 @pytest.mark.whole
-def test_only_gradients_statistics_and_figures_move_between_devices():
-    command = [sys.executable, "benchmarks/traffic.py", "experiments/smoke.toml", "--devices", "4", *OPTIONS]
+@pytest.mark.parametrize("more", [[], WAITING], ids=["as published", "frames wait and are mirrored"])
+def test_only_gradients_statistics_and_figures_move_between_devices(more):
+    command = [sys.executable, "benchmarks/traffic.py", "experiments/smoke.toml", "--devices", "4", *OPTIONS, *more]
     environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     counted = json.loads(done.stdout)

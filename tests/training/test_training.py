@@ -5,6 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from alphagateau.games.actions import legal_edge_mask, over_edges
@@ -12,7 +13,7 @@ from alphagateau.games.notation import from_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
-from alphagateau.networks.network import Evaluation
+from alphagateau.networks.network import Evaluation, Network
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import TrainState, make_learner
 from alphagateau.training.losses import policy_value_loss, reduce_terms
@@ -237,6 +238,33 @@ def test_a_tiny_batch_is_learnt_by_heart(start, frames, train_step):
     assert 0 <= terms["policy_loss"] - terms["target_entropy"] < 0.1
     assert terms["value_loss"] < 0.02
     assert terms["value_accuracy"] == 1
+
+
+def toy_network(num_chunks: int) -> Network:
+    """A learnt logit an edge and a learnt weight of material, trained in chunks."""
+
+    def apply(variables, positions, train=False, axis_name=None):
+        material = positions.boards[:, 0].astype(jnp.float32).sum(axis=-1)
+        logits = jnp.cos(material)[:, None] * variables["params"]["logits"]
+        statistics = {"batch_stats": {"material": material.mean()}}
+        return Evaluation(logits, jnp.tanh(0.1 + variables["params"]["weight"] * material)), statistics
+
+    return Network(lambda key: {}, apply, lambda batch: num_chunks)
+
+
+def test_a_step_in_chunks_is_the_step_of_the_batch(gardner, frames):
+    """Weights, statistics and metrics; gradient descent, as Adam's first step has the size of no gradient."""
+    params = {"logits": jnp.sin(jnp.arange(gardner.num_edges)), "weight": jnp.float32(0.01)}
+
+    def step(num_chunks: int):
+        learner = make_learner(gardner, toy_network(num_chunks), policy_value_loss, optax.sgd(0.1))
+        state = learner.init({"params": params, "batch_stats": {"material": jnp.float32(0)}})
+        return jax.jit(learner.step)(state, frames)
+
+    chunks, whole = step(4), step(1)
+    assert jax.tree.structure(chunks) == jax.tree.structure(whole)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), chunks, whole)
+    assert float(whole[1]["gradient_norm"]) > 0.01
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""All that is used of pgx: the moves of the boards that it has, from our State to a board after the move.
+"""An oracle: the moves of the boards that pgx has, from our State to a board after the move.
 
 pgx plays a move by functions that it does not publish, so its version is bounded in pyproject.toml.
 """

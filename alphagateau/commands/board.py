@@ -1,0 +1,61 @@
+"""`alphagateau board`: one or two checkpoints in, a page to play against them and to see what they think."""
+
+import dataclasses
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+HOST = "127.0.0.1"  # nobody else's business: there is no other choice
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Play against a network in the browser, and see what it thinks.
+
+    A second checkpoint may play the first. The page is for this machine only; Ctrl-C ends it.
+
+    Example: alphagateau board checkpoints/quickstart
+    """
+
+    paths: tyro.conf.Positional[tuple[Path, ...]]
+    """one or two of: a checkpoint, or a run: its newest one"""
+    port: int = 8642
+    """where the page is; 0: any port that is free"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Serves until it is interrupted."""
+    arguments = parse(Arguments, words, "board")
+    if not 1 <= len(arguments.paths) <= 2:
+        raise UsageError(f"board takes one or two checkpoints, got {len(arguments.paths)}")
+    if arguments.port > 65535:
+        raise UsageError(f"--port must be 0 to 65535, got {arguments.port}")
+    use_compilation_cache()
+    from alphagateau.play.board_server import make_server
+    from alphagateau.runs.checkpoint import WEIGHTS, verify
+    from alphagateau.runs.run_folder import newest
+
+    found = [newest(path) for path in arguments.paths]
+    for checkpoint in found:
+        verify(checkpoint, WEIGHTS)
+    with listen(arguments.port) as listener:
+        server = make_server(found, listener)
+        print(f"http://{HOST}:{listener.getsockname()[1]}  (Ctrl-C ends it)", flush=True)
+        # Nothing is kept, so that there is nothing to finish; and a network may be compiling, which nothing else ends.
+        server.handle_exit = lambda sig, frame: os._exit(0)
+        server.run(sockets=[listener])
+    return 0
+
+
+def listen(port: int) -> socket.socket:
+    """A socket that listens at this port of this machine. Raises UsageError if another program has it."""
+    try:
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        raise UsageError(f"port {port} cannot be had ({error.strerror}): choose another by --port") from None

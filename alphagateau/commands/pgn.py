@@ -1,0 +1,182 @@
+"""`alphagateau pgn`: anybody's games in, whether they keep to the rules out, and what a network thinks of them."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+if TYPE_CHECKING:
+    from alphagateau.games.referee import Judged
+
+
+MAX_FAULTS = 10_000  # in the JSON; the counts have all
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Replay the games of a PGN file by the rules, and analyse them with a network.
+
+    Each game that breaks the rules is named with its line and move: exit code 1. Boards go by the Variant tag, and what
+    is neither chess, Gardner nor Los Alamos chess cannot be judged. A file may be packed by gzip, bzip2 or xz.
+
+    Example: alphagateau pgn games.pgn --analyse checkpoints/quickstart --output games.html
+    """
+
+    file: tyro.conf.Positional[str]
+    """a PGN file; -: standard input"""
+    each: bool = False
+    """print a line for every game"""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """write the counts and what is wrong"""
+    analyse: Annotated[str | None, tyro.conf.arg(metavar="CKPT")] = None
+    """a run or a checkpoint that says what it thinks of every position"""
+    simulations: int = 64
+    """of its search of each position; 0: none"""
+    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html")] = None
+    """write its evaluations, both sides' accuracy and the moves that lost much as a page"""
+    annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn")] = None
+    """write the games with its evaluations as [%eval] comments"""
+
+
+@dataclasses.dataclass
+class Tally:
+    """What has been found so far."""
+
+    games: int = 0
+    plies: int = 0
+    broken: int = 0
+    unknown: int = 0  # of a variant without rules here
+    went_on: int = 0  # after the rules had ended them
+    boards: Counter[str] = dataclasses.field(default_factory=Counter)
+    results: Counter[str] = dataclasses.field(default_factory=Counter)
+    faults: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+
+def run(words: Sequence[str]) -> int:
+    """1 if a game breaks the rules."""
+    arguments = parse(Arguments, words, "pgn")
+    if (arguments.output or arguments.annotate) and not arguments.analyse:
+        raise UsageError("--output and --annotate need --analyse CKPT, the network whose evaluations they show")
+    if arguments.analyse and not (arguments.output or arguments.annotate):
+        raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
+    use_compilation_cache()
+    from alphagateau.games.pgn_files import PgnFileError, read_lines
+    from alphagateau.games.pgn_text import read_games
+    from alphagateau.games.referee import judge
+    from alphagateau.runs import files
+
+    tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
+    judged = judge(read_games(read_lines(arguments.file)), with_states=bool(arguments.analyse))
+    try:
+        found = _said(judged, arguments, name, tally)
+        if arguments.analyse:
+            _analyse(arguments, name, found)
+        else:
+            for _ in found:
+                pass
+    except PgnFileError as error:
+        raise UsageError(str(error)) from None
+    if not tally.games:
+        raise UsageError(f"{name} holds no games: expected PGN")
+    print(describe(tally))
+    if arguments.json:
+        files.write_text(arguments.json, json.dumps({"name": name, **vars(tally)}, indent=1) + "\n")
+    return 1 if tally.broken else 2 if tally.unknown else 0
+
+
+def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[Judged]":
+    """The games that keep to the rules, as all are counted and those that do not are said."""
+    for one in judged:
+        count(tally, one)
+        written, record, fault, _, is_known = one.game
+        if fault:
+            entry = fault_of(one)
+            tally.faults += [entry] if len(tally.faults) < MAX_FAULTS else []
+            print(f"{name}: {describe_fault(entry)}", flush=True)
+        elif arguments.each and record:
+            players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
+            over = f", over by the rules after {one.ruling.over} plies" if one.ruling and one.ruling.over else ""
+            print(
+                f"{name}: game {written.number}, line {written.line}: {players} {record.result}, {len(record.moves)} "
+                f"plies of {record.game}{over}",
+                flush=True,
+            )
+        if record and is_known and not fault:
+            yield one
+
+
+def count(tally: Tally, one: "Judged") -> None:
+    """Adds a game."""
+    record = one.game.record
+    tally.games += 1
+    tally.plies += len(one.game.written.moves)
+    tally.broken += bool(one.game.fault) and one.game.is_known
+    tally.unknown += not one.game.is_known
+    if record:
+        tally.boards[record.game] += 1
+        tally.results[record.result] += 1
+    tally.went_on += bool(record and one.ruling and 0 < one.ruling.over < len(record.moves))
+
+
+def fault_of(one: "Judged") -> dict[str, Any]:
+    """What is wrong with a game, and where."""
+    written, ply = one.game.written, one.game.ply
+    move = written.moves[ply - 1] if ply else None
+    return {
+        "game": written.number,
+        "line": move.line if move else written.line,
+        "ply": ply,
+        "move": move.text if move else "",
+        "sentence": one.game.fault,
+    }
+
+
+def describe_fault(fault: dict[str, Any]) -> str:
+    """Such as "game 3, line 40, ply 17, Qxd5: illegal san: ...: expected a legal move"."""
+    where = f", ply {fault['ply']}, {fault['move'][:20]}" if fault["ply"] else ""
+    return f"game {fault['game']}, line {fault['line']}{where}: {fault['sentence']}"
+
+
+def describe(tally: Tally) -> str:
+    """The summary."""
+    boards = ", ".join(f"{count} of {name}" for name, count in tally.boards.most_common())
+    kept = tally.games - tally.broken - tally.unknown
+    text = f"{tally.games} games, {tally.plies} plies: {kept} keep to the rules, {tally.broken} break them"
+    text += f", {tally.unknown} of unknown variants" if tally.unknown else ""
+    text += f"; boards: {boards}" if boards else ""
+    text += f"; {tally.went_on} went on where the rules here end a game as a draw" if tally.went_on else ""
+    return text
+
+
+def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]") -> None:
+    """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
+    from alphagateau.games.pgn import to_pgn
+    from alphagateau.matches.players import PlayerError
+    from alphagateau.play.analysis import analyse_games, annotated
+    from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
+    from alphagateau.runs import files
+
+    try:
+        games = analyse_games(str(arguments.analyse), arguments.simulations, found)
+        shown, texts, num_games = [], [], 0
+        for game in games:
+            num_games += 1
+            shown += [game] if len(shown) < MAX_GAMES else []
+            texts += [to_pgn(annotated(game))] if arguments.annotate else []
+    except PlayerError as error:
+        raise UsageError(str(error)) from None
+    if not num_games:
+        return
+    if arguments.annotate:
+        files.write_text(arguments.annotate, "".join(texts))
+        print(arguments.annotate)
+    if arguments.output:
+        files.write_text(arguments.output, analysis_page(Path(name).name, shown, num_games))
+        print(arguments.output)

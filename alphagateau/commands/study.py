@@ -1,0 +1,145 @@
+"""`alphagateau study`: a study file in, its runs, their ladder and one page out."""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from alphagateau import config
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.runs.stop import StopRequest, parse_duration
+from alphagateau.studies.plan import Plan, make_plan
+
+if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
+    from alphagateau.studies.training import Study
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Compare variants of an experiment: run each with each seed, rate all on one ladder, write one page.
+
+    Runs lie in FOLDER/<study>/<variant>-<seed>, results in eval/<study>: index.html, study.md, study.json and the
+    ladder's files. The same command goes on where it was stopped or killed, also started several times, on one machine
+    or more that share the folders: they divide the runs. docs/studies.md describes the keys of a study file.
+
+    Example: alphagateau study smoke_widths --dry-run
+    """
+
+    study: tyro.conf.Positional[str]
+    """a study file, or the name of one that comes with the package: smoke_widths"""
+    runs: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
+    """where runs live"""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """where the results go; None: eval/<study>"""
+    stop_after: Annotated[str | None, tyro.conf.arg(metavar="TIME")] = None
+    """stop after this time, such as 3h or 45m, and exit 0"""
+    dry_run: tyro.conf.FlagCreatePairsOff[bool] = False
+    """say what will be run, what is done and how long the rest may take, and do nothing"""
+
+
+def run(words: Sequence[str]) -> int:
+    """1 if runs failed; 0 also if it was asked to stop before the end."""
+    arguments = parse(Arguments, words, "study")
+    try:
+        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
+    except ValueError as error:
+        raise UsageError(f"--stop-after: {error}") from None
+    path = config.find_study(arguments.study)
+    plan = make_plan(config.load_study(path), str(path))
+    study = open_study(plan, arguments.runs / plan.study.name, str(path))
+    if arguments.dry_run:
+        print_status(study)
+        return 0
+    with stop.listening():
+        return run_study(study, arguments.out or Path("eval") / plan.study.name, stop)
+
+
+def open_study(plan: Plan, folder: Path, path: str) -> "Study":
+    """The study in its folder of runs. Raises ConfigError if runs there are of another one."""
+    from alphagateau.runs.costs import make_prices
+    from alphagateau.studies.budget import count_flops
+    from alphagateau.studies.status import check_unchanged
+    from alphagateau.studies.training import Study, source_of
+
+    if (folder / "config.toml").exists():
+        raise config.ConfigError(f"{path}: {folder} is a run, not a study's folder: give the study another name")
+    flops = [0.0] * len(plan.variants)
+    if any(v.budget.flops for v in plan.variants):
+        flops = count_flops([v.experiment for v in plan.variants])
+    prices = {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
+    study = Study(plan, folder, prices, _say)
+    for planned in plan.runs:
+        check_unchanged(planned, folder / planned.name, source_of(study, planned), path)
+    return study
+
+
+def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
+    """Trains what is left, plays what is left, and writes and prints the results."""
+    from alphagateau.runs.run_folder import locked
+    from alphagateau.studies.status import is_busy
+    from alphagateau.studies.training import train_runs
+
+    failures = train_runs(study, stop)
+    for name, why in failures.items():
+        _say(f"{name} is left out: {why}")
+    if stop.reason is None and is_busy(out):
+        _say(f"another process plays the ladder in {out}")
+        return 0
+    if stop.reason is None:
+        with locked(out):
+            write_results(study, out, failures, stop)
+    if stop.reason is not None:
+        _say(f"stopped ({stop.reason}); the same command goes on")
+        return 0
+    print(out / "index.html")
+    return 1 if failures else 0
+
+
+def write_results(study: "Study", out: Path, failures: dict[str, str], stop: StopRequest) -> None:
+    """Plays the ladder and writes the page; if asked to stop on the way, neither is whole, and nothing is written."""
+    from alphagateau.commands.study_ladder import rate_runs
+    from alphagateau.reports.study import write_study
+    from alphagateau.runs.costs import make_prices
+    from alphagateau.studies.budget import count_flops
+    from alphagateau.studies.results import gather
+    from alphagateau.studies.training import statuses
+
+    variants = study.plan.variants
+    flops = count_flops([v.experiment for v in variants])
+    study = study._replace(prices={v.name: make_prices(v.experiment, n) for v, n in zip(variants, flops, strict=True)})
+    known = statuses(study)
+    ratings = rate_runs(study, known, out / "ladder", stop)
+    if stop.reason is None:
+        result = gather(study.plan, study.folder, known, failures, ratings)
+        write_study(out, result)
+        from alphagateau.reports.study_page import markdown
+
+        print(markdown(result))
+
+
+def print_status(study: "Study") -> None:
+    """What differs, how far each run is, and how long the rest may take."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from alphagateau.studies.plan import changed_keys
+    from alphagateau.studies.progress import describe_progress
+
+    table = Table(title=f"study {study.plan.study.name}", title_justify="left")
+    for name in ("run", "iterations", "frames", "steps", "seconds", "state", "left"):
+        table.add_column(name, justify="left" if name in ("run", "state") else "right")
+    rows, total = describe_progress(study)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    (console if console.is_terminal else Console(width=120)).print(table)
+    for key, values in changed_keys(study.plan).items():
+        print(f"{key}: {', '.join(f'{name} {value}' for name, value in values.items())}")
+    print(f"training still takes {total} here, one run after the other; the ladder comes after it")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,71 @@
+"""The runs of a study in, played on one ladder, their ratings by board out."""
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.ladder import run_ladder
+from alphagateau.config import LadderConfig
+from alphagateau.distributed.mesh import choose_platform
+from alphagateau.games.variants import get_game
+from alphagateau.matches.player_specs import describe_search, search_of
+from alphagateau.matches.players import split_spec
+from alphagateau.ratings.rate import Ratings
+from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.runs.stop import StopRequest
+from alphagateau.studies.results import Names
+from alphagateau.studies.status import Status, whole_checkpoints
+from alphagateau.studies.training import Study
+
+
+def rate_runs(
+    study: Study, known: Mapping[str, Status], folder: Path, stop: StopRequest
+) -> dict[str, tuple[Ratings, Names]]:
+    """Ratings and players by board; none if the study has no ladder or less than two players."""
+    ladder = study.plan.study.ladder
+    if ladder is None:
+        return {}
+    specs, names = list_players(study, known, ladder)
+    boards = ladder.boards or (study.plan.reference.experiment.game,)
+    if len(specs) + len(ladder.players) < 2:
+        return {}
+    choose_platform(study.plan.reference.experiment.platform)
+    use_compilation_cache()
+    whole = dataclasses.replace(ladder, players=(*specs, *ladder.players), boards=boards)
+    found = run_ladder(whole, folder, lambda text: print(text, file=sys.stderr), lambda: stop.reason is not None)
+    return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, found, strict=True)}
+
+
+def list_players(
+    study: Study, known: Mapping[str, Status], ladder: LadderConfig
+) -> tuple[list[str], dict[tuple[str, int], str]]:
+    """The specs of all checkpoints to rate, and the name under which each is rated.
+
+    Equal weights that search alike, such as those of two variants before the first iteration, are one player.
+    """
+    specs, names, same = [], {}, {}
+    query = f"?{study.plan.study.player}" if study.plan.study.player else ""
+    for run in study.plan.runs:
+        if not known[run.name].ended:
+            continue
+        for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
+            name, spec = f"{run.name}/{checkpoint.path.name}", f"{checkpoint.path}{query}"
+            identity = _identity(checkpoint, spec, ladder.simulations)
+            if identity not in same:
+                specs.append(spec)
+            names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
+    return specs, names
+
+
+def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
+    """Every `every`-th iteration up to the last, which is rated in any case."""
+    whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last]
+    return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
+
+
+def _identity(checkpoint: Checkpoint, spec: str, num_simulations: int) -> tuple[str, str]:
+    """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
+    trained = checkpoint.manifest["search"] | ({"num_simulations": num_simulations} if num_simulations else {})
+    return checkpoint.manifest["weights_hash"], describe_search(search_of(spec, split_spec(spec)[1], trained))

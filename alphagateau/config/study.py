@@ -1,0 +1,170 @@
+"""What a study file may say: an experiment, its variants, the seeds, a budget for all, the ladder that rates them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationInfo, field_validator, model_validator
+
+from alphagateau.config.records import MAX_INT, ConfigError, fields_of, key, names, nearest, num, record, section, show
+from alphagateau.config.schema import LadderConfig
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a study and a variant: they become folders
+OF_A_VARIANT = ("experiment", "init_from", "budget")  # what a variant may say besides keys of its experiment
+SET_BY_STUDY = {"seed": "[seeds]", "evaluation.num_games": "[ladder]"}
+
+
+@record
+class BudgetConfig:
+    """When a run ends: with the first iteration that reaches any of these; 0: no such limit."""
+
+    iterations: int = num("iterations", default=0)
+    frames: int = num("positions played by self-play", default=0)
+    steps: int = num("optimizer steps", default=0)
+    flops: float = num("operations of the networks' matrix products, playing and learning", default=0.0)
+    seconds: float = num("seconds of the run's phases: all that metrics.jsonl has under time/", default=0.0)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "BudgetConfig":
+        if not any(vars(self).values()):
+            raise ValueError(f"a budget must name at least one of {', '.join(fields_of(BudgetConfig))}")
+        return self
+
+
+@record
+class StudyConfig:
+    """Everything that decides a study. Paths are relative to the working folder."""
+
+    name: str = key("what its folders are called (none: as its file)", default="")
+    base: str = key("the experiment that variants change: a file, or the name of one that comes with the package")
+    seeds: tuple[int, ...] = names("each variant is run with each", default=(0,))
+    reference: str = key("the variant against which the others are measured (none: the first)", default="")
+    piece: int = num("iterations of a run before the next one has its turn (0: all of them)", default=0)
+    metrics: tuple[str, ...] = names("of metrics.jsonl, whose last values are compared too", default=())
+    player: str = key("how the runs play on the ladder, as search=policy (none: as in training)", default="")
+    budget: BudgetConfig = section()
+    changes: dict[str, Any] = section(default={})  # keys of the experiment, changed in all variants
+    variants: dict[str, dict[str, Any]] = section()
+    ladder: LadderConfig | None = section(default=None)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _check_seeds(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple) or not value or not all(type(seed) is int for seed in value):
+            raise ValueError(f"seeds must be an array of at least one integer, got {show(value)}")
+        if len(set(value)) < len(value) or not all(0 <= seed <= MAX_INT for seed in value):
+            raise ValueError(f"seeds must be different integers from 0 to {MAX_INT}, got {list(value)}")
+        return value
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _check_budget(cls, value: Any) -> Any:
+        return _in_section("budget", lambda: make_budget(value))
+
+    @field_validator("changes", "variants", mode="before")
+    @classmethod
+    def _check_tables(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"[{info.field_name}] must be a table of keys, got {show(value)}")
+        if info.field_name == "changes":
+            return _check_changes("changes", value)
+        if not value:
+            raise ValueError("variants must name at least one, as in [variants.base]")
+        return {name: _check_variant(name, variant, value) for name, variant in value.items()}
+
+    @field_validator("ladder", mode="before")
+    @classmethod
+    def _check_ladder(cls, value: Any) -> Any:
+        """Other defaults than a ladder's own: the random mover besides the runs, and of each run its last weights."""
+        if isinstance(value, Mapping):
+            return _in_section("ladder", lambda: LadderConfig(**{"players": ("random",), "every": MAX_INT, **value}))
+        return value
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "StudyConfig":
+        if self.name and not NAME.fullmatch(self.name):
+            raise ValueError(f"name must be letters, digits, '.', '_' and '-', got {show(self.name)}")
+        if self.reference and self.reference not in self.variants:
+            raise ValueError(f"reference must be one of {', '.join(self.variants)}, got {show(self.reference)}")
+        for name in self.variants:
+            _check_chain(name, self.variants)
+        return self
+
+
+def make_budget(table: Any) -> BudgetConfig:
+    """The budget that a table describes. Raises ConfigError."""
+    if isinstance(table, BudgetConfig):
+        return table
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"[budget] must be a table of keys, got {show(table)}")
+    return BudgetConfig(**table)
+
+
+def parse_budget(text: str) -> BudgetConfig:
+    """The budget of "steps=8000" or "frames=1e6,seconds=600". Raises ConfigError."""
+    table: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        try:
+            amount = float(number)
+            is_whole = amount.is_integer() and name not in ("flops", "seconds")
+            table[name] = int(amount) if is_whole else amount
+        except (ValueError, OverflowError):
+            raise ConfigError(f"budget {show(part)} must be a unit and a number, such as steps=8000") from None
+    return BudgetConfig(**table)
+
+
+def dotted(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Keys of nested tables by their dotted names; a quoted "network.hidden_size" says the same."""
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        found |= dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return found
+
+
+def changes_of(variant: Mapping[str, Any]) -> dict[str, Any]:
+    """The changed keys of a variant, by their dotted names."""
+    return dotted({name: value for name, value in variant.items() if name not in OF_A_VARIANT})
+
+
+def _in_section(name: str, make: Any) -> Any:
+    """What `make` makes; its ConfigError says in which section."""
+    try:
+        return make()
+    except ConfigError as error:
+        raise ValueError(f"[{name}]: {error}".replace(f"[{name}]: [{name}]", f"[{name}]")) from None
+
+
+def _check_changes(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    for name in dotted(table):
+        if name in SET_BY_STUDY:
+            raise ValueError(f"{where}: {name} is not a variant's to change, {SET_BY_STUDY[name]} of the study decides")
+    return dict(table)
+
+
+def _check_variant(name: str, variant: Any, variants: Mapping[str, Any]) -> dict[str, Any]:
+    where = f"variants.{name}" if NAME.fullmatch(name) else f"variant {show(name)}"
+    if not NAME.fullmatch(name):
+        raise ValueError(f"{where}: its name must be letters, digits, '.', '_' and '-'")
+    if not isinstance(variant, Mapping):
+        raise ValueError(f"[{where}] must be a table of keys, got {show(variant)}")
+    for word in ("experiment", "init_from"):
+        if not isinstance(variant.get(word, ""), str):
+            raise ValueError(f"{where}.{word} must be a text, got {show(variant[word])}")
+    source = variant.get("init_from", "")
+    if source and source not in variants and "/" not in source:
+        near = nearest(source, variants)
+        hint = f"did you mean {near}?" if near else "expected another variant, or the path of a checkpoint or run"
+        raise ValueError(f"{where}.init_from: no variant {show(source)}; {hint}")
+    made = _check_changes(where, variant)
+    if "budget" in variant:
+        made["budget"] = _in_section(f"{where}.budget", lambda: make_budget(variant["budget"]))
+    return made
+
+
+def _check_chain(name: str, variants: Mapping[str, Mapping[str, Any]]) -> None:
+    seen = [name]
+    while (source := variants[seen[-1]].get("init_from", "")) in variants:
+        if source in seen:
+            raise ValueError(f"variants.{name}.init_from leads back to itself: {' -> '.join([*seen, source])}")
+        seen.append(source)

@@ -1,0 +1,75 @@
+"""Positions and edges seen in a mirror: file a is exchanged with the last file, the next with the one before it.
+
+Every rule but castling is the same in the mirror. So is a position, its legal moves and their worth, as long as no
+castling right is left.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+
+T = TypeVar("T")
+
+
+class Reflection(NamedTuple):
+    """Where a mirror shows squares and edges; each table is its own inverse."""
+
+    squares: np.ndarray  # int32 [N]
+    edges: np.ndarray  # int32 [E]
+
+
+@lru_cache
+def _reflection(size: int, edges: tuple[tuple[int, int, int], ...]) -> Reflection:
+    squares = [(size - 1 - square // size) * size + square % size for square in range(size * size)]
+    number = {edge: i for i, edge in enumerate(edges)}
+    images = [number[squares[sender], squares[receiver], promotion] for sender, receiver, promotion in edges]
+    return Reflection(np.array(squares, np.int32), np.array(images, np.int32))
+
+
+def reflection(game: Game) -> Reflection:
+    """The Reflection of a game's board."""
+    columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
+    return _reflection(game.size, tuple(zip(*columns, strict=True)))
+
+
+def has_mirror(positions: Position) -> Array:
+    """bool [B]: whether the mirror image of each Position is a position of the same worth."""
+    return positions.castling == 0
+
+
+def mirror_positions(game: Game, positions: Position) -> Position:
+    """Positions [B] in the mirror, their past too; one that `has_mirror` denies has no such image."""
+    squares, edges = (jnp.asarray(x) for x in reflection(game))
+    en_passant = positions.en_passant
+    passed = squares[jnp.maximum(en_passant, 0)].astype(en_passant.dtype)
+    return positions._replace(
+        boards=positions.boards[..., squares],
+        en_passant=jnp.where(en_passant < 0, en_passant, passed),
+        legal=jnp.packbits(legal_edge_mask(game, positions)[..., edges], axis=-1),
+    )
+
+
+def mirror_slots(game: Game, positions: Position, by_slot: Array) -> Array:
+    """[B, S]: what is stored by slot of each Position, in the order of its mirror image's slots; 0 on empty ones."""
+    legal, edges = legal_edge_mask(game, positions), jnp.asarray(reflection(game).edges)
+    by_edge, counts = over_edges(legal, by_slot)[:, edges], jnp.cumsum(legal[:, edges], axis=-1)
+    slots = jnp.arange(1, by_slot.shape[-1] + 1)
+    edge_of = jax.vmap(jnp.searchsorted, (0, None))(counts, slots)  # the image's legal edges, then E
+    found = jnp.take_along_axis(by_edge, jnp.minimum(edge_of, game.num_edges - 1), axis=-1)
+    return jnp.where(edge_of < game.num_edges, found, 0).astype(by_slot.dtype)
+
+
+def select(mask: Array, one: T, other: T) -> T:
+    """Of two trees of arrays [B, ...], for each row the first's where `mask` [B] is True, else the second's."""
+
+    def choose(x, y):
+        return jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(choose, one, other)

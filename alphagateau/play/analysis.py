@@ -1,0 +1,114 @@
+"""Games and a network in, what its search thinks of every position out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain, islice, repeat
+
+import chess
+import jax
+import numpy as np
+from chess.engine import Cp, Mate, MateGiven, Score
+
+from alphagateau.games.accuracy import AnalysedGame, judgements
+from alphagateau.games.notation import board_from_fen, edge_to_uci
+from alphagateau.games.pgn import GameRecord, MoveNote
+from alphagateau.games.referee import Judged, Ruling
+from alphagateau.games.scores import centipawns
+from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
+from alphagateau.matches.player_specs import load_player
+from alphagateau.matches.players import Player, PlayerError
+from alphagateau.search.search import Search
+
+ROWS = 32  # positions of a search
+GAMES = 16  # whose positions are searched together
+
+
+def analyse_games(spec: str, num_simulations: int, games: Iterable[Judged]) -> Iterator[AnalysedGame]:
+    """The games that were ruled with their States, analysed by the player `spec`, such as a checkpoint.
+
+    `num_simulations` of each search, 0 for none, where the spec says nothing. Raises PlayerError, CheckpointError.
+    """
+    asked = spec if "?" in spec else f"{spec}?simulations={num_simulations}"
+    players: dict[str, Player] = {}
+    left = ((one.game.record, one.ruling) for one in games if one.game.record and one.ruling)
+    while batch := list(islice(left, GAMES)):
+        found: dict[int, AnalysedGame] = {}
+        for name in {record.game for record, _ in batch}:
+            players[name] = players.get(name) or _load(asked, name)
+            rows = [row for row, (record, _) in enumerate(batch) if record.game == name]
+            found |= dict(zip(rows, _analyse(players[name], [batch[row] for row in rows]), strict=True))
+        yield from (found[row] for row in range(len(batch)))
+
+
+def _load(spec: str, game_name: str) -> Player:
+    player = load_player(spec, game_name).player
+    if not isinstance(player, Player) or not player.variables:
+        raise PlayerError(f"player {spec.partition('?')[0]!r} has no network: expected a run or a checkpoint")
+    return player
+
+
+def _analyse(player: Player, games: Sequence[tuple[GameRecord, Ruling]]) -> Iterator[AnalysedGame]:
+    """Of games on one board."""
+    edges, values = _search(player, jax.tree.map(lambda *x: np.concatenate(x), *[ruling.states for _, ruling in games]))
+    first, analyst = 0, f"{player.name}, {player.identity.search}"
+    for record, ruling in games:
+        here = slice(first, first + len(record.moves) + 1)
+        is_over = ruling.over == len(record.moves) > 0
+        yield _put_together(record, edges[here], values[here], analyst, is_over)
+        first = here.stop
+
+
+def _search(player: Player, states: State) -> tuple[np.ndarray, np.ndarray]:
+    """(edges [M], values [M] for the player to move) of States [M], ROWS at a time."""
+    count, keys, found = len(states.ply), jax.random.split(jax.random.key(0), ROWS), []
+    for first in range(0, count, ROWS):
+        rows = np.minimum(np.arange(first, first + ROWS), count - 1)
+        found.append(jax.device_get(_compiled(player.search)(player.variables, keys, states_at(states, rows))))
+    edges, values = (np.concatenate(x)[:count] for x in zip(*found, strict=True))
+    return edges, values
+
+
+def states_at(states: State, rows: np.ndarray) -> State:
+    return jax.tree.map(lambda x: x[rows], states)
+
+
+@lru_cache
+def _compiled(search: Search):
+    def look(variables, keys, states):
+        found = search(variables, keys, states)
+        return found.edge, found.search_value
+
+    return jax.jit(look)
+
+
+def _put_together(
+    record: GameRecord, edges: np.ndarray, values: np.ndarray, analyst: str, is_over: bool
+) -> AnalysedGame:
+    game = get_game(record.game)
+    board, scores, best = board_from_fen(game, record.start_fen), [], []
+    for uci, edge, value in zip([*record.moves, ""], edges.tolist(), values.tolist(), strict=True):
+        scores.append(Cp(centipawns(value) if board.turn else -centipawns(value)))
+        best.append(edge_to_uci(game, board, edge) if edge >= 0 else "")
+        if uci:
+            board.push_uci(uci)
+    if is_over or not any(board.generate_legal_moves()):
+        scores[-1], best[-1] = _end_score(board), ""
+    return AnalysedGame(record, tuple(scores), tuple(best), analyst)
+
+
+def _end_score(board: chess.Board) -> Score:
+    """White's, of a game that is over."""
+    if not board.is_checkmate():
+        return Cp(0)
+    return Mate(0) if board.turn else MateGiven
+
+
+def annotated(game: AnalysedGame) -> GameRecord:
+    """The game with the analyst's scores and judgements in the place of others."""
+    known = chain(game.record.notes, repeat(MoveNote()))
+    rows = zip(known, game.scores[1:], judgements(game), strict=False)
+    notes = [note._replace(score=score, nag=found.nag if found else note.nag) for note, score, found in rows]
+    headers = {**game.record.headers, "Annotator": game.analyst}
+    return replace(game.record, notes=tuple(notes), headers=headers)

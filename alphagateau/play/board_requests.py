@@ -1,0 +1,62 @@
+"""What the browser's page asks for: the body of a request in, a checked record out."""
+
+import json
+from typing import Any, TypeVar
+
+from alphagateau.config.records import choice, key, names, num, record
+from alphagateau.games.entries import GAMES
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_game
+
+MAX_BODY = 2**20  # bytes
+MAX_PLIES = 1024  # of a game; more than any board's own limit
+MAX_SIMULATIONS = 20_000
+T = TypeVar("T")
+
+
+@record
+class Asked:
+    """A game so far, and what to do with it."""
+
+    board: str = choice("name of the board", default="")
+    fen: str = key("of the start; none: the usual one", default="")
+    moves: tuple[str, ...] = names("from there on, in UCI", default=())
+    since: int = num("the first ply to answer for", default=0, high=MAX_PLIES)
+    player: int = num("which of the checkpoints", default=0)
+    simulations: int = num("of the search", default=200, high=MAX_SIMULATIONS)
+    white: str = key("who plays white", default="?")
+    black: str = key("who plays black", default="?")
+
+
+@record
+class AskedPgn:
+    """A file of games."""
+
+    pgn: str = key("the text of the file")
+
+
+def read(kind: type[T], body: bytes) -> T:
+    """The record of a body of JSON. Raises ValueError, in one sentence."""
+    try:
+        table = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError("the body of the request is no JSON: expected an object") from None
+    if not isinstance(table, dict):
+        raise ValueError(f"the body of the request is a JSON {type(table).__name__}: expected an object")
+    return kind(**table)
+
+
+def read_asked(body: bytes, num_players: int) -> tuple[Asked, Game]:
+    """(what is asked, its board), with the usual start where no FEN is given. Raises ValueError, in one sentence."""
+    asked = read(Asked, body)
+    if asked.board not in GAMES:
+        raise ValueError(f"board is {asked.board[:40]!r}: expected one of {', '.join(GAMES)}")
+    if asked.player >= num_players:
+        raise ValueError(f"player is {asked.player}: expected less than {num_players}")
+    if len(asked.moves) > MAX_PLIES:
+        raise ValueError(f"the game has {len(asked.moves)} moves: expected at most {MAX_PLIES}")
+    if asked.since > len(asked.moves):
+        raise ValueError(f"since is {asked.since}: expected at most the number of moves, {len(asked.moves)}")
+    game = get_game(asked.board)
+    values: dict[str, Any] = {**vars(asked), "fen": asked.fen.strip() or game.start_fen}
+    return Asked(**values), game

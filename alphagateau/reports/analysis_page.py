@@ -1,0 +1,137 @@
+"""Turns analysed games into their page (templates/analysis.html): curves, accuracy, and the moves that lost much."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import chess
+
+from alphagateau.games.accuracy import JUDGEMENTS, AnalysedGame, Judgement, game_accuracy, judgements
+from alphagateau.games.scores import score_text
+from alphagateau.games.small_boards import board_class
+from alphagateau.reports.board import GameView, viewer_data
+from alphagateau.reports.charts import Chart, Labels, Series, line_chart
+from alphagateau.reports.diagrams import Diagram, diagram
+from alphagateau.reports.pages import render
+from alphagateau.reports.tables import Table, number_cell, table
+
+MAX_GAMES = 100  # on the page
+MAX_SWINGS = 12  # of a game, those that lost most
+
+
+class Swing(NamedTuple):
+    """A move that lost much."""
+
+    ply: int  # from 1
+    label: str  # "12... Qxd5??"
+    text: str
+    lost: float  # winning chances, percent
+    diagram: Diagram
+
+
+class GameSection(NamedTuple):
+    """What the page says of a game."""
+
+    title: str
+    accuracy: Sequence[tuple[str, str]]
+    chart: Chart | None
+    swings: Sequence[Swing]
+    num_swings: int
+
+
+def analysis_page(name: str, games: Sequence[AnalysedGame], num_games: int) -> str:
+    """The page as HTML; `num_games` were analysed, those of `games` are shown."""
+    left_out = num_games - len(games)
+    notes = [f"{left_out} of {num_games} games are left out of this page"] if left_out else []
+    thresholds = ", ".join(f"{j.name} {j.glyph} from {j.least:g} %" for j in reversed(JUDGEMENTS))
+    return render(
+        "analysis.html",
+        title=name,
+        subtitle=f"analysed by {games[0].analyst}" if games else "no games",
+        summary=summary_table(games),
+        notes=notes,
+        thresholds=thresholds,
+        sections_of_games=[game_section(game, number) for number, game in enumerate(games)],
+        games=viewer_data([_view(game) for game in games]),
+    )
+
+
+def summary_table(games: Sequence[AnalysedGame]) -> Table:
+    """One row a game; what was lost as inaccuracies / mistakes / blunders."""
+    rows = []
+    for number, game in enumerate(games, 1):
+        names, accuracies = _names(game), game_accuracy(game.chances, game.white_begins)
+        cells = [number_cell(x, ".1f") if x is not None else None for x in accuracies]
+        rows.append([number, *names, game.record.result, len(game.record.moves), *cells, *_losses(game)])
+    header = ["#", "White", "Black", "Result", "Plies", "White, %", "Black, %", "White's ?! ? ??", "Black's ?! ? ??"]
+    return table(header, rows)
+
+
+def game_section(game: AnalysedGame, number: int) -> GameSection:
+    """A game's curve, and its swings from the first."""
+    found = list(_swings(game))
+    worst = sorted(sorted(found, key=lambda swing: -swing.lost)[:MAX_SWINGS])
+    white, black = _names(game)
+    sides = zip(_names(game), game_accuracy(game.chances, game.white_begins), _losses(game), strict=True)
+    said = [
+        (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
+        for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
+    ]
+    title = f"{number + 1}. {white} - {black}  {game.record.result}"
+    return GameSection(title, said, _curve(game, found), worst, len(found))
+
+
+def _names(game: AnalysedGame) -> tuple[str, str]:
+    return game.record.headers.get("White", "?"), game.record.headers.get("Black", "?")
+
+
+def _losses(game: AnalysedGame) -> tuple[str, str]:
+    """Inaccuracies / mistakes / blunders of White and of Black."""
+    counts = {True: Counter(), False: Counter()}
+    for ply, judgement in enumerate(judgements(game)):
+        counts[(ply % 2 == 0) == game.white_begins][judgement.name if judgement else ""] += 1
+    white, black = (" / ".join(str(counts[side][j.name]) for j in reversed(JUDGEMENTS)) for side in (True, False))
+    return white, black
+
+
+def _curve(game: AnalysedGame, swings: Sequence[Swing]) -> Chart | None:
+    """White's winning chances after each ply, with a line at each swing."""
+    if not game.record.moves:
+        return None
+    series = Series("White's winning chances", list(range(len(game.scores))), game.chances)
+    marks = [(float(swing.ply), f"{swing.label}: {swing.text}") for swing in swings]
+    labels = Labels("White's winning chances", x="ply", y="%")
+    return line_chart([series], labels, levels=[("", 50.0), ("", 0.0), ("", 100.0)], marks=marks, kind="wide")
+
+
+def _swings(game: AnalysedGame) -> Iterator[Swing]:
+    board, chances = board_class(game.record.game)(game.record.start_fen), game.chances
+    for ply, (uci, judgement) in enumerate(zip(game.record.moves, judgements(game), strict=True)):
+        if judgement:
+            yield _swing(game, board, ply, judgement, abs(chances[ply + 1] - chances[ply]))
+        board.push_uci(uci)
+
+
+def _swing(game: AnalysedGame, board: chess.Board, ply: int, judgement: Judgement, lost: float) -> Swing:
+    """`board` is before the move."""
+    uci, best = game.record.moves[ply], game.best[ply]
+    label = f"{_numbered(board, uci)}{judgement.glyph}"
+    scores = " to ".join(score_text(score) for score in game.scores[ply : ply + 2])
+    better = f"; {board.san(chess.Move.from_uci(best))} was best" if best else ""
+    text = f"{judgement.name}, {scores}, {lost:.0f} % of winning chances{better}"
+    return Swing(ply + 1, label, text, lost, diagram(board.fen(), label, [(best, "best"), (uci, "played")]))
+
+
+def _numbered(board: chess.Board, uci: str) -> str:
+    """ "12. Nf3" or "12... e5"."""
+    return f"{board.fullmove_number}{'.' if board.turn else '...'} {board.san(chess.Move.from_uci(uci))}"
+
+
+def _view(game: AnalysedGame) -> GameView:
+    """For the page's board, each move with its glyph."""
+    board, fens, moves = board_class(game.record.game)(game.record.start_fen), [game.record.start_fen], []
+    for uci, judgement in zip(game.record.moves, judgements(game), strict=True):
+        moves.append(board.san_and_push(chess.Move.from_uci(uci)) + (judgement.glyph if judgement else ""))
+        fens.append(board.fen())
+    white, black = _names(game)
+    return GameView(f"{white} - {black}  {game.record.result}", fens, moves, game.record.result, game.record.headers)

@@ -1,0 +1,183 @@
+"""Turns the result of a study into its page (templates/study.html) and a table in Markdown."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from alphagateau.config import show
+from alphagateau.reports.charts import Chart, Labels, Series, dot_chart, line_chart
+from alphagateau.reports.pages import render
+from alphagateau.reports.tables import UNKNOWN, Table, number, number_cell, table
+
+if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
+    from alphagateau.ratings.over_seeds import Estimate
+    from alphagateau.studies.results import Measure, Measured, RunResult, StudyResult
+
+AXES = {"frames": "frames played", "steps": "optimizer steps", "flops": "FLOPs", "seconds": "seconds"}
+METHOD = (
+    "± is half of a 95 % interval: Student's t over the seeds, the errors of the games and their covariances included "
+    "(docs/studies.md has the formulas); each interval stands for itself, so of twenty comparisons of equals one is "
+    "expected to look like a difference"
+)
+
+
+def study_page(result: "StudyResult") -> str:
+    """The page as HTML."""
+    return render(
+        "study.html",
+        title=f"Study {result.name}",
+        subtitle=f"{len(result.variants)} variants of {result.base}, each with {_seeds(len(result.seeds))}",
+        changed=changed_table(result),
+        cost=cost_table(result),
+        measures=[(m.name, measure_table(m), difference_chart(m, result.reference)) for m in result.measures],
+        curves=curve_charts(result),
+        notes=sentences(result),
+        runs=run_table(result.runs),
+    )
+
+
+def changed_table(result: "StudyResult") -> Table:
+    """A row for each key in which variants differ."""
+    names = result.variants
+    rows = [
+        [key, *(_key_text(values[name]) if name in values else None for name in names)]
+        for key, values in result.changed.items()
+    ]
+    return table(["Key", *names], rows)
+
+
+def cost_table(result: "StudyResult") -> Table:
+    """A row a variant, means over its runs."""
+    rows = []
+    for variant in result.variants:
+        runs = [r for r in result.runs if r.variant == variant]
+        rows.append([variant, len([r for r in runs if r.ended]), max(r.parameters for r in runs), *_means(runs)])
+        rows[-1].append("; ".join(dict.fromkeys(r.devices for r in runs if r.devices)) or None)
+    header = ["Variant", "Runs ended", "Parameters", "Iterations", "Frames", "Steps", "FLOPs", "Seconds", "Devices"]
+    return table(header, rows)
+
+
+def _means(runs: Sequence["RunResult"]) -> list[Any]:
+    """Mean iterations, frames, steps, FLOPs and seconds."""
+    columns = list(zip(*(run.cost for run in runs), strict=True))
+    means = [sum(column) / len(column) for column in columns]
+    return [number_cell(mean, form) for mean, form in zip(means, (".4g", ",.0f", ",.0f", ".3g", ",.0f"), strict=True)]
+
+
+def measure_table(measure: "Measure") -> Table:
+    """A row a variant: its mean, each seed's value, the difference to the reference and what that rests on."""
+    header = ["Variant", "Mean", "±", "By seed", "Difference", "±", "By seed", "± by games alone", "Seeds", "It is"]
+    return table(header, [_measure_row(row, measure.form) for row in measure.rows])
+
+
+def _measure_row(row: "Measured", form: str) -> list[Any]:
+    from_mean = [number_cell(row.mean.mean, form), number_cell(row.mean.half_width, form), _by_seed(row.values, form)]
+    if row.difference is None:
+        return [row.variant, *from_mean, None, None, None, None, len(row.values), "reference" if row.values else ""]
+    d, signed = row.difference, f"+{form}"
+    cells = [number_cell(d.mean, signed), number_cell(d.half_width, form), _by_seed(row.differences, signed)]
+    measured = number_cell(1.96 * d.measured if d.measured else math.nan, form)
+    return [row.variant, *from_mean, *cells, measured, d.num_seeds, says(d)]
+
+
+def _by_seed(values: dict[int, float], form: str) -> str:
+    return " ".join(f"{value:{form}}" for value in values.values())
+
+
+def says(difference: "Estimate") -> str:
+    """What the interval of a difference says, in words."""
+    if difference.num_seeds == 1:
+        return "one seed: the spread over seeds is not known"
+    if not abs(difference.mean) > difference.half_width:
+        return "may be no difference"
+    return "higher" if difference.mean > 0 else "lower"
+
+
+def difference_chart(measure: "Measure", reference: str) -> Chart | None:
+    """Differences to the reference one above the other, with their intervals."""
+    rows = [(r.variant, r.difference.mean, r.difference.half_width / 2) for r in measure.rows if r.difference]
+    label = f"{measure.name}, difference to {reference}"
+    return dot_chart(rows, Labels(f"{label}, with 95 % intervals", x=label)) if rows else None
+
+
+def curve_charts(result: "StudyResult") -> list[Chart]:
+    """Elo against each kind of cost, by board; bands from the lowest to the highest seed."""
+    charts = []
+    for board in dict.fromkeys(curve.board for curve in result.curves):
+        for unit, meaning in AXES.items():
+            series = [
+                Series(
+                    curve.variant,
+                    [getattr(p.cost, unit) for p in curve.points],
+                    [p.rating.mean for p in curve.points],
+                    [p.rating.standard_error for p in curve.points],
+                    [(p.low, p.high) for p in curve.points],
+                )
+                for curve in result.curves
+                if curve.board == board
+            ]
+            if any(any(s.x) for s in series):
+                charts.append(line_chart(series, Labels(f"Elo on {board} by {meaning}", x=meaning, y="Elo")))
+    return charts
+
+
+def run_table(runs: Sequence["RunResult"]) -> Table:
+    """A row a run."""
+    rows = []
+    for r in runs:
+        made = [r.parameters, r.weights_hash or None, r.devices or None]
+        rows.append([r.name, *_means([r]), *made, r.failure or r.ended])
+    header = ["Run", "Iterations", "Frames", "Steps", "FLOPs", "Seconds", "Parameters", "Weights", "Devices", "Ended"]
+    return table(header, rows)
+
+
+def sentences(result: "StudyResult") -> list[str]:
+    """How sure one can be, and what is missing."""
+    num_seeds = len(result.seeds)
+    said = [METHOD]
+    if num_seeds < 3:
+        said.append(f"there {'is' if num_seeds == 1 else 'are'} {_seeds(num_seeds)}: three or more would say much more")
+    commits = sorted({commit for run in result.runs for commit in run.commits})
+    if len(commits) > 1:
+        said.append(f"the runs ran code of {len(commits)} commits, {', '.join(commits)}: what differs may be the code")
+    said += [f"{games:,} games were rated on {board}" for board, games in result.num_games.items()]
+    said += [f"{r.name} is left out: {r.failure}" for r in result.runs if r.failure]
+    return said + [f"{r.name}: {r.ended}" for r in result.runs if r.ended.startswith("its health")]
+
+
+def markdown(result: "StudyResult") -> str:
+    """Tables to paste into a page of docs/: what differs, then each measure with cost and difference."""
+    keys = [["key", *result.variants]]
+    for key, values in result.changed.items():
+        keys.append([f"`{key}`", *(_key_text(values[v]) if v in values else UNKNOWN for v in result.variants)])
+    parts = [f"`alphagateau study` {result.name}: {_seeds(len(result.seeds))}, ± half of a 95 % interval"]
+    parts += [_markdown_table(keys)] if len(keys) > 1 else []
+    for measure in result.measures:
+        rows = [["variant", "frames", "steps", "FLOPs", "seconds", measure.name, f"minus {result.reference}"]]
+        for row in measure.rows:
+            runs = [r for r in result.runs if r.variant == row.variant and r.ended]
+            costs = [cell.text for cell in _means(runs)[1:]]
+            rows.append([row.variant, *costs, _pair(row.mean, measure.form), UNKNOWN])
+            if row.difference:
+                rows[-1][-1] = _pair(row.difference, f"+{measure.form}")
+        parts.append(_markdown_table(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
+
+
+def _pair(estimate: "Estimate", form: str) -> str:
+    if not math.isfinite(estimate.half_width):
+        return f"{estimate.mean:{form}}"
+    return f"{estimate.mean:{form}} ± {estimate.half_width:{form.removeprefix('+')}}"
+
+
+def _key_text(value: object) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else show(value).strip('"')
+
+
+def _seeds(count: int) -> str:
+    return "one seed" if count == 1 else f"{count} seeds"

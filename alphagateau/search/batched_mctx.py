@@ -1,0 +1,76 @@
+"""mctx's search with a backup of its own: roots and a model in, trees out, the same numbers as `mctx.search`.
+
+mctx backs a value up by `vmap` of a loop over one tree. While any game's path goes on, such a loop copies and selects
+whole arrays of the tree at each step, some GB a simulation at the paper's size. Here the batch is written out: a step
+reads and writes the few numbers on each game's path. It uses functions that mctx does not publish, so mctx's version is
+bounded in pyproject.toml.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+from mctx._src.action_selection import switching_action_selection_wrapper
+from mctx._src.search import expand, instantiate_tree_from_root, simulate
+
+from alphagateau.games.state import Array
+
+ROOT, UNVISITED = mctx.Tree.ROOT_INDEX, mctx.Tree.UNVISITED
+
+
+def search(
+    params: Any,
+    *,
+    root: mctx.RootFnOutput,
+    recurrent_fn: Any,
+    action_selection_fns: tuple[Any, Any],
+    num_simulations: int,
+    invalid_actions: Array,
+    extra_data: Any,
+) -> mctx.Tree:
+    """The Trees of B roots after `num_simulations`; `action_selection_fns` are the root's and the interior's.
+
+    None of the functions may draw at random: all are handed the same key.
+    """
+    select = switching_action_selection_wrapper(*action_selection_fns)
+    key, games = jax.random.key(0), jnp.arange(len(invalid_actions))
+    keys = jnp.broadcast_to(key, len(games))
+
+    def simulation(i: Array, tree: mctx.Tree) -> mctx.Tree:
+        parent, action = simulate(keys, tree, select, num_simulations)
+        node = tree.children_index[games, parent, action]
+        node = jnp.where(node == UNVISITED, i + 1, node)
+        return backup(expand(params, key, tree, recurrent_fn, parent, action, node), node)
+
+    tree = instantiate_tree_from_root(
+        root, num_simulations, root_invalid_actions=invalid_actions, extra_data=extra_data
+    )
+    return jax.lax.fori_loop(0, num_simulations, simulation, tree)
+
+
+def backup(tree: mctx.Tree, leaf: Array) -> mctx.Tree:
+    """The trees with the values of nodes `leaf` [B] counted in all nodes above them."""
+    games, num_nodes = jnp.arange(len(leaf)), tree.node_visits.shape[1]
+
+    def is_any_below_root(carry: tuple[mctx.Tree, Array, Array]) -> Array:
+        return (carry[2] != ROOT).any()
+
+    def one_up(carry: tuple[mctx.Tree, Array, Array]) -> tuple[mctx.Tree, Array, Array]:
+        tree, value, node = carry
+        is_done = node == ROOT
+        action = tree.action_from_parent[games, node]
+        parent = jnp.where(is_done, num_nodes, tree.parents[games, node])  # no such node: what is written is dropped
+        edge, count = (games, parent, action), tree.node_visits[games, parent]
+        value = tree.children_rewards[edge] + tree.children_discounts[edge] * value
+        mean = (tree.node_values[games, parent] * count + value) / (count + 1.0)
+        tree = tree.replace(  # pyright: ignore[reportAttributeAccessIssue]
+            children_values=tree.children_values.at[edge].set(tree.node_values[games, node], mode="drop"),
+            children_visits=tree.children_visits.at[edge].add(1, mode="drop"),
+            node_values=tree.node_values.at[games, parent].set(mean, mode="drop"),
+            node_visits=tree.node_visits.at[games, parent].add(1, mode="drop"),
+        )
+        return tree, value, jnp.where(is_done, ROOT, parent)
+
+    tree, _, _ = jax.lax.while_loop(is_any_below_root, one_up, (tree, tree.node_values[games, leaf], leaf))
+    return tree

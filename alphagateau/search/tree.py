@@ -1,0 +1,226 @@
+"""A search tree as arrays of a fixed capacity: made, read, re-rooted after a move, and packed once it is crowded.
+
+A node owns a run of branches, one a legal move, the highest prior first, so that those taken come before those not yet
+taken. Values are for the player to move; what a branch holds is for the player who takes it. All that a descent needs
+is kept up to date, not summed anew at each visit: a call of numpy on thirty numbers costs what one on three does.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.networks.network import Variables
+
+BATCH = 16  # leaves evaluated at a time
+BRANCHES_PER_NODE = 48  # room for so many on average
+VALUE_SCALE, MAXVISIT_INIT = 0.1, 50  # of Gumbel MuZero's sigma, as in mctx
+NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays below, states apart
+
+
+class Leaves(NamedTuple):
+    """What the device says of B moves."""
+
+    states: State  # [B], after the move
+    prior_logits: Array  # float32 [B, S], over the slots of the states
+    values: Array  # float32 [B], for the player to move there; 0 if the game is over
+    rewards: Array  # float32 [B], for the player who moved
+    discounts: Array  # float32 [B], as `reward_and_discount` says: 0 if the game is over
+
+
+# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1 is no move: the state itself is evaluated.
+Evaluate = Callable[[Variables, State, Any], Leaves]
+
+
+class Proof(NamedTuple):
+    """What a branch or a node is proven to be worth, with best play."""
+
+    worth: float  # 1, 0 or -1
+    plies: int  # to the end of the game, if somebody wins
+
+
+@dataclass
+class Tree:
+    """A search tree, changed in place; M nodes and L branches fit."""
+
+    evaluate: Evaluate
+    variables: Variables
+    states: State  # numpy [M, ...]
+    values: np.ndarray  # float32 [M], the network's
+    discounts: np.ndarray  # float32 [M], of the branch that leads to the node
+    parents: np.ndarray  # int32 [M], less than the node's own number
+    first: np.ndarray  # int32 [M], the node's first branch
+    counts: np.ndarray  # int32 [M], its number of branches
+    taken: np.ndarray  # int32 [M], how many of them have been taken
+    taken_priors: np.ndarray  # float64 [M], the sum of the priors of those
+    node_visits: np.ndarray  # int32 [M], 1 + the visits of its branches
+    node_totals: np.ndarray  # float64 [M], the node's value + the totals of its branches
+    node_tries: np.ndarray  # int32 [M], the tries of its branches
+    is_stale: np.ndarray  # bool [M], whether `improved` and `rest` are of before the last visit
+    rest: np.ndarray  # float32 [M], the improved policy over the prior, of branches not yet taken
+    edges: np.ndarray  # int16 [L], of the move graph
+    priors: np.ndarray  # float32 [L]
+    visits: np.ndarray  # int32 [L], that have come back with a value
+    tries: np.ndarray  # int32 [L], visits and those on the way
+    totals: np.ndarray  # float64 [L], the sum of the values found
+    means: np.ndarray  # float32 [L], totals / visits; of a proven branch its worth
+    improved: np.ndarray  # float32 [L], the improved policy, of branches that have been taken
+    children: np.ndarray  # int32 [L], the node it leads to, -1 if there is none yet
+    worth: np.ndarray  # float32 [L], Proof's, NaN if not proven
+    plies: np.ndarray  # int32 [L], Proof's, counted after the move
+    num_nodes: int = 0
+    num_branches: int = 0
+    deepest: int = 0  # plies below the root
+    root: int = 0
+    num_batches: int = 0  # since it became the root
+
+
+def bytes_per_node(game: Game) -> int:
+    """Of a tree's arrays."""
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(game.init)))
+    return state + NODE_BYTES + BRANCHES_PER_NODE * BRANCH_BYTES
+
+
+def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
+    """An empty tree with room for `capacity` nodes, of which the system gives memory as it is used."""
+    capacity = max(capacity, 2 * BATCH)
+    branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
+    states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
+    of_nodes: dict[str, Any] = {"taken_priors": np.float64, "node_totals": np.float64, "is_stale": bool}
+    of_nodes |= dict.fromkeys(("values", "discounts", "rest"), np.float32)
+    of_nodes |= dict.fromkeys(("parents", "first", "counts", "taken", "node_visits", "node_tries"), np.int32)
+    of_branches: dict[str, Any] = {"edges": np.int16, "totals": np.float64}
+    of_branches |= dict.fromkeys(("visits", "tries", "children", "plies"), np.int32)
+    of_branches |= dict.fromkeys(("priors", "means", "improved", "worth"), np.float32)
+    arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
+    arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
+    return Tree(evaluate, variables, states, **arrays)
+
+
+def branches_of(tree: Tree, node: int) -> slice:
+    """The branches of a node."""
+    start = int(tree.first[node])
+    return slice(start, start + int(tree.counts[node]))
+
+
+def proof_of(tree: Tree, node: int) -> Proof | None:
+    """What a node is proven to be worth to the player to move: a win if one branch is, else once all are known."""
+    here = branches_of(tree, node)
+    worth, plies = tree.worth[here], tree.plies[here]
+    wins = worth == 1
+    if wins.any():
+        return Proof(1.0, 1 + int(plies[wins].min()))
+    if not len(worth) or np.isnan(worth).any():
+        return None
+    best = worth.max()
+    return Proof(float(best), 1 + int(plies[worth == best].max()))
+
+
+def set_worth(tree: Tree, branch: int, worth: float, plies: int) -> None:
+    """A branch is proven."""
+    tree.worth[branch], tree.plies[branch] = worth, plies
+    tree.means[branch] = worth
+
+
+def is_full(tree: Tree, share: float = 1.0) -> bool:
+    """Whether another batch may not fit into a share of the tree's room."""
+    num_slots = tree.states.legal_edges.shape[-1]
+    has_nodes = tree.num_nodes + BATCH <= share * len(tree.values)
+    return not has_nodes or tree.num_branches + BATCH * num_slots > share * len(tree.edges)
+
+
+def improve(tree: Tree, node: int) -> None:
+    """The improved policy of a node, softmax(log prior + sigma(Q)); a branch proven to lose has no share in it.
+
+    Danihelka et al. 2022, section 4 and appendix D, as mctx does it: a branch not yet visited is worth a mixture of the
+    node's value and those visited, and sigma stretches what all are worth to VALUE_SCALE (MAXVISIT_INIT + most visits).
+    """
+    first, taken = int(tree.first[node]), int(tree.taken[node])
+    here = slice(first, first + taken)
+    priors, means, most = tree.priors[here].tolist(), tree.means[here].tolist(), int(tree.visits[here].max())
+    is_lost = (tree.worth[here] == -1).tolist()
+    is_known = [visits and not lost for visits, lost in zip(tree.visits[here].tolist(), is_lost, strict=True)]
+    mixed = _mixed_value(tree, node, [row for row in range(taken) if is_known[row]], priors, means)
+    qvalues = [mean if known else mixed for mean, known in zip(means, is_known, strict=True)]
+    has_rest = taken < int(tree.counts[node])
+    high, low = (end(qvalues + [mixed] * has_rest) for end in (max, min))
+    scale = VALUE_SCALE * (MAXVISIT_INIT + most) / max(high - low, 1e-8)
+    weights = [
+        0.0 if lost else prior * math.exp(scale * (qvalue - high))
+        for prior, qvalue, lost in zip(priors, qvalues, is_lost, strict=True)
+    ]
+    rest = math.exp(scale * (mixed - high)) if has_rest else 0.0
+    total = max(sum(weights) + rest * max(0.0, 1 - float(tree.taken_priors[node])), 1e-30)
+    tree.improved[here], tree.rest[node] = [weight / total for weight in weights], rest / total
+    tree.is_stale[node] = False
+
+
+def _mixed_value(tree: Tree, node: int, known: list[int], priors: list[float], means: list[float]) -> float:
+    """What a branch that has not been visited is worth: the node's value and those of `known` branches, mixed."""
+    num_visits = int(tree.node_visits[node]) - 1
+    if not known:
+        return float(tree.values[node])
+    weights = sum(priors[row] for row in known)
+    mean = sum(priors[row] * means[row] for row in known) / max(weights, 1e-30)
+    return (float(tree.values[node]) + num_visits * mean) / (1 + num_visits)
+
+
+def improved_policy(tree: Tree, node: int) -> np.ndarray:
+    """The improved policy float32 of a node's branches."""
+    if tree.is_stale[node]:
+        improve(tree, node)
+    here, taken = branches_of(tree, node), int(tree.taken[node])
+    return np.append(tree.improved[here][:taken], tree.priors[here][taken:] * tree.rest[node])
+
+
+def advance(tree: Tree, edges: Sequence[int]) -> bool:
+    """Makes the position after the moves `edges` the root; False if it has no node. Takes no time: see `pack`."""
+    node = tree.root
+    for edge in edges:
+        here = branches_of(tree, node)
+        found = np.flatnonzero(tree.edges[here] == edge)
+        node = int(tree.children[here.start + found[0]]) if len(found) else -1
+        if node < 0:
+            return False
+    tree.root, tree.num_batches, tree.deepest = node, 0, max(0, tree.deepest - len(edges))
+    return True
+
+
+def pack(tree: Tree) -> None:
+    """Forgets what is not below the root, so that there is room again; about 3 microseconds a node that is kept."""
+    _keep(tree, _below(tree, tree.root))
+    tree.root = 0
+
+
+def _below(tree: Tree, node: int) -> np.ndarray:
+    """The numbers of a node and all below it, rising."""
+    is_below = np.zeros(tree.num_nodes, bool)
+    is_below[node], parents, count = True, tree.parents[: tree.num_nodes], 0
+    while is_below.sum() > count:
+        count = is_below.sum()
+        is_below |= is_below[parents]
+    return np.flatnonzero(is_below)
+
+
+def _keep(tree: Tree, nodes: np.ndarray) -> None:
+    """Moves the nodes to the front, with their branches, and forgets the others."""
+    counts = tree.counts[nodes]
+    starts = np.cumsum(counts) - counts
+    branches = np.repeat(tree.first[nodes] - starts, counts) + np.arange(counts.sum())
+    renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last for a branch that leads to no node
+    renumbered[nodes] = np.arange(len(nodes))
+    of_nodes = (tree.values, tree.discounts, tree.taken, tree.taken_priors, tree.node_visits, tree.node_totals)
+    for stored in (*tree.states, *of_nodes, tree.node_tries, tree.is_stale, tree.rest):
+        stored[: len(nodes)] = stored[nodes]
+    tree.parents[: len(nodes)] = np.maximum(renumbered[tree.parents[nodes]], 0)
+    tree.first[: len(nodes)], tree.counts[: len(nodes)] = starts, counts
+    of_branches = (tree.edges, tree.priors, tree.visits, tree.tries, tree.totals, tree.means, tree.improved)
+    for stored in (*of_branches, tree.worth, tree.plies):
+        stored[: len(branches)] = stored[branches]
+    tree.children[: len(branches)] = renumbered[tree.children[branches]]
+    tree.num_nodes, tree.num_branches = len(nodes), len(branches)

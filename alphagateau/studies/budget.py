@@ -1,0 +1,57 @@
+"""What runs cost in FLOPs, and when one has reached its budget: experiments and metrics in, numbers and words out."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from alphagateau import config
+from alphagateau.config import BudgetConfig, Experiment
+from alphagateau.runs.costs import costs, make_prices, reached
+from alphagateau.runs.log import read_metrics
+
+
+def count_flops(experiments: Sequence[Experiment]) -> list[float]:
+    """FLOPs of a forward pass on one position, of each. RuntimeError if they cannot be counted.
+
+    Counted in a process of its own that sees no accelerator: the same number on every machine, and what asks, which
+    may be about to start a run, holds no memory of one.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{number}.toml" for number in range(len(experiments))]
+        for file, experiment in zip(files, experiments, strict=True):
+            file.write_text(config.dumps(experiment), encoding="utf-8")
+        command = [sys.executable, "-P", "-m", "alphagateau.training.flops", *map(str, files)]
+        done = subprocess.run(command, env=environment(JAX_PLATFORMS="cpu"), capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the FLOPs of the networks cannot be counted: {done.stderr.strip().splitlines()[-1]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """For a Python started with -P that finds the same modules as this one."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
+
+
+def make_ask(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callable[[], str | None]:
+    """A function that says why the run has to stop, once its metrics.jsonl reaches the budget.
+
+    It has nothing to say after the last iteration, where the run ends by itself.
+    """
+    prices = make_prices(experiment, count_flops([experiment])[0] if budget.flops else 0.0)
+    path = run / "metrics.jsonl"
+    known: dict[tuple[int, int] | None, str | None] = {None: None}
+
+    def ask() -> str | None:
+        stamp = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
+        if stamp not in known:  # asked before every device call
+            spent = costs(read_metrics(path), prices)
+            is_over = not spent or spent[-1].iterations >= experiment.num_iterations
+            limit = None if is_over else reached(spent[-1], budget)
+            known[stamp] = f"the budget of {limit} is reached" if limit else None
+        return known[stamp]
+
+    return ask

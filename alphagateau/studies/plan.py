@@ -1,0 +1,103 @@
+"""A study file in, the runs that it needs out."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+from alphagateau import config
+from alphagateau.config import BudgetConfig, ConfigError, Experiment, StudyConfig, changes_of
+
+
+class Variant(NamedTuple):
+    """One side of a comparison; its experiment has the study's first seed."""
+
+    name: str
+    experiment: Experiment
+    budget: BudgetConfig
+    init_from: str  # "" or another variant or a path
+    needs: str  # the variant whose runs must be done before, "" if there is none
+
+
+class PlannedRun(NamedTuple):
+    """An ordinary run, of a variant and a seed."""
+
+    name: str
+    variant: Variant
+    seed: int
+    experiment: Experiment
+
+    @property
+    def needs(self) -> str:
+        """The run of the same seed that must be done before, "" if there is none."""
+        return run_name(self.variant.needs, self.seed) if self.variant.needs else ""
+
+
+class Plan(NamedTuple):
+    """All runs of a study, the first seed's before the second's: a study cut short has whole comparisons."""
+
+    study: StudyConfig
+    reference: Variant
+    variants: tuple[Variant, ...]
+    runs: tuple[PlannedRun, ...]
+
+
+def run_name(variant: str, seed: int) -> str:
+    """Also of the run's folder."""
+    return f"{variant}-{seed}"
+
+
+def make_plan(study: StudyConfig, path: str) -> Plan:
+    """The plan of the study file `path`, which opens the message of a ConfigError."""
+    variants = tuple(_make_variant(study, name, path) for name in study.variants)
+    reference = next((v for v in variants if v.name == study.reference), variants[0])
+    runs = [
+        PlannedRun(run_name(v.name, seed), v, seed, dataclasses.replace(v.experiment, seed=seed))
+        for seed in study.seeds
+        for v in variants
+    ]
+    return Plan(study, reference, variants, tuple(runs))
+
+
+def _make_variant(study: StudyConfig, name: str, path: str) -> Variant:
+    table, where = study.variants[name], f"{path}: variants.{name}"
+    try:
+        base = config.load(config.find_experiment(table.get("experiment", study.base)))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}" if "experiment" in table else f"{path}: base: {error}") from None
+    experiment = config.change(base, {**changes_of(study.changes), **changes_of(table)}, where)
+    budget, source = table.get("budget", study.budget), table.get("init_from", "")
+    experiment = dataclasses.replace(
+        experiment,
+        seed=study.seeds[0],
+        num_iterations=num_iterations(experiment, budget, where),
+        evaluation=dataclasses.replace(experiment.evaluation, num_games=0),  # the study's ladder rates it
+    )
+    return Variant(name, experiment, budget, source, source if source in study.variants else "")
+
+
+def num_iterations(experiment: Experiment, budget: BudgetConfig, where: str) -> int:
+    """How many iterations a run has at most: what the budget says of them or of frames, else the experiment."""
+    limits = [budget.iterations] if budget.iterations else []
+    if budget.frames:
+        if experiment.selfplay is None:
+            raise ConfigError(f"{where}: a budget of frames needs [selfplay], which plays them")
+        limits.append(math.ceil(budget.frames / (experiment.selfplay.num_games * experiment.selfplay.num_plies)))
+    return min(limits, default=experiment.num_iterations)
+
+
+def changed_keys(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The keys in which variants differ, and the value of each variant (absent: it has no such key)."""
+    flat = {v.name: config.flatten(v.experiment) | _more_keys(v) for v in plan.variants}
+    keys = dict.fromkeys(key for values in flat.values() for key in values)
+    found = {key: {name: values[key] for name, values in flat.items() if key in values} for key in keys}
+    return {
+        key: values
+        for key, values in found.items()
+        if len(values) < len(flat) or any(value != next(iter(values.values())) for value in values.values())
+    }
+
+
+def _more_keys(variant: Variant) -> dict[str, Any]:
+    """What a run depends on beside its experiment."""
+    limits = {f"budget.{unit}": limit for unit, limit in vars(variant.budget).items() if limit}
+    return limits | ({"init_from": variant.init_from} if variant.init_from else {})

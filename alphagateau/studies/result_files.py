@@ -1,0 +1,110 @@
+"""What a study has found, to study.json and back: its page can be made again where the runs are not."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from alphagateau.ratings.over_seeds import Estimate
+from alphagateau.runs.costs import Cost
+from alphagateau.runs.run_folder import RunError
+from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
+
+OF_MACHINE = ("devices", "commits")  # of a run, besides its seconds
+SIMPLE = ("name", "base", "reference", "seeds", "experiments", "budgets", "changed", "num_games")
+
+
+def as_json(result: StudyResult) -> dict[str, Any]:
+    """The result for other programs. What depends on the machine stands under "machine", all else repeats with it."""
+    curves: dict[str, Any] = {}
+    seconds: dict[str, Any] = {}
+    for curve in result.curves:
+        points = [{**_cost(p.cost), "elo": p.rating._asdict(), "low": p.low, "high": p.high} for p in curve.points]
+        curves.setdefault(curve.board, {})[curve.variant] = points
+        seconds.setdefault(curve.board, {})[curve.variant] = [p.cost.seconds for p in curve.points]
+    runs = {r.name: {k: v for k, v in r._asdict().items() if k not in ("cost", *OF_MACHINE)} for r in result.runs}
+    machine = {r.name: {"seconds": r.cost.seconds, **{k: getattr(r, k) for k in OF_MACHINE}} for r in result.runs}
+    found = {
+        **{name: getattr(result, name) for name in SIMPLE},
+        "runs": {r.name: runs[r.name] | _cost(r.cost) for r in result.runs},
+        "measures": {
+            m.name: {"form": m.form, "variants": {row.variant: _row(row) for row in m.rows}} for m in result.measures
+        },
+        "curves": curves,
+        "machine": {"runs": machine, "curves": seconds},
+    }
+    return _finite(found)
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    """All but the seconds."""
+    return {name: value for name, value in cost._asdict().items() if name != "seconds"}
+
+
+def _row(row: Measured) -> dict[str, Any]:
+    difference = row.difference._asdict() if row.difference else None
+    return row._asdict() | {"mean": row.mean._asdict(), "difference": difference}
+
+
+def _finite(value: Any) -> Any:
+    """NaN as null, which JSON knows."""
+    if isinstance(value, Mapping):
+        return {str(name): _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_result(path: Path) -> StudyResult:
+    """The result that `as_json` wrote into a file. Raises RunError."""
+    try:
+        return _from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RunError(f"{path} is damaged or of another version: {type(error).__name__} {error}") from None
+
+
+def _from_json(table: dict[str, Any]) -> StudyResult:
+    simple: dict[str, Any] = {name: table[name] for name in SIMPLE}
+    simple["seeds"] = tuple(table["seeds"])
+    machine = table["machine"]
+    return StudyResult(
+        **simple,
+        runs=[_run_from(run, machine["runs"][name]) for name, run in table["runs"].items()],
+        measures=[
+            Measure(name, m["form"], [_row_from(row) for row in m["variants"].values()])
+            for name, m in table["measures"].items()
+        ],
+        curves=[
+            Curve(
+                board,
+                variant,
+                [_point_from(p, s) for p, s in zip(points, machine["curves"][board][variant], strict=True)],
+            )
+            for board, variants in table["curves"].items()
+            for variant, points in variants.items()
+        ],
+    )
+
+
+def _run_from(run: dict[str, Any], machine: dict[str, Any]) -> RunResult:
+    cost, seconds = {k: v for k, v in run.items() if k in Cost._fields}, machine["seconds"]
+    rest = {k: v for k, v in run.items() if k not in Cost._fields}
+    commits = tuple(machine["commits"])
+    return RunResult(cost=Cost(**cost, seconds=seconds), devices=machine["devices"], commits=commits, **rest)
+
+
+def _row_from(row: dict[str, Any]) -> Measured:
+    values, differences = ({int(k): v for k, v in row[name].items()} for name in ("values", "differences"))
+    difference = _estimate(row["difference"]) if row["difference"] else None
+    return Measured(row["variant"], values, _estimate(row["mean"]), differences, difference)
+
+
+def _point_from(point: dict[str, Any], seconds: float) -> CurvePoint:
+    cost = Cost(**{k: v for k, v in point.items() if k in Cost._fields}, seconds=seconds)
+    return CurvePoint(cost, _estimate(point["elo"]), point["low"], point["high"])
+
+
+def _estimate(table: dict[str, Any]) -> Estimate:
+    known: dict[str, Any] = {name: math.nan if value is None else value for name, value in table.items()}
+    return Estimate(**known)

@@ -1,0 +1,95 @@
+"""The folder of a run in, how far it is in its study out."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from alphagateau.config import BudgetConfig, ConfigError, Experiment
+from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.runs.costs import Cost, Prices, costs, reached
+from alphagateau.runs.log import read_metrics
+from alphagateau.runs.run_folder import RunError
+from alphagateau.studies.plan import PlannedRun
+
+
+class Status(NamedTuple):
+    """How far a run is.
+
+    iteration: the last one that counts, with a checkpoint. spent: the cost after each iteration up to it. ended: why
+    nothing is left to do; "" if something is.
+    """
+
+    iteration: int
+    spent: list[Cost]
+    ended: str
+
+    @property
+    def cost(self) -> Cost:
+        return self.spent[-1] if self.spent else Cost()
+
+
+def read_status(folder: Path, experiment: Experiment, budget: BudgetConfig, prices: Prices) -> Status:
+    """Of the run in `folder`, which may not have begun. Raises RunError if its record is damaged."""
+    spent = costs(read_metrics(folder / "metrics.jsonl"), prices)
+    whole = [c.order[0] for c in whole_checkpoints(folder)]
+    last = next((i for i, cost in enumerate(spent) if reached(cost, budget)), None)
+    ended = f"{reached(spent[last], budget)} reached" if last is not None else ""
+    if last is None and spent and spent[-1].iterations >= experiment.num_iterations:
+        last, ended = len(spent) - 1, f"all of its {experiment.num_iterations} iterations done"
+    if last is not None and max(whole, default=0) < spent[last].iterations:  # killed before its checkpoint was whole
+        last, ended = None, ""
+    unhealthy = run_folder.read_record(folder).get("unhealthy")
+    if unhealthy and not ended:
+        ended = f"its health ended it: {unhealthy['why']}"
+    limit = spent[last].iterations if last is not None else max(whole, default=0)
+    iteration = max((i for i in whole if i <= limit), default=0)
+    return Status(iteration, [cost for cost in spent if cost.iterations <= iteration], ended)
+
+
+def whole_checkpoints(folder: Path) -> list[Checkpoint]:
+    """Those between two iterations, the oldest first."""
+    found = checkpoint.find(folder / "checkpoints")[0]
+    return sorted((c for c in found if c.order[1:] == (0, 0)), key=lambda c: c.order)
+
+
+def is_busy(folder: Path) -> bool:
+    """Whether a process, here or on another machine, holds the run."""
+    if not folder.exists():
+        return False
+    try:
+        with run_folder.locked(folder):
+            return False
+    except RunError:
+        return True
+
+
+def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str) -> None:
+    """Raises ConfigError, which `path` opens, if the run was begun with another experiment or other weights."""
+    where = f"{path}: variants.{run.variant.name}"
+    try:
+        run_folder.check(folder, run.experiment)
+    except ConfigError as error:
+        raise ConfigError(f"{where} was changed after its run began: {error}") from None
+    record = run_folder.read_record(folder)
+    began = record.get("init_from")
+    if record["starts"] and _tail(began) != _tail(source):
+        words = (text or "no weights" for text in (began, source))
+        raise ConfigError(f"{where}: {folder} began from {', not from '.join(words)}: give the variant another name")
+
+
+def _tail(path: str | None) -> tuple[str, ...]:
+    """What of a path is the same on all machines that share its folder."""
+    return Path(path or "").parts[-3:]
+
+
+def describe_devices(folder: Path) -> str:
+    """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind says no more than its name."""
+    starts = run_folder.read_record(folder)["starts"]
+    kinds = [", ".join(sorted(set(s["devices"]))).replace("cpu cpu", "cpu") for s in starts]
+    return "; ".join(dict.fromkeys(f"{len(s['devices'])} x {kind}" for s, kind in zip(starts, kinds, strict=True)))
+
+
+def commits_of(folder: Path) -> tuple[str, ...]:
+    """The commits of the code that the starts of a run ran."""
+    starts = run_folder.read_record(folder)["starts"]
+    return tuple(dict.fromkeys(start.get("commit") or "unknown" for start in starts))

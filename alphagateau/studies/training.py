@@ -1,0 +1,143 @@
+"""A plan in, its runs trained: each in a process of `alphagateau train`, one after the other, in pieces that resume.
+
+A process of its own, for a run takes its devices' memory and may be killed with it; several studies of one folder, on
+one machine or more, share the runs, for a run that another process holds is passed over.
+"""
+
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from alphagateau import config
+from alphagateau.runs.costs import Prices
+from alphagateau.runs.files import write_text
+from alphagateau.runs.stop import StopRequest
+from alphagateau.studies.budget import environment
+from alphagateau.studies.plan import Plan, PlannedRun
+from alphagateau.studies.status import Status, is_busy, read_status
+
+LOOK_SECONDS = 5.0  # between looks at runs that others hold
+MOST_FAILURES = 2  # of a run in a row; another process may have taken it just then
+
+
+class Study(NamedTuple):
+    """A plan at work in its folder."""
+
+    plan: Plan
+    folder: Path  # of the runs
+    prices: Mapping[str, Prices]  # by variant
+    say: Callable[[str], None]
+
+
+def statuses(study: Study) -> dict[str, Status]:
+    """By run."""
+    return {
+        run.name: read_status(
+            study.folder / run.name, run.experiment, run.variant.budget, study.prices[run.variant.name]
+        )
+        for run in study.plan.runs
+    }
+
+
+def source_of(study: Study, run: PlannedRun) -> str | None:
+    """What `--init-from` of the run says."""
+    if run.needs:
+        return str(study.folder / run.needs)
+    return run.variant.init_from or None
+
+
+def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
+    """Trains until all runs have ended or it is asked to stop; why each run that failed did, by its name."""
+    failures: dict[str, int] = {}
+    is_said = False
+    while stop.reason is None:
+        known = statuses(study)
+        lost = _lost(study.plan, failures)
+        left = [run for run in study.plan.runs if not known[run.name].ended and run.name not in lost]
+        if not left:
+            break
+        run = _choose(study, left, known)
+        if run is None:
+            if not is_said:
+                study.say(f"waiting for other processes, which hold or must end {', '.join(run.name for run in left)}")
+            is_said = True
+            _wait(stop, LOOK_SECONDS)
+            continue
+        is_said = False
+        code = train_piece(study, run, known[run.name], stop)
+        is_further = stop.reason is not None or statuses(study)[run.name].iteration > known[run.name].iteration
+        failures[run.name] = failures.get(run.name, 0) + 1 if code or not is_further else 0
+        if failures[run.name]:
+            study.say(f"{run.name} ended with exit code {code}" + ("" if is_further else " and came no further"))
+    return _lost(study.plan, failures)
+
+
+def _lost(plan: Plan, failures: Mapping[str, int]) -> dict[str, str]:
+    """The runs that failed or need one that did, and why."""
+    needs = {run.name: run.needs for run in plan.runs}
+    found = {
+        name: f"its process failed {MOST_FAILURES} times" for name in needs if failures.get(name, 0) >= MOST_FAILURES
+    }
+    while new := {name: f"it needs {s}" for name, s in needs.items() if s in found and name not in found}:
+        found |= new
+    return found
+
+
+def _choose(study: Study, left: list[PlannedRun], known: Mapping[str, Status]) -> PlannedRun | None:
+    """The run whose turn it is: of those that are free, the one with the fewest pieces done."""
+    piece = study.plan.study.piece
+    for run in sorted(left, key=lambda run: known[run.name].iteration // piece if piece else 0):
+        is_ready = not run.needs or known[run.needs].ended
+        if is_ready and not is_busy(study.folder / run.name):
+            return run
+    return None
+
+
+def train_piece(study: Study, run: PlannedRun, status: Status, stop: StopRequest) -> int:
+    """The exit code of `alphagateau train` on the run's next piece; asked to stop, it writes a checkpoint first."""
+    file = study.folder / f"{run.name}.toml"
+    study.folder.mkdir(parents=True, exist_ok=True)
+    write_text(file, f"# {run.name} of study {study.plan.study.name}\n\n{config.dumps(run.experiment)}")
+    words = ["train", str(file), "--runs", str(study.folder), "--until", _until(study, run, status)]
+    source = source_of(study, run)
+    words += ["--init-from", source] if source else []
+    study.say(f"alphagateau {' '.join(words)}")
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "alphagateau.commands.main", *words],
+        env=environment(),
+        start_new_session=True,  # what is typed at the terminal is for the study, which passes it on once
+        preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+    )
+    is_told = False
+    while True:
+        try:
+            return process.wait(0.2)
+        except subprocess.TimeoutExpired:
+            if stop.reason is not None and not is_told:
+                process.send_signal(signal.SIGTERM)
+                is_told = True
+
+
+def _until(study: Study, run: PlannedRun, status: Status) -> str:
+    """The run's budget, or the end of its next piece if that comes first."""
+    limits = {unit: limit for unit, limit in vars(run.variant.budget).items() if limit}
+    if piece := study.plan.study.piece:
+        end = (status.iteration // piece + 1) * piece
+        limits["iterations"] = min(limits.get("iterations", end), end)
+    return ",".join(f"{unit}={limit!r}" for unit, limit in limits.items())
+
+
+def _end_with_parent() -> None:
+    """Has the kernel tell this process to stop when the study is killed, so that no run goes on unseen."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
+
+
+def _wait(stop: StopRequest, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while stop.reason is None and time.monotonic() < end:
+        time.sleep(0.2)

@@ -1,0 +1,37 @@
+"""Plies whose game goes on, and an iteration's new ones in; those whose result is known, and those that wait, out.
+
+Each game slot has room for the longest game but one ply, newest last, so what waits and what is new follow one
+another, and what waits next is the end of both.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.state import Array
+from alphagateau.training.frames import Trajectory
+
+
+class Waiting(NamedTuple):
+    """Plies of B games whose results are not known yet."""
+
+    trajectory: Trajectory  # [P, B], the newest last; what a row holds before its game's first ply means nothing
+    is_waiting: Array  # bool [P, B]
+
+
+def none_waiting(trajectory: Trajectory, num_plies: int) -> Waiting:
+    """Room for `num_plies` (P) of each game of a Trajectory [T, B], empty."""
+    room = jax.tree.map(lambda x: jnp.zeros((num_plies, *x.shape[1:]), x.dtype), trajectory)
+    return Waiting(room, jnp.zeros(room.discount.shape, bool))
+
+
+def settle(waiting: Waiting, trajectory: Trajectory) -> tuple[Trajectory, Array, Waiting]:
+    """(plies [P + T, B], which of them have a result by now, those that wait on) once `trajectory` [T, B] is played."""
+    joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), waiting.trajectory, trajectory)
+    is_ply = jnp.concatenate([waiting.is_waiting, jnp.ones(trajectory.discount.shape, bool)])
+    ends_to_come = jnp.cumsum((joined.discount == 0)[::-1], axis=0)[::-1]
+    goes_on = is_ply & (ends_to_come == 0)
+    room = len(waiting.is_waiting)
+    left = jax.tree.map(lambda x: x[-room:], (joined, goes_on))
+    return joined, is_ply & ~goes_on, Waiting(*left)

@@ -1,0 +1,72 @@
+"""A whole study in processes: killed and continued it ends with the files of one that nothing interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import pytest
+
+STUDY = Path(__file__).parents[2] / "experiments" / "studies" / "smoke_widths.toml"
+SECONDS = 900
+
+
+def start(folder: Path, text: str) -> subprocess.Popen:
+    """`alphagateau study` at work in a folder, on a study file of this text."""
+    folder.mkdir(exist_ok=True)
+    (folder / STUDY.name).write_text(text)
+    command = [sys.executable, "-m", "alphagateau.commands.main", "study", STUDY.name]
+    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}
+    with (folder / "log").open("a") as log:
+        return subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
+
+
+def finish(folder: Path, text: str) -> Path:
+    """The folder of the results."""
+    assert start(folder, text).wait(SECONDS) == 0, (folder / "log").read_text()
+    return folder / "eval" / "smoke_widths"
+
+
+@pytest.mark.whole
+def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path):
+    """One in pieces of an iteration, the other in whole runs, killed in the second of four, then told to stop."""
+    text = STUDY.read_text()
+    whole = finish(tmp_path / "whole", text)
+    text = text.replace("piece = 1", "piece = 0")
+    for number, run in ((signal.SIGKILL, "wide-0"), (signal.SIGTERM, "narrow-1")):
+        process = start(tmp_path / "cut", text)
+        wait_for(tmp_path / "cut" / "checkpoints" / "smoke_widths" / run / "checkpoints" / "1", process)
+        process.send_signal(number)
+        assert process.wait(SECONDS) == (0 if number == signal.SIGTERM else -number)
+    cut = finish(tmp_path / "cut", text)
+    for name in ("ladder/results.csv", "ladder/ratings.csv"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes()
+    found, expected = (json.loads((folder / "study.json").read_text()) for folder in (cut, whole))
+    assert found.pop("machine")["runs"].keys() == expected.pop("machine")["runs"].keys()
+    assert found == expected
+    check_result(found)
+    assert "wide" in (cut / "study.md").read_text() and "Elo on gardner_chess" in (cut / "index.html").read_text()
+
+
+def wait_for(path: Path, process: subprocess.Popen) -> None:
+    end = time.monotonic() + SECONDS
+    while not path.exists():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.05)
+
+
+def check_result(found: dict) -> None:
+    """Both seeds of both widths were trained for as many frames, and rated with the random mover at 0."""
+    runs = found["runs"]
+    assert {name: run["frames"] for name, run in runs.items()} == dict.fromkeys(runs, 128)
+    assert runs["wide-0"]["flops"] > runs["narrow-0"]["flops"] > 0
+    assert runs["wide-0"]["weights_hash"] != runs["wide-1"]["weights_hash"]
+    elo = found["measures"]["Elo on gardner_chess"]["variants"]
+    first, second = (elo["wide"]["values"][seed] - elo["narrow"]["values"][seed] for seed in "01")
+    assert elo["wide"]["difference"]["mean"] == pytest.approx((first + second) / 2)
+    assert elo["wide"]["difference"]["half_width"] > elo["wide"]["difference"]["standard_error"] > 0
+    assert [point["iterations"] for point in found["curves"]["gardner_chess"]["wide"]] == [0, 2]

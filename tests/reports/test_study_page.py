@@ -1,0 +1,177 @@
+"""The page and the Markdown of a study: what they say of known numbers, and that names stay text."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+
+import pytest
+from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
+
+from alphagateau import config
+from alphagateau.commands.main import main
+from alphagateau.config import StudyConfig
+from alphagateau.ratings.over_seeds import mean_over_seeds
+from alphagateau.reports.study import write_study
+from alphagateau.reports.study_page import difference_chart, markdown, measure_table, sentences, study_page
+from alphagateau.runs.costs import Cost
+from alphagateau.runs.run_folder import RunError
+from alphagateau.studies.plan import changed_keys, make_plan
+from alphagateau.studies.result_files import as_json, read_result
+from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
+
+SEEDS = (3, 5, 7)
+
+
+def sample_result(name: str = "train/loss", seeds: tuple[int, ...] = SEEDS) -> StudyResult:
+    """Two variants; the wide one is better by 40, 50, 60 Elo, of which the games explain an error of 10 each."""
+    variants = {"base": {}, "wide": {"network": {"hidden_size": 16}, "training": {"loss": name}}}
+    study = StudyConfig(
+        name="sample", base="smoke", seeds=seeds, metrics=(name,), budget={"frames": 64}, variants=variants
+    )
+    plan = make_plan(study, "sample.toml")
+    runs = [
+        RunResult(
+            name=r.name,
+            variant=r.variant.name,
+            seed=r.seed,
+            ended="64 frames reached",
+            failure="",
+            cost=Cost(1, 64, 3, 2e9, 10),
+            parameters=7,
+            weights_hash="ab",
+            devices=name,
+            commits=("c0ffee",),
+            metrics={},
+        )
+        for r in plan.runs
+    ]
+    elo = {seed: 1000.0 + seed for seed in seeds}
+    gaps = {seed: 40.0 + 10 * place for place, seed in enumerate(seeds)}
+    covariance = [[100.0 * (a == b) for a in seeds] for b in seeds]
+    base, gap = (mean_over_seeds(list(values.values()), covariance) for values in (elo, gaps))
+    higher = {seed: elo[seed] + gaps[seed] for seed in seeds}
+    rows = [
+        Measured("base", elo, base, {}, None),
+        Measured("wide", higher, mean_over_seeds(list(higher.values())), gaps, gap),
+    ]
+    points = [CurvePoint(Cost(i, 64 * i, 3 * i, 1e9, 5.0 * i), base, 1000 - i, 1000 + i) for i in (0, 1)]
+    curves = [Curve("gardner_chess", v.name, points) for v in plan.variants]
+    measures = [Measure("Elo on gardner_chess", ".0f", rows), Measure(name, ".4g", rows[:1])]
+    experiments = {v.name: config.to_dict(v.experiment) for v in plan.variants}
+    about = {"name": "sample", "base": "smoke", "reference": "base", "seeds": seeds, "experiments": experiments}
+    found = {"runs": runs, "measures": measures, "curves": curves, "num_games": {"gardner_chess": 240}}
+    return StudyResult(**about, budgets={"base": {"frames": 64}}, changed=changed_keys(plan), **found)
+
+
+def cells(row) -> list[str]:
+    return [cell.text for cell in row]
+
+
+def test_the_table_of_a_measure_says_the_difference_and_what_it_rests_on():
+    """50 with standard error sqrt(100 / 3): half of the interval 4.302653 * 5.7735 = 24.8; of the games 1.96 * 5.77."""
+    base, wide = measure_table(sample_result().measures[0]).rows
+    assert cells(base)[4:] == ["–", "–", "–", "–", "3", "reference"]
+    assert cells(wide)[4:] == ["+50", "25", "+40 +50 +60", "11", "3", "higher"]
+
+
+def test_one_seed_is_said_to_say_little():
+    result = sample_result(seeds=(3,))
+    assert cells(measure_table(result.measures[0]).rows[1])[-1] == "one seed: the spread over seeds is not known"
+    assert "there is one seed: three or more would say much more" in sentences(result)
+    assert "there are 2 seeds" in " ".join(sentences(sample_result(seeds=(3, 5))))
+
+
+def test_markdown_by_hand():
+    lines = markdown(sample_result()).splitlines()
+    assert lines[0] == "`alphagateau study` sample: 3 seeds, ± half of a 95 % interval"
+    assert "| `network.hidden_size` | 8 | 16 |" in lines
+    assert "| variant | frames | steps | FLOPs | seconds | Elo on gardner_chess | minus base |" in lines
+    assert "| wide | 64 | 3 | 2e+09 | 10 | 1055 ± 30 | +50 ± 25 |" in lines
+
+
+def test_the_chart_of_differences_has_their_intervals():
+    chart = difference_chart(sample_result().measures[0], "base")
+    assert chart is not None
+    ((point,),) = [series.points for series in chart.series]
+    assert point.meaning == "wide: 50 ± 24.84"
+    assert difference_chart(sample_result().measures[1], "base") is None
+
+
+def test_runs_that_failed_are_named():
+    result = sample_result()
+    failed = result.runs[0]._replace(ended="", failure="its process failed")
+    ill = result.runs[1]._replace(ended="its health ended it: the policy has collapsed")
+    said = sentences(result._replace(runs=[failed, ill, *result.runs[2:]]))
+    assert said[-2:] == [
+        "base-3 is left out: its process failed",
+        "wide-3: its health ended it: the policy has collapsed",
+    ]
+
+
+def test_runs_of_different_code_are_pointed_out():
+    result = sample_result()
+    assert not any("commits" in sentence for sentence in sentences(result))
+    runs = [result.runs[0]._replace(commits=("c0ffee", "decade")), *result.runs[1:]]
+    assert any("code of 2 commits, c0ffee, decade" in sentence for sentence in sentences(result._replace(runs=runs)))
+
+
+def test_json_has_what_depends_on_the_machine_apart():
+    found = as_json(sample_result())
+    machine = found.pop("machine")
+    assert machine["runs"]["wide-5"] == {"seconds": 10, "devices": "train/loss", "commits": ["c0ffee"]}
+    assert machine["curves"]["gardner_chess"]["wide"] == [0.0, 5.0]
+    assert "seconds" not in json.dumps(found, allow_nan=False)
+    assert found["measures"]["Elo on gardner_chess"]["variants"]["wide"]["difference"]["mean"] == 50
+
+
+@pytest.mark.parametrize("seeds", [SEEDS, (3,)])
+def test_a_page_is_made_again_from_its_json_alone(tmp_path, capsys, seeds):
+    write_study(tmp_path, sample_result(seeds=seeds))
+    page = (tmp_path / "index.html").read_text()
+    (tmp_path / "index.html").unlink()
+    assert main(["report", str(tmp_path)]) == 0
+    assert (tmp_path / "index.html").read_text() == page
+    assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"name": 3}', "null"])
+def test_a_damaged_study_json_is_named(tmp_path, text):
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(RunError, match=r"study\.json is damaged") as caught:
+        read_result(tmp_path / "study.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_study_page_of_hostile_names():
+    tame, hostile = Outline(study_page(sample_result("tame"))), Outline(study_page(sample_result(HOSTILE)))
+    assert [t for t in hostile.tags if t != "wbr"] == [t for t in tame.tags if t != "wbr"]
+    assert SHOWN in "".join(hostile.texts)
+    assert not re.search(r"https?:|@import|url\(|\ssrc=|://", study_page(sample_result()))
+
+
+def test_study_page_imports_neither_jax_nor_scipy():
+    code = "import sys; from alphagateau.reports import study_page; print(sorted({'jax', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@browser
+def test_study_page_in_a_browser(tmp_path):
+    write_study(tmp_path / "out", sample_result())
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    driver = """document.title = JSON.stringify({
+        sections: [...document.querySelectorAll("section h2")].map((h) => h.textContent),
+        bands: document.querySelectorAll(".band").length,
+        charts: document.querySelectorAll("figure.chart").length});"""
+    said = said_by(dom_of(page, tmp_path, driver=driver))
+    sections = ["What differs", "What it cost", "What came of it", "How sure one can be", "Curves", "Runs"]
+    assert said == {"sections": sections, "bands": 8, "charts": 5}
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_cost_that_is_not_known_is_no_number(broken):
+    result = sample_result()
+    runs = [run._replace(cost=run.cost._replace(flops=broken)) for run in result.runs]
+    assert "| – |" in markdown(result._replace(runs=runs))

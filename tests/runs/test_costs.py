@@ -1,0 +1,53 @@
+"""What a run costs, by its metrics."""
+
+import pytest
+
+from alphagateau import config
+from alphagateau.config import BudgetConfig, ConfigError, parse_budget
+from alphagateau.runs.costs import Cost, Prices, costs, make_prices, reached
+
+ROWS = [
+    {"iteration": 1, "train/steps": 3, "time/selfplay": 2.0, "time/train": 1.0},
+    {"iteration": 2, "train/steps": 8, "time/selfplay": 2.0, "time/train": 2.0, "time/checkpoint": 0.5},
+]
+
+
+def test_costs_add_up_by_hand():
+    assert costs(ROWS, Prices(10, 100.0, 1000.0)) == [Cost(1, 10, 3, 4000.0, 3.0), Cost(2, 20, 8, 10000.0, 7.5)]
+    assert costs([], Prices(10, 100.0, 1000.0)) == []
+
+
+def test_prices_of_the_smoke_experiment_by_hand():
+    """8 games of 8 plies, 4 simulations and the root, batches of 32, three forward passes a frame learnt."""
+    smoke = config.load(config.find_experiment("smoke"))
+    assert make_prices(smoke, 2.0) == Prices(64, 2.0 * 5, 2.0 * 3 * 32)
+
+
+def test_a_budget_is_reached_by_its_first_limit():
+    cost = Cost(2, 20, 8, 1e4, 7.5)
+    assert reached(cost, BudgetConfig(steps=9, seconds=7.5)) == "7.5 seconds"
+    assert reached(cost, BudgetConfig(frames=21, flops=1e5)) is None
+
+
+def test_budgets_as_words():
+    assert parse_budget("frames=1e6,seconds=600") == BudgetConfig(frames=1_000_000, seconds=600.0)
+    assert parse_budget("flops=2e15") == BudgetConfig(flops=2e15)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("steps", 'budget "steps" must be a unit and a number, such as steps=8000'),
+        ("steps=x", 'budget "steps=x" must be a unit'),
+        ("steps=1.5", "steps must be an integer from 0 to 2147483647, got 1.5"),
+        ("steps=nan", "steps must be an integer"),
+        ("steps=inf", "steps must be an integer"),
+        ("hours=3", 'unknown key "hours"; valid keys: iterations, frames, steps, flops, seconds'),
+        ("steps=0", "a budget must name at least one of iterations, frames, steps, flops, seconds"),
+        ("", "must be a unit and a number"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused_in_one_sentence(text, said):
+    with pytest.raises(ConfigError) as caught:
+        parse_budget(text)
+    assert said in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,234 @@
+"""The runs of a study: what is planned, in which order it is trained, what goes on and what is refused."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pretended_runs import STEPS, PretendedProcess, write_iteration
+
+from alphagateau import config
+from alphagateau.commands.main import main
+from alphagateau.commands.study import open_study
+from alphagateau.config import ConfigError
+from alphagateau.runs.costs import Cost
+from alphagateau.runs.run_folder import locked, read_record, write_record
+from alphagateau.runs.stop import StopRequest
+from alphagateau.studies import budget, training
+from alphagateau.studies.plan import changed_keys, make_plan
+from alphagateau.studies.progress import describe_progress
+from alphagateau.studies.training import Study, statuses, train_runs
+
+STUDY = """
+base = "smoke"
+seeds = [3, 5]
+[budget]
+{budget}
+[variants.base]
+[variants.wide]
+network.hidden_size = 16
+"""
+FRAMES = 64  # of an iteration of the smoke experiment
+
+
+@pytest.fixture(autouse=True)
+def pretended(monkeypatch):
+    """No run is trained."""
+    monkeypatch.setattr(training, "subprocess", SimpleNamespace(Popen=PretendedProcess))
+    monkeypatch.setattr(training, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(PretendedProcess, "told", [])
+
+
+def make_study(folder: Path, text: str = STUDY, budget: str = "iterations = 2") -> Study:
+    path = folder / "compare.toml"
+    path.write_text(text.format(budget=budget))
+    plan = make_plan(config.load_study(path), "compare.toml")
+    return open_study(plan, folder / "runs" / plan.study.name, "compare.toml")
+
+
+def trained() -> list[str]:
+    """The runs in the order in which processes worked on them."""
+    return [Path(words[0]).stem for words in PretendedProcess.told]
+
+
+def test_runs_are_ordinary_runs_of_the_changed_experiments(tmp_path):
+    plan = make_study(tmp_path).plan
+    assert [run.name for run in plan.runs] == ["base-3", "wide-3", "base-5", "wide-5"]
+    smoke = config.load(config.find_experiment("smoke"))
+    wide = plan.runs[3].experiment
+    assert (wide.seed, wide.network.hidden_size, wide.num_iterations, wide.evaluation.num_games) == (5, 16, 2, 0)
+    changed = [line.split(":")[0] for line in config.describe_difference(smoke, wide)]
+    assert changed == ["seed", "num_iterations", "network.hidden_size", "evaluation.num_games"]
+    assert changed_keys(plan) == {"network.hidden_size": {"base": 8, "wide": 16}}
+
+
+@pytest.mark.parametrize(
+    ("limits", "cost"),
+    [
+        ("iterations = 3", Cost(3, 3 * FRAMES, 3 * STEPS, 0.0, 6.0)),
+        (f"frames = {2 * FRAMES + 1}", Cost(3, 3 * FRAMES, 3 * STEPS, 0.0, 6.0)),
+        (f"steps = {2 * STEPS}", Cost(2, 2 * FRAMES, 2 * STEPS, 0.0, 4.0)),
+        ("seconds = 2.5", Cost(2, 2 * FRAMES, 2 * STEPS, 0.0, 4.0)),
+        ("seconds = 99", Cost(4, 4 * FRAMES, 4 * STEPS, 0.0, 8.0)),
+        ("steps = 99\nseconds = 1", Cost(1, FRAMES, STEPS, 0.0, 2.0)),
+    ],
+)
+def test_a_run_ends_with_the_first_iteration_that_reaches_the_budget(tmp_path, limits, cost):
+    study = make_study(tmp_path, budget=limits)
+    assert train_runs(study, StopRequest()) == {}
+    for status in statuses(study).values():
+        assert status.cost == cost and status.ended
+    ran = len(trained())
+    assert train_runs(study, StopRequest()) == {} and len(trained()) == ran  # what has ended is not touched again
+
+
+def test_runs_take_turns_by_pieces(tmp_path):
+    study = make_study(tmp_path, "piece = 1\n" + STUDY)
+    train_runs(study, StopRequest())
+    assert trained() == ["base-3", "wide-3", "base-5", "wide-5"] * 2
+    PretendedProcess.told.clear()
+    train_runs(make_study(tmp_path / "..", STUDY.replace("base =", 'name = "whole"\nbase =')), StopRequest())
+    assert trained() == ["base-3", "wide-3", "base-5", "wide-5"]
+
+
+def test_a_run_that_another_process_holds_is_passed_over_and_waited_for(tmp_path):
+    study = make_study(tmp_path)
+    said: list[str] = []
+    stop = StopRequest(ask=lambda: "enough" if any("waiting" in line for line in said) else None)
+    with locked(study.folder / "wide-3"):
+        train_runs(study._replace(say=said.append), stop)
+    assert trained() == ["base-3", "base-5", "wide-5"]
+    assert said[-1] == "waiting for other processes, which hold or must end wide-3"
+    train_runs(study, StopRequest())
+    assert trained()[3:] == ["wide-3"]
+
+
+def test_fine_tuning_begins_from_the_run_of_the_same_seed_once_it_has_ended(tmp_path):
+    chain = (
+        "piece = 1\n" + STUDY + '[variants.tuned]\nexperiment = "smoke"\ninit_from = "late"\nbudget.iterations = 1\n'
+    )
+    study = make_study(tmp_path, chain + "[variants.late]\n")
+    train_runs(study, StopRequest())
+    order = trained()
+    for seed in (3, 5):
+        assert order.index(f"tuned-{seed}") > max(i for i, name in enumerate(order) if name == f"late-{seed}")
+        words = PretendedProcess.told[order.index(f"tuned-{seed}")]
+        assert words[-2:] == ["--init-from", str(study.folder / f"late-{seed}")]
+    assert changed_keys(study.plan)["init_from"] == {"tuned": "late"}
+    assert statuses(study)["tuned-3"].cost.iterations == 1
+
+
+def test_a_run_that_fails_twice_is_given_up_with_what_needs_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(PretendedProcess, "fail", staticmethod(lambda name: name == "base-3"))
+    chain = '[variants.b]\ninit_from = "base"\n[variants.c]\ninit_from = "b"\n'
+    study = make_study(tmp_path, STUDY + chain)
+    failures = train_runs(study, StopRequest())
+    assert failures == {"base-3": "its process failed 2 times", "b-3": "it needs base-3", "c-3": "it needs b-3"}
+    assert trained().count("base-3") == 2 and statuses(study)["c-5"].ended
+
+
+def test_a_process_that_ends_well_but_comes_no_further_is_not_started_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(PretendedProcess, "train", lambda *words: None)
+    study = make_study(tmp_path)
+    assert set(train_runs(study, StopRequest())) == {run.name for run in study.plan.runs}
+    assert len(trained()) == 2 * len(study.plan.runs)
+
+
+def test_a_row_without_its_checkpoint_is_not_the_end(tmp_path):
+    """A kill between the last line of metrics.jsonl and the last checkpoint."""
+    study = make_study(tmp_path)
+    train_runs(study, StopRequest())
+    run = study.folder / "base-3"
+    (run / "checkpoints" / "2" / "manifest.json").unlink()
+    assert not statuses(study)["base-3"].ended and statuses(study)["base-3"].iteration == 1
+
+
+def test_a_larger_budget_goes_on_and_a_smaller_one_looks_back(tmp_path):
+    train_runs(make_study(tmp_path), StopRequest())
+    larger = make_study(tmp_path, budget="iterations = 3")
+    assert not statuses(larger)["base-3"].ended
+    train_runs(larger, StopRequest())
+    assert statuses(larger)["base-3"].cost.iterations == 3
+    assert statuses(make_study(tmp_path, budget=f"steps = {STEPS}"))["base-3"].cost == Cost(1, FRAMES, STEPS, 0.0, 2.0)
+
+
+def test_a_run_that_its_health_stopped_has_ended(tmp_path):
+    study = make_study(tmp_path)
+    train_runs(study, StopRequest())
+    longer = make_study(tmp_path, budget="iterations = 5")
+    record = read_record(study.folder / "wide-3")
+    write_record(study.folder / "wide-3", record | {"unhealthy": {"why": "the value head is saturated"}})
+    assert statuses(longer)["wide-3"].ended == "its health ended it: the value head is saturated"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            "training.learning_rate = 0.5",
+            "variants.wide was changed after its run began: .*learning_rate: 0.001 -> 0.5",
+        ),
+        ('init_from = "base"', "variants.wide: .*wide-3 began from no weights, not from .*base-3"),
+    ],
+)
+def test_a_variant_that_was_edited_after_its_runs_began_is_refused(tmp_path, changed, said):
+    train_runs(make_study(tmp_path), StopRequest())
+    with pytest.raises(ConfigError, match=f"^compare.toml: {said}") as caught:
+        make_study(tmp_path, STUDY + changed)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_a_run_is_no_studys(tmp_path):
+    (tmp_path / "runs" / "compare").mkdir(parents=True)
+    (tmp_path / "runs" / "compare" / "config.toml").touch()
+    with pytest.raises(ConfigError, match="is a run, not a study's folder"):
+        make_study(tmp_path)
+
+
+def test_progress_says_what_is_left(tmp_path, capsys):
+    study = make_study(tmp_path, budget="iterations = 4")
+    experiment = study.plan.runs[0].experiment
+    PretendedProcess(["train", str(_file(study, 0)), "--runs", str(study.folder), "--until", "iterations=1"])
+    (busy := study.folder / "wide-5").mkdir()
+    with locked(busy):
+        rows, total = describe_progress(study)
+    assert rows[0] == ("base-3", "1 of 4", "64", "3", "2", "to go on", "0:00:06")
+    assert [row[5] for row in rows[1:]] == ["to begin", "to begin", "in progress"]
+    assert total == "0:00:30"  # 15 iterations at 2 seconds
+    write_iteration(study.folder / "base-3", experiment, 2)
+    assert describe_progress(study)[1] == "0:00:28"
+
+
+def _file(study: Study, number: int) -> Path:
+    run = study.plan.runs[number]
+    study.folder.mkdir(parents=True, exist_ok=True)
+    path = study.folder / f"{run.name}.toml"
+    path.write_text(config.dumps(run.experiment))
+    return path
+
+
+def test_dry_run_does_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", "smoke_widths", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "narrow-1" in shown and "network.hidden_size: narrow 8, wide 16" in shown and "unknown" in shown
+    assert not list(tmp_path.iterdir()) and PretendedProcess.told == []
+
+
+def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):
+    """The whole command, but for what is pretended."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(budget, "count_flops", lambda experiments: [1.0, 4.0])
+    Path("compare.toml").write_text('metrics = ["train/loss"]\n' + STUDY.format(budget="iterations = 2"))
+    assert main(["study", "compare.toml"]) == 0
+    found = json.loads(Path("eval/compare/study.json").read_text())
+    assert (
+        found["runs"]["wide-5"]["steps"] == 2 * STEPS
+        and found["runs"]["wide-5"]["flops"] == 2 * 64 * 4 * 5 + 3 * 4 * 32 * 2 * STEPS
+    )
+    assert found["measures"]["train/loss"]["variants"]["wide"]["values"] == {"3": 0.5, "5": 0.5}
+    assert found["measures"]["train/loss"]["variants"]["wide"]["difference"]["mean"] == 0
+    assert found["changed"] == {"network.hidden_size": {"base": 8, "wide": 16}}
+    assert "| `network.hidden_size` | 8 | 16 |" in Path("eval/compare/study.md").read_text()
+    assert "may be no difference" in Path("eval/compare/index.html").read_text()
+    assert capsys.readouterr().out.endswith("eval/compare/index.html\n")

@@ -1,0 +1,124 @@
+"""Frames from labelled boards: which rows an iteration reads, what becomes of them, and a run that learns from them."""
+
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from random_games import random_records
+from stopping import StopAfter
+
+from alphagateau.commands.experiments import read_experiment
+from alphagateau.config import ConfigError
+from alphagateau.data.labelling import UNIT, Unit, finish
+from alphagateau.data.packed import LARGEST, Boards, open_packed
+from alphagateau.data.positions import boards_of
+from alphagateau.data.scores import MATE
+from alphagateau.data.tables import LABELS, write_table
+from alphagateau.distributed.mesh import make_mesh
+from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.notation import board_edges, board_from_fen
+from alphagateau.runs import checkpoint
+from alphagateau.runs.files import write_text
+from alphagateau.runs.stop import StopRequest
+from alphagateau.training import loop
+from alphagateau.training.data_producer import draw_rows, open_columns
+from alphagateau.training.labelled_frames import ACTION_KNOWN, ACTION_VALUE, to_frames
+from alphagateau.training.trainer import make_trainer
+
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
+
+
+def material(board) -> int:
+    """Centipawns for the player to move."""
+    worth = {1: 1, 2: 3, 3: 3, 4: 5, 5: 9, 6: 0}
+    return sum(100 * worth[p.piece_type] * (1 if p.color == board.turn else -1) for p in board.piece_map().values())
+
+
+@pytest.fixture(scope="module")
+def labels(gardner, tmp_path_factory) -> Path:
+    """Boards of random games, each move worth the material after it."""
+    folder, rows = tmp_path_factory.mktemp("labels"), []
+    for seen in [seen for record in random_records(gardner, 4, seed=5) for seen in boards_of(gardner, record)]:
+        board = board_from_fen(gardner, seen.fen)
+        moves, scores = board_edges(gardner, board), []
+        for uci in moves.values():
+            board.push_uci(uci)
+            scores.append(MATE - 1 if board.is_checkmate() else -material(board))
+            board.pop()
+        row = {"fen": seen.fen, "game": 1, "ply": seen.ply, "count": 1, "state_score": max(scores), "failed": ""}
+        rows.append(row | {"edges": list(moves), "scores": scores, "depths": [1] * len(moves)})
+    manifest = {"format": 1, "game": gardner.name, "target": "actions", "engine": {}, "boards": {}, "unit": UNIT}
+    identity = json.dumps(manifest, sort_keys=True)
+    write_text(folder / "manifest.json", json.dumps(manifest))
+    for name, part in (("train-00000", rows[:200]), ("test-00000", rows[200:220])):
+        columns = {key: [row[key] for row in part] for key in LABELS.names}
+        write_table(folder / f"{name}.parquet", columns, LABELS, {"board": gardner.name, "labels": identity})
+    finish(folder, [Unit("train-00000", []), Unit("test-00000", [])], identity)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def experiment(labels, tmp_path_factory):
+    """The smoke experiment, with labels in place of games."""
+    text = SMOKE.read_text()
+    start, end = text.index("[selfplay]"), text.index("[", text.index("[selfplay]") + 1)
+    data = f'[data]\npath = "{labels}"\nframes_per_iteration = 96\n\n'
+    path = tmp_path_factory.mktemp("experiments") / "labelled.toml"
+    path.write_text(text[:start] + data + text[end:])
+    options = ["--training.batch-size", "32", "--training.segment-steps", "2", "--evaluation.num-games", "0"]
+    return read_experiment(path, [*options, "--training.learning-rate", "0.01"])
+
+
+def test_an_epoch_reads_each_row_once_in_an_order_of_its_own():
+    """Ten rows, four an iteration: iterations 0 to 4 are two whole epochs."""
+    stream = np.concatenate([draw_rows(np.ones(10), 3, "uniform", iteration, 4) for iteration in range(5)])
+    assert sorted(stream[:10]) == sorted(stream[10:]) == list(range(10))
+    assert stream[:10].tolist() != stream[10:].tolist()
+    np.testing.assert_array_equal(draw_rows(np.ones(10), 3, "uniform", 2, 4), stream[8:12])
+
+
+def test_a_weighted_sampler_draws_by_counts():
+    """A row of no count is never drawn, one of three times the count three times as often."""
+    found = np.bincount(draw_rows(np.array([1, 0, 3]), 0, "weighted", 0, 8000), minlength=3)
+    assert found[1] == 0 and abs(found[2] / found[0] - 3) < 0.25
+
+
+def test_frames_hold_what_the_labels_say(gardner, labels):
+    columns = open_packed(labels, "train")
+    rows = Boards(*(np.array(column[:32]) for column in columns))
+    frames = jax.device_get(jax.jit(to_frames, static_argnums=1)(rows, 0.0))
+    np.testing.assert_allclose(frames.value_target, 2 * (rows.state_value / LARGEST) - 1, atol=1e-6)
+    assert (frames.policy_target.argmax(axis=-1) == rows.best).all() and frames.policy_mask.all()
+    legal = np.asarray(legal_edge_mask(gardner, frames.position)).sum(axis=-1)
+    assert (frames.extra[ACTION_KNOWN].sum(axis=-1) == legal).all()
+    best = frames.extra[ACTION_VALUE].max(axis=-1)
+    np.testing.assert_allclose(frames.extra[ACTION_VALUE][np.arange(32), rows.best], best)
+    soft = jax.device_get(jax.jit(to_frames, static_argnums=1)(rows, 0.1)).policy_target.astype(np.float32)
+    expected = np.where(frames.extra[ACTION_KNOWN], np.exp((frames.extra[ACTION_VALUE] - best[:, None]) / 0.1), 0)
+    np.testing.assert_allclose(soft, expected / expected.sum(axis=-1, keepdims=True), atol=2e-3)
+    assert (frames.position.boards[:, 1:] == 0).all() and (frames.position.repeated == 0).all()
+
+
+def test_labels_of_another_game_are_refused(labels, experiment):
+    from alphagateau.games.variants import get_game
+
+    with pytest.raises(ConfigError, match="holds labels of gardner_chess, expected chess"):
+        open_columns(experiment.data, get_game("chess"))
+
+
+@pytest.mark.whole
+def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, tmp_path, monkeypatch):
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
+    assert loop.train(experiment, tmp_path / "whole", StopRequest())
+    assert not loop.train(experiment, tmp_path / "parts", StopAfter(5))
+    assert list((tmp_path / "parts" / "checkpoints").glob("*-stopped"))
+    assert loop.train(experiment, tmp_path / "parts", StopRequest())
+    last = str(experiment.num_iterations)
+    hashes = [checkpoint.open_checkpoint(tmp_path / run / "checkpoints" / last) for run in ("whole", "parts")]
+    assert hashes[0].manifest["weights_hash"] == hashes[1].manifest["weights_hash"]
+    rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert rows[-1]["train/policy_loss"] < rows[0]["train/policy_loss"]
+    assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / 200)

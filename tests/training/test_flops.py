@@ -1,0 +1,21 @@
+"""FLOPs of a forward pass against formulas by hand."""
+
+from alphagateau.config import AlphaZeroConfig, GateauConfig
+from alphagateau.games.variants import get_game
+from alphagateau.networks.make_network import make_network
+from alphagateau.training.flops import forward_flops
+
+
+def test_convolutions_of_the_cnn_by_hand():
+    """Every 3 x 3 convolution of K to K channels on 25 squares is 2 * 25 * 9 * K^2; the rest is small beside them."""
+    game = get_game("gardner_chess")
+    one, two = (forward_flops(game, make_network(game, AlphaZeroConfig(hidden_size=64, num_blocks=n))) for n in (1, 2))
+    assert two - one == 2 * (2 * 25 * 9 * 64**2)
+
+
+def test_layers_of_gateau_by_hand():
+    """A layer: one K x K product an edge (W_e), five a node; and K products for the attention of each edge."""
+    game, k = get_game("gardner_chess"), 32
+    one, two = (forward_flops(game, make_network(game, GateauConfig(hidden_size=k, num_blocks=n))) for n in (1, 2))
+    by_hand = 2 * 2 * k * k * (game.num_edges + 5 * game.num_squares)
+    assert by_hand < two - one < 1.1 * by_hand
