@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import chess
 import chess.engine
 
 from alphagateau.games.variants import get_game
@@ -26,7 +27,7 @@ def play(engine: chess.engine.SimpleEngine, board: chess.Board, base: float, inc
             continue
         limit = chess.engine.Limit(white_clock=clock, black_clock=clock, white_inc=increment, black_inc=increment)
         started = time.monotonic()
-        move = engine.play(board, limit, game=game).move
+        move = engine.play(board, limit, game=game).move or chess.Move.null()
         clock -= time.monotonic() - started
         least, clock = min(least, clock), clock + increment
         board.push(move)

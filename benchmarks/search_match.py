@@ -1,13 +1,11 @@
 """The search that grows against Gumbel MuZero at equal time: python benchmarks/search_match.py CHECKPOINT
 
 The same network on both sides, `--seconds` a move, games in pairs with the colors swapped, a sequential test of the
-growing search against the other. Gumbel MuZero fixes its simulations in advance: against a clock it would be a chain of
-searches of growing size, of which the last that fits decides. Here it gets more than that: how long each size takes is
-measured on every move, and the largest that fits is run at once, without those before it.
+growing search against the other. Gumbel MuZero fixes its simulations in advance: against a clock it is a chain of
+searches, each twice the size of the one before, as long as the next should end in time; the last one's move is played.
 """
 
 import argparse
-import math
 import statistics
 import time
 from collections import defaultdict, deque
@@ -29,7 +27,7 @@ from alphagateau.ratings.sprt import pair_counts, sprt
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 
-SIZES = (8, 16, 32, 48, 64, 96, 128)  # simulations of Gumbel MuZero
+SIZES = (8, 16, 32, 64, 128)  # simulations of Gumbel MuZero
 
 Mover = Callable[[Played], int]  # the edge to play
 
@@ -39,7 +37,7 @@ def growing(thinker: Thinker, limits: Limits, sizes: list[int]) -> Mover:
         _, done = think(thinker, played, limits)
         sizes.append(done)
         edge = choose(thinker, played)
-        return played.state.legal_edges[0] if edge is None else edge
+        return int(played.state.legal_edges[0]) if edge is None else edge
 
     return move
 
@@ -63,10 +61,14 @@ def gumbel(thinker: Thinker, checkpoint: Path, limits: Limits, sizes: list[int])
         return edge
 
     def move(played: Played) -> int:
-        most = limits.budget.target if limits.budget else math.inf
-        fitting = [size for size in searches if statistics.median(timed[size]) <= most]
-        sizes.append(fitting[-1] if fitting else SIZES[0])
-        return search(sizes[-1], played)
+        started, edge, last = time.monotonic(), -1, 0
+        for size in searches:
+            ends = time.monotonic() - started + statistics.median(timed[size])
+            if last and limits.budget and ends > limits.budget.target:
+                break
+            edge, last = search(size, played), size
+        sizes.append(last)
+        return edge
 
     for size in searches:
         for _ in range(6):
@@ -104,7 +106,7 @@ def main() -> None:
     points = []
     for line in make_openings(thinker.game, args.pairs, 4, 0).lines:
         first, plies = play(thinker, movers, line)
-        second, _ = play(thinker, movers[::-1], line)
+        second, _ = play(thinker, (movers[1], movers[0]), line)
         points.append(first + 1 - second)
         found = sprt(pair_counts(points), 0, args.elo1)
         print(

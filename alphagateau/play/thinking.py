@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -64,7 +64,7 @@ class Watch(NamedTuple):
     now: Callable[[], float] = time.monotonic
 
 
-def find_device(kind: str) -> jax.Device | None:
+def find_device(kind: str) -> Any:
     """The first device of a kind, as "cpu"; None, JAX's own choice, for "auto". Raises ValueError, naming the kinds."""
     if kind == "auto":
         return None
@@ -74,14 +74,14 @@ def find_device(kind: str) -> jax.Device | None:
     return _devices(kind)[0]
 
 
-def _devices(kind: str) -> list[jax.Device]:
+def _devices(kind: str) -> list:
     try:
         return jax.devices(kind)
     except RuntimeError:
         return []
 
 
-def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: jax.Device | None = None) -> Thinker:
+def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
     game = get_game(game_name)
     variables = jax.device_put(load_weights(found, game_name), device)

@@ -175,7 +175,8 @@ def _add_nodes(
     first, last = tree.num_nodes, tree.num_nodes + len(rows)
     for stored, new in zip(tree.states, leaves.states, strict=True):
         stored[first:last] = new[rows]
-    edges, priors, counts = _branches(leaves.states.legal_edges[rows], leaves.prior_logits[rows], allowed)
+    slots, logits = np.asarray(leaves.states.legal_edges), np.asarray(leaves.prior_logits)
+    edges, priors, counts = _branches(slots[rows], logits[rows], allowed)
     ends = tree.num_branches + np.cumsum(counts)
     tree.values[first:last] = tree.node_totals[first:last] = leaves.values[rows]
     tree.discounts[first:last], tree.parents[first:last] = leaves.discounts[rows], parents

@@ -31,7 +31,7 @@ def visit_counts(tree: Tree) -> dict[int, int]:
 
 def prior_weights(tree: Tree) -> dict[int, float]:
     """The network's policy at the root, by edge."""
-    here = branches_of(tree, 0)
+    here = branches_of(tree, tree.root)
     return dict(zip(tree.edges[here].tolist(), tree.priors[here].tolist(), strict=True))
 
 

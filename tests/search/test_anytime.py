@@ -1,7 +1,10 @@
 """The anytime search: known mates and draws, its bookkeeping, the subtree it keeps, and that it repeats itself."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
+import mctx
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.search.anytime import grow, is_done, make_evaluate, start_tree
-from alphagateau.search.tree import BATCH, Tree, advance, branches_of, make_tree, pack, proof_of
+from alphagateau.search.tree import BATCH, Tree, advance, branches_of, improved_policy, make_tree, pack, proof_of
 from alphagateau.search.tree_lines import hashfull, lines, root_value, visit_counts
 
 MATE_IN_ONE = "k4/5/1K3/5/4R w - - 0 1"
@@ -141,6 +144,35 @@ def test_the_subtree_is_kept(gardner: Game, tree: Tree):
         assert (stored[0] == np.asarray(expected)).all()
     grow(tree, 200)
     check_sums(tree)
+
+
+@pytest.mark.parametrize("num_leaves", [3, 16, 200])
+def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leaves: int):
+    start_tree(tree, from_fen(gardner, "k4/5/q4/1P3/4K w - - 0 1"))
+    grow(tree, num_leaves)
+    here = branches_of(tree, 0)
+    assert np.isnan(tree.worth[here]).all()
+    like_mctx = SimpleNamespace(
+        qvalues=lambda node: jnp.asarray(tree.means[here]),
+        children_visits=jnp.asarray(tree.visits[here])[None],
+        raw_values=jnp.asarray(tree.values[:1]),
+        children_prior_logits=jnp.log(jnp.asarray(tree.priors[here]))[None],
+    )
+    qvalues = mctx.qtransform_completed_by_mix_value(like_mctx, jnp.int32(0))  # pyright: ignore[reportArgumentType]
+    expected = jax.nn.softmax(like_mctx.children_prior_logits[0] + qvalues)
+    assert improved_policy(tree, 0) == pytest.approx(np.asarray(expected), abs=1e-4)
+
+
+def test_the_root_shares_its_batches_out_as_sequential_halving_does(gardner: Game, tree: Tree):
+    """7 moves, tried once each, then 16 leaves each over 7, 4 and 2 of them."""
+    start_tree(tree, gardner.init())
+    assert grow(tree, 7) == 7 and set(visit_counts(tree).values()) == {1}
+    seen = []
+    for _ in range(3):
+        before = visit_counts(tree)
+        assert grow(tree, BATCH) == BATCH
+        seen.append(sum(count > before[edge] for edge, count in visit_counts(tree).items()))
+    assert seen == [7, 4, 2]
 
 
 def test_a_move_that_was_never_tried_has_no_subtree(gardner: Game, tree: Tree):
