@@ -40,6 +40,7 @@ class GateauConfig:
     )
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    history: bool = key("positions before the present one are seen", default=True)
 
 
 @record
@@ -52,6 +53,7 @@ class AlphaZeroConfig:
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    history: bool = key("positions before the present one are seen", default=True)
 
 
 NetworkConfig = GateauConfig | AlphaZeroConfig
@@ -232,6 +234,8 @@ class Experiment:
     def _check_together(self) -> "Experiment":
         if (self.selfplay is None) == (self.data is None):
             raise ValueError("an experiment needs [selfplay] or [data], from which its frames come, and not both")
+        if self.data is not None and self.network.history:
+            raise ValueError("[data] needs network.history = false: labelled positions have no past")
         self._check_sizes()
         if self.targets.wait_for_result and not (self.selfplay and self.selfplay.continue_games):
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")

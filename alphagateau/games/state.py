@@ -7,6 +7,7 @@ axis is added by `vmap` or `scan`; the shapes below are those of one game, one p
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 Array = jax.Array
 
@@ -43,3 +44,9 @@ class Position(NamedTuple):
     halfmove_count: Array  # int16
     ply: Array  # int16
     legal: Array  # uint8 [ceil(E / 8)], legal-edge mask, packed big-endian as numpy.packbits does
+
+
+def forget(positions: Position) -> Position:
+    """Positions [...] without the boards before theirs, and without repetitions."""
+    boards = positions.boards.at[..., 1:, :].set(0)
+    return positions._replace(boards=boards, repeated=jnp.zeros_like(positions.repeated))

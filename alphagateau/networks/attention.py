@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Position
+from alphagateau.games.state import Array, Position, forget
 from alphagateau.networks.gateau import (
     Gateau,
     Rows,
@@ -36,6 +36,7 @@ def make_attention(game: Game, config) -> Attention | None:
     net = Gateau(make_layout(game), static_features(game), config.num_blocks, config.message, dot, norm)
 
     def attention(variables: Variables, positions: Position) -> Array:
+        positions = positions if config.history else forget(positions)
         params, batch = variables["params"], len(positions.color)
         h = embed_nodes(params["embed_nodes"], board_codes(positions), position_scalars(game, positions))
         kernel = params["embed_edges"]

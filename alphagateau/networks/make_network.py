@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from alphagateau.games.rules import Game
+from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
 from alphagateau.networks.gateau import make_gateau
-from alphagateau.networks.network import Network
+from alphagateau.networks.network import Network, Variables
 
 # By `architecture`: makes the network from the Game and the architecture's configuration record.
 MAKERS: dict[str, Callable[[Game, Any], Network]] = {
@@ -20,4 +21,14 @@ def make_network(game: Game, config) -> Network:
     if config.architecture not in MAKERS:
         expected = " or ".join(map(repr, MAKERS))
         raise ValueError(f"unknown architecture {config.architecture!r}: expected {expected}")
-    return MAKERS[config.architecture](game, config)
+    network = MAKERS[config.architecture](game, config)
+    return network if getattr(config, "history", True) else without_history(network)  # a record may lack the key
+
+
+def without_history(network: Network) -> Network:
+    """The network that is shown every position as if its game had begun there, as labelled positions are."""
+
+    def apply(variables: Variables, positions: Position, *options: Any, **named: Any):
+        return network.apply(variables, forget(positions), *options, **named)
+
+    return network._replace(apply=apply)

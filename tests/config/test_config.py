@@ -208,6 +208,14 @@ def test_what_is_wrong_is_said_in_one_line(line, section, expected):
     assert expected in message
 
 
+def test_labels_need_a_network_without_history():
+    text = MINIMAL.split("[")[0] + "[data]\npath = 'labels'\n"
+    assert message_of(loads, text, "x.toml") == (
+        "x.toml: [data] needs network.history = false: labelled positions have no past"
+    )
+    assert loads(text + "[network]\nhistory = false").data.frames_per_iteration == 65_536
+
+
 def test_an_experiment_without_frames_is_refused():
     assert message_of(loads, MINIMAL.split("[")[0], "x.toml") == (
         "x.toml: an experiment needs [selfplay] or [data], from which its frames come, and not both"

@@ -227,6 +227,18 @@ def test_training_moves_the_statistics_and_inference_does_not(architecture):
     assert any(bool((a != b).any()) for a, b in pairs)
 
 
+def test_a_network_without_history_sees_the_present_alone():
+    game = get_game("gardner_chess")
+    config = AlphaZeroConfig(hidden_size=8, num_blocks=1)
+    seeing, blind = (make_network(game, dataclasses.replace(config, history=h)) for h in (True, False))
+    variables, positions = seeing.init(jax.random.key(0)), random_positions(game, 8)
+    assert int(jnp.abs(positions.boards[:, 1:]).sum()) > 0
+    alone = positions._replace(boards=positions.boards.at[:, 1:].set(0), repeated=0 * positions.repeated)
+    found = blind.apply(variables, positions)[0]
+    np.testing.assert_array_equal(found.prior_logits, seeing.apply(variables, alone)[0].prior_logits)
+    assert (found.prior_logits != seeing.apply(variables, positions)[0].prior_logits).any()
+
+
 @pytest.mark.whole
 def test_bfloat16_changes_little():
     game = get_game("gardner_chess")

@@ -66,7 +66,7 @@ def experiment(labels, tmp_path_factory):
     start, end = text.index("[selfplay]"), text.index("[", text.index("[selfplay]") + 1)
     data = f'[data]\npath = "{labels}"\nframes_per_iteration = 96\n\n'
     path = tmp_path_factory.mktemp("experiments") / "labelled.toml"
-    path.write_text(text[:start] + data + text[end:])
+    path.write_text((text[:start] + data + text[end:]).replace("[network]", "[network]\nhistory = false"))
     options = ["--training.batch-size", "32", "--training.segment-steps", "2", "--evaluation.num-games", "0"]
     return read_experiment(path, [*options, "--training.learning-rate", "0.01"])
 
