@@ -70,7 +70,7 @@ def open_packed(labels: Path, split: str) -> Boards:
     folder = labels / f"packed-{split}"
     if not _is_of(folder, manifest):
         _pack(game, labels, split, manifest, folder)
-    return Boards(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in columns_of(game)))
+    return Boards(*(np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in columns_of(game)))
 
 
 def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
