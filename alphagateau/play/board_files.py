@@ -31,15 +31,21 @@ def setup_of(found: Sequence[Checkpoint]) -> dict[str, Any]:
 
 
 def _player(found: Checkpoint) -> dict[str, Any]:
-    manifest, path = found.manifest, found.path
+    manifest = found.manifest
     return {
-        "name": f"{path.parents[1].name if path.parent.name == 'checkpoints' else path.parent.name}/{path.name}",
+        "name": f"{run_of(found)}/{found.path.name}",
         "hash": manifest["weights_hash"],
         "game": manifest["game"],
         "architecture": manifest["network"].get("architecture", ""),
         "parameters": manifest["parameters"],
         "boards": [name for name in GAMES if plays(found, name)],
     }
+
+
+def run_of(found: Checkpoint) -> str:
+    """The name of the run that a checkpoint is of, or of the folder in which it lies."""
+    folder = found.path.parent
+    return folder.parent.name if folder.name == "checkpoints" else folder.name
 
 
 def _board(name: str) -> dict[str, Any]:

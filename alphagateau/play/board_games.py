@@ -1,14 +1,18 @@
 """A game so far in, what the browser's page shows of it out: positions, their legal moves, PGN; no network is asked."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
 import chess
 
 from alphagateau.games.notation import board_from_fen, ending
-from alphagateau.games.pgn import GameRecord, read_pgn, to_pgn
+from alphagateau.games.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.scores import white_score
+from alphagateau.play.board_files import run_of
 from alphagateau.play.board_requests import MAX_PLIES, Asked
+from alphagateau.runs.checkpoint import Checkpoint
 
 
 def positions(game: Game, asked: Asked) -> list[dict[str, Any]]:
@@ -63,10 +67,23 @@ def _game_of(record: GameRecord) -> dict[str, Any]:
     }
 
 
-def pgn_of(game: Game, asked: Asked) -> str:
+def pgn_of(game: Game, asked: Asked, found: Sequence[Checkpoint]) -> str:
     """The game as PGN, with its result if it is over. Raises ValueError, in one sentence."""
     last = positions(game, asked)[-1]
     reason = last["reason"] if last["result"] != "*" else ""
     headers = {"Event": "alphagateau board", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-"}
-    headers |= {"White": asked.white, "Black": asked.black}
-    return to_pgn(GameRecord(game.name, asked.fen, asked.moves, last["result"], reason, headers))
+    for color, name in (("White", asked.white), ("Black", asked.black)):
+        headers |= _player_tags(color, name, asked.simulations, found)
+    notes = [MoveNote(white_score(value, is_white=True)) for value in asked.values]
+    return to_pgn(GameRecord(game.name, asked.fen, asked.moves, last["result"], reason, headers, tuple(notes)))
+
+
+def _player_tags(color: str, name: str, simulations: int, found: Sequence[Checkpoint]) -> dict[str, str]:
+    """The tags of a checkpoint, if `name` is the number of one, else of whoever plays by that name."""
+    if not name.isdecimal() or int(name) >= len(found):
+        return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
+    checkpoint = found[int(name)]
+    manifest, run = checkpoint.manifest, run_of(checkpoint)
+    search = f"growing gumbel {simulations} simulations"
+    identity = Identity(run, manifest["iteration"], manifest["weights_hash"], search)
+    return player_tags(color, f"{run}/{checkpoint.path.name}", identity)

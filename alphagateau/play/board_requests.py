@@ -24,8 +24,9 @@ class Asked:
     since: int = num("the first ply to answer for", default=0, high=MAX_PLIES)
     player: int = num("which of the checkpoints", default=0)
     simulations: int = num("of the search", default=200, high=MAX_SIMULATIONS)
-    white: str = key("who plays white", default="?")
+    white: str = key("who plays white: a name, or the number of a checkpoint", default="?")
     black: str = key("who plays black", default="?")
+    values: tuple[float, ...] = names("for White, of the positions after the first moves", default=())
 
 
 @record
@@ -55,6 +56,8 @@ def read_asked(body: bytes, num_players: int) -> tuple[Asked, Game]:
         raise ValueError(f"player is {asked.player}: expected less than {num_players}")
     if len(asked.moves) > MAX_PLIES:
         raise ValueError(f"the game has {len(asked.moves)} moves: expected at most {MAX_PLIES}")
+    if len(asked.values) > len(asked.moves) or not all(abs(value) <= 1 for value in asked.values):
+        raise ValueError(f"values are {str(list(asked.values))[:40]}: expected one in [-1, 1] a move, at most")
     if asked.since > len(asked.moves):
         raise ValueError(f"since is {asked.since}: expected at most the number of moves, {len(asked.moves)}")
     game = get_game(asked.board)

@@ -157,7 +157,7 @@ async def _read_pgn(networks: Networks, body: bytes) -> Response:
 
 async def _write_pgn(networks: Networks, body: bytes) -> Response:
     asked, game = read_asked(body, len(networks.found))
-    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked)})
+    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked, networks.found)})
 
 
 async def _view(networks: Networks, body: bytes) -> Response:

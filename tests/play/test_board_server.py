@@ -201,6 +201,18 @@ def test_a_pgn_is_read_and_written(port: int):
         assert expected in said(ask(port, "/read-pgn", {"pgn": text}))
 
 
+def test_a_saved_game_says_who_played_and_what_was_thought(port: int):
+    """White is the first checkpoint; 0.5 is half way to a win: 400 log10(3) = 191 centipawns."""
+    asked = {**GARDNER, "moves": ["b1c3", "b4c3"], "white": "0", "black": "Human", "values": [0.5], "simulations": 9}
+    written = ask(port, "/write-pgn", asked).json()["pgn"]
+    (record,) = read_pgn(written)
+    assert "[%eval 1.91]" in written and len(record.notes) == 1
+    assert record.headers["WhiteSearch"] == "growing gumbel 9 simulations" and len(record.headers["WhiteWeights"]) == 16
+    assert record.headers["BlackType"] == "human" and "BlackWeights" not in record.headers
+    for values in ([0.1] * 3, [1.5], [float("nan")]):
+        assert "expected one in [-1, 1] a move" in said(ask(port, "/write-pgn", asked | {"values": values}))
+
+
 def test_the_view_is_the_networks(port: int):
     """Values of the whole game and of its last ply agree, as many as asked for; the policy is over the legal moves."""
     moves = ["b1a3", "b5a3", "b2a3"]

@@ -659,9 +659,17 @@ function pause() {
   reply();
 }
 
+// White's value of each position from the first move on, as far as the network that is looked through has seen them.
+function valuesSeen() {
+  const own = seen[viewer()], found = plies.map((_, at) => own.search[at]?.value ?? own.values[at]).slice(1);
+  const missing = found.indexOf(undefined);
+  return missing < 0 ? found : found.slice(0, missing);
+}
+
 async function save() {
-  const name = (color) => (players[color] === "you" ? names?.[color] || "Human" : `${nameOf(players[color])} (${setup.players[players[color]].hash}), ${simulations()} simulations`);
-  const { pgn } = await ask("write-pgn", about(last(), { white: name("w"), black: name("b") }));
+  const name = (color) => (players[color] === "you" ? names?.[color] || "Human" : `${players[color]}`);
+  const asked = { white: name("w"), black: name("b"), simulations: simulations(), values: valuesSeen() };
+  const { pgn } = await ask("write-pgn", about(last(), asked));
   const link = make("a", document.body, { download: `${board.name}.pgn`, href: URL.createObjectURL(new Blob([pgn], { type: "application/x-chess-pgn" })) });
   link.click();
   URL.revokeObjectURL(link.href);
