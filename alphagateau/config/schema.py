@@ -66,6 +66,9 @@ class GumbelConfig:
     num_simulations: int = num("search simulations a ply", default=128, low=1)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
+    value_scale: float = num("weight of the search's values beside the prior's logits", default=0.1)
+    maxvisit_init: float = num("visits added to the most visited move's, which values are weighed by", default=50.0)
+    rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
     average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
 
 
