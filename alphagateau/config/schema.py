@@ -103,6 +103,8 @@ class SelfPlayConfig:
     num_plies: int = num("plies of each game slot in an iteration", low=1)
     continue_games: bool = key("games go on in the next iteration, not anew", default=False)
     segment_plies: int = num("plies a device call, after which stop signals are heard", default=16, low=1)
+    full_search_share: float = num("share of plies searched in full; the others train no policy", default=1.0, high=1)
+    cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
 
 
 @record
@@ -237,6 +239,7 @@ class Experiment:
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+        self._check_playout_cap(self.selfplay)
         if self.targets.wait_for_result and not self.selfplay.continue_games:
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         batch_size, size = self.training.batch_size, self.window.size
@@ -248,6 +251,17 @@ class Experiment:
         if batch_size > size:
             raise ValueError(f"training.batch_size ({batch_size}) must be at most {size}, window.size")
         return self
+
+    def _check_playout_cap(self, selfplay: SelfPlayConfig) -> None:
+        if selfplay.full_search_share == 1:
+            return
+        if not isinstance(self.search, GumbelConfig):
+            raise ValueError('selfplay.full_search_share below 1 needs search.algorithm = "gumbel"')
+        if selfplay.cheap_simulations >= self.search.num_simulations:
+            raise ValueError(
+                f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below "
+                f"{self.search.num_simulations}, search.num_simulations"
+            )
 
 
 KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"

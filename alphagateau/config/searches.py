@@ -3,7 +3,7 @@
 from typing import Any
 
 from alphagateau.config.records import fields_of
-from alphagateau.config.schema import SearchConfig
+from alphagateau.config.schema import Experiment, SearchConfig
 
 LONG_NAMES = {
     "simulations": "num_simulations",
@@ -40,3 +40,12 @@ def _amount(value: float | bool) -> str:
     if isinstance(value, bool):
         return "" if value else "no "
     return f"{value:g} "
+
+
+def simulations_per_ply(experiment: Experiment, full_share: float | None = None) -> float:
+    """Of self-play, on average; `full_share`: of its plies that were searched in full (None: as expected)."""
+    full, selfplay = experiment.search.num_simulations, experiment.selfplay
+    if selfplay is None or selfplay.full_search_share == 1:
+        return full
+    share = selfplay.full_search_share if full_share is None else full_share
+    return share * full + (1 - share) * selfplay.cheap_simulations

@@ -31,3 +31,4 @@ class Trajectory(NamedTuple):
     prior_entropy: Array  # float32, nats, of the network's policy over the legal moves
     root_value: Array  # float32, the network's value before search, for the player to move
     search_value: Array  # float32, the search's value of the position, for the player to move
+    is_full: Array | None = None  # bool, False: a cheap search, whose policy is not to be learnt; None: all are full

@@ -1,6 +1,7 @@
 """Self-play: States and a search in, Trajectories out."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +9,19 @@ import jax.numpy as jnp
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Variables
-from alphagateau.search.search import ILLEGAL, Search
+from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
+from alphagateau.training.keys import FULL
 
 # (variables, key, rows [B], first_ply, states [B]) -> (states [B], Trajectory [T, B])
 SelfPlay = Callable[[Variables, Array, Array, Array, State], tuple[State, Trajectory]]
+
+
+class CheapSearch(NamedTuple):
+    """Playout cap randomization (Wu 2019, KataGo, section 3.1)."""
+
+    search: Search  # of the plies that are not searched in full; it plays as well as it can, without noise
+    full_share: float  # of the plies, searched in full
 
 
 def start_games(game: Game, num_games: int) -> State:
@@ -30,17 +39,36 @@ def restart_finished(game: Game, states: State) -> State:
     return jax.tree.map(select, game.init(), states)
 
 
-def make_selfplay(game: Game, search: Search, num_plies: int) -> SelfPlay:
+def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
+    """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, which were searched in full: bool [B]).
+
+    KataGo draws for each ply of each game. Here all games are searched in one batch, which takes as long as its longest
+    search, so the draw is made for all games of the run together, from the key and the ply: all devices agree on it
+    without asking, and a cheap ply is cheap. Games begin and end at different plies, so they still differ in it.
+    """
+
+    def find(variables: Variables, key: Array, ply: Array, keys: Array, states: State):
+        if cheap is None:
+            return search(variables, keys, states), None
+        is_full = jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, FULL), ply), cheap.full_share)
+        found: SearchOutput = jax.lax.cond(is_full, search, cheap.search, variables, keys, states)
+        return found, jnp.broadcast_to(is_full, keys.shape)
+
+    return find
+
+
+def make_selfplay(game: Game, search: Search, num_plies: int, cheap: CheapSearch | None = None) -> SelfPlay:
     """B games for `num_plies` (T) plies; a game that ends starts anew at once.
 
     `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
     the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
     """
+    find = make_capped_search(search, cheap)
 
     def play(variables: Variables, key: Array, rows: Array, first_ply: Array, states: State):
         def one_ply(states: State, ply: Array) -> tuple[State, Trajectory]:
             keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, ply), rows)
-            found = search(variables, keys, states)
+            found, is_full = find(variables, key, ply, keys, states)
             after = jax.vmap(game.step)(states, found.edge)
             reward, discount = reward_and_discount(states, after)
             prior = jax.nn.log_softmax(found.prior_logits)
@@ -54,6 +82,7 @@ def make_selfplay(game: Game, search: Search, num_plies: int) -> SelfPlay:
                 prior_entropy=entropy,
                 root_value=found.value,
                 search_value=found.search_value,
+                is_full=is_full,
             )
             return restart_finished(game, after), record
 
@@ -68,7 +97,8 @@ def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
     decisive = over & (trajectory.reward != 0)
     # A mover at an odd ply is black: the color of the position, not of the row's time.
     white_moved = trajectory.position.color == 0
-    return {
+    sums = {} if trajectory.is_full is None else {"full_searches": trajectory.is_full.sum()}
+    return sums | {
         "plies": jnp.float32(over.size),
         "games": over.sum(),
         "draws": (over & ~decisive).sum(),

@@ -1,5 +1,6 @@
 """Frames from self-play: games played with the present weights, kept in the frame window on the devices."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig, TargetsConfig
-from alphagateau.config.searches import describe_search
+from alphagateau.config.searches import describe_search, simulations_per_ply
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
 from alphagateau.games.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
@@ -26,7 +27,7 @@ from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.probes import make_probe, probe_metrics
 from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
 from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
-from alphagateau.training.selfplay import SelfPlay, game_statistics, make_selfplay, start_games
+from alphagateau.training.selfplay import CheapSearch, SelfPlay, game_statistics, make_selfplay, start_games
 from alphagateau.training.targets import frames_from
 from alphagateau.training.waiting import Waiting, none_waiting, settle
 
@@ -51,7 +52,7 @@ def make_selfplay_producer(
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
     search = make_search(game, network, experiment.search)
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
-    play_segment = make_selfplay(game, search, segment_plies)
+    play_segment = make_selfplay(game, search, segment_plies, make_cheap_search(experiment, selfplay, game, network))
     play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
     fill_window = make_fill_window(experiment, selfplay, game, mesh)
     probe = make_probe(experiment, game, network, mesh)
@@ -74,10 +75,12 @@ def make_selfplay_producer(
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         played: SelfPlayState = state.producer
         sums = {name: float(x) for name, x in played.statistics.items()}
-        pace = selfplay_pace(sums["plies"], experiment.search.num_simulations, seconds)
+        rates = selfplay_metrics(sums)
+        num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
+        pace = selfplay_pace(sums["plies"], num_simulations, seconds)
         repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory))}
         found = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
-        return selfplay_metrics(sums) | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
+        return rates | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
         player = Identity(run, iteration - 1, weights, describe_search(experiment.search))
@@ -99,6 +102,16 @@ def make_selfplay_producer(
         metrics=metrics,
         sample_games=sample_games,
     )
+
+
+def make_cheap_search(
+    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network
+) -> CheapSearch | None:
+    """The search of plies that are not searched in full, without exploration; None if all are."""
+    if selfplay.full_search_share == 1:
+        return None
+    config = dataclasses.replace(experiment.search, num_simulations=selfplay.cheap_simulations, gumbel_scale=0.0)
+    return CheapSearch(make_search(game, network, config), selfplay.full_search_share)
 
 
 def largest_divisor(number: int, limit: int) -> int:
@@ -203,7 +216,9 @@ def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState,
 
 def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
-    play = make_selfplay(game, make_random_search(), selfplay.num_plies)  # of any search, records have these shapes
+    any_search = make_random_search()  # of any search, records have these shapes
+    cheap = CheapSearch(any_search, 0.5) if selfplay.full_search_share < 1 else None
+    play = make_selfplay(game, any_search, selfplay.num_plies, cheap)
 
     def init() -> SelfPlayState:
         games = start_games(game, selfplay.num_games)

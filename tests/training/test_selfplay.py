@@ -10,9 +10,10 @@ import pytest
 from alphagateau.games.notation import board_from_fen, from_fen, legal_moves, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
+from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay import game_statistics, make_selfplay, restart_finished, start_games
+from alphagateau.training.selfplay import CheapSearch, game_statistics, make_selfplay, restart_finished, start_games
 from alphagateau.training.targets import frames_from, value_targets
 
 MATE_IN_ONE = {  # (position, the moves that mate)
@@ -190,6 +191,38 @@ def test_games_start_at_the_first_position(gardner):
     states = jax.jit(partial(start_games, gardner, 3))()
     for row in range(3):
         assert_equal(row_of(states, row), gardner.init())
+
+
+# Playout cap randomization.
+
+
+def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_network):
+    """The cheap search counts its calls: had the compiler run both and chosen, it would be called at each ply."""
+    network, calls, plies = stub_network(gardner), [], 40
+    full, dear = make_random_search(), []
+
+    def counted(search, calls):
+        def run(*given):
+            jax.debug.callback(lambda: calls.append(1))
+            return search(*given)
+
+        return run
+
+    cheap = CheapSearch(counted(make_policy_search(gardner, network), calls), 0.25)
+    play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, cheap))
+    variables, rows, key = network.init(None), jnp.arange(ROWS), jax.random.key(5)
+    _, trajectory = jax.device_get(play(variables, key, rows, jnp.int32(0), start_games(gardner, ROWS)))
+    jax.effects_barrier()
+    is_full = trajectory.is_full
+    assert (is_full == is_full[:, :1]).all()
+    assert 0 < len(dear) == is_full[:, 0].sum() < len(calls) == (~is_full[:, 0]).sum()
+    first = trajectory.position.legal[:, 0]  # the policy of a network that knows nothing is its first legal move
+    cheap_moves = [np.unpackbits(legal).argmax() for legal in first]
+    assert all(trajectory.edge[ply, 0] == cheap_moves[ply] for ply in np.flatnonzero(~is_full[:, 0]))
+    assert_equal(frames_from(trajectory).policy_mask, is_full)
+    assert game_statistics(trajectory, gardner.max_plies)["full_searches"] == is_full.sum()
+    _, later = jax.device_get(play(variables, key, rows, jnp.int32(10), start_games(gardner, ROWS)))
+    assert_equal(later.is_full[: plies - 10], is_full[10:])  # a ply's draw is its own, however the plies are cut
 
 
 # Value targets and statistics by hand.
