@@ -105,6 +105,8 @@ class SelfPlayConfig:
     segment_plies: int = num("plies a device call, after which stop signals are heard", default=16, low=1)
     full_search_share: float = num("share of plies searched in full; the others train no policy", default=1.0, high=1)
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
+    random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
+    opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
 
 
 @record

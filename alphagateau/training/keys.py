@@ -7,7 +7,8 @@ import jax
 from alphagateau.games.state import Array
 
 PLAY, WINDOW, TRAIN, PROBE = range(4)  # what an iteration's keys are for
-FULL = 2**31 - 1  # in the place of a ply, below PLAY: which plies are searched in full
+# In the place of a ply, below PLAY: which plies are searched in full, how each game begins, what openings are.
+FULL, BEGIN, OPENING = 2**31 - 1, 2**31 - 2, 2**31 - 3
 MIRROR = 2**31 - 1  # in the place of a share, below an epoch's key: which frames are mirrored
 WEIGHTS = 2**31 - 1  # in the place of an iteration: the first weights
 

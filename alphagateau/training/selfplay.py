@@ -8,10 +8,12 @@ import jax.numpy as jnp
 
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
+from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.keys import FULL
+from alphagateau.training.openings import RandomOpenings, make_begin
 
 # (variables, key, rows [B], first_ply, states [B]) -> (states [B], Trajectory [T, B])
 SelfPlay = Callable[[Variables, Array, Array, Array, State], tuple[State, Trajectory]]
@@ -27,16 +29,6 @@ class CheapSearch(NamedTuple):
 def start_games(game: Game, num_games: int) -> State:
     """B games at the first position."""
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (num_games, *x.shape)), game.init())
-
-
-def restart_finished(game: Game, states: State) -> State:
-    """Each finished game replaced by a new one, flags and all, so that the next search starts from a live root."""
-    over = states.terminated
-
-    def select(fresh, x):
-        return jnp.where(over.reshape(-1, *[1] * (x.ndim - 1)), fresh, x)
-
-    return jax.tree.map(select, game.init(), states)
 
 
 def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
@@ -57,8 +49,14 @@ def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
     return find
 
 
-def make_selfplay(game: Game, search: Search, num_plies: int, cheap: CheapSearch | None = None) -> SelfPlay:
-    """B games for `num_plies` (T) plies; a game that ends starts anew at once.
+def make_selfplay(
+    game: Game,
+    search: Search,
+    num_plies: int,
+    cheap: CheapSearch | None = None,
+    openings: RandomOpenings | None = None,
+) -> SelfPlay:
+    """B games for `num_plies` (T) plies; a game that ends starts anew at once, so each search has a live root.
 
     `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
     the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
@@ -66,6 +64,8 @@ def make_selfplay(game: Game, search: Search, num_plies: int, cheap: CheapSearch
     find = make_capped_search(search, cheap)
 
     def play(variables: Variables, key: Array, rows: Array, first_ply: Array, states: State):
+        begin = make_begin(game, openings, start_games(game, len(rows)), key, rows)
+
         def one_ply(states: State, ply: Array) -> tuple[State, Trajectory]:
             keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, ply), rows)
             found, is_full = find(variables, key, ply, keys, states)
@@ -84,7 +84,7 @@ def make_selfplay(game: Game, search: Search, num_plies: int, cheap: CheapSearch
                 search_value=found.search_value,
                 is_full=is_full,
             )
-            return restart_finished(game, after), record
+            return select(after.terminated, begin(ply + 1), after), record
 
         return jax.lax.scan(one_ply, states, first_ply + jnp.arange(num_plies))
 

@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig, TargetsConfig
 from alphagateau.config.searches import describe_search, simulations_per_ply
-from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
+from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -23,10 +23,11 @@ from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
 from alphagateau.training.mirrors import draw_mirrors, mirror_frames
+from alphagateau.training.openings import RandomOpenings, make_begin
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.probes import make_probe, probe_metrics
 from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
-from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
+from alphagateau.training.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
 from alphagateau.training.selfplay import CheapSearch, SelfPlay, game_statistics, make_selfplay, start_games
 from alphagateau.training.targets import frames_from
 from alphagateau.training.waiting import Waiting, none_waiting, settle
@@ -52,10 +53,11 @@ def make_selfplay_producer(
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
     search = make_search(game, network, experiment.search)
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
-    play_segment = make_selfplay(game, search, segment_plies, make_cheap_search(experiment, selfplay, game, network))
+    cheap, openings = make_cheap_search(experiment, selfplay, game, network), random_openings(selfplay)
+    play_segment = make_selfplay(game, search, segment_plies, cheap, openings)
     play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
     fill_window = make_fill_window(experiment, selfplay, game, mesh)
-    probe = make_probe(experiment, game, network, mesh)
+    probe, are_new = make_probe(experiment, game, network, mesh), not selfplay.continue_games
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
@@ -78,15 +80,20 @@ def make_selfplay_producer(
         rates = selfplay_metrics(sums)
         num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
         pace = selfplay_pace(sums["plies"], num_simulations, seconds)
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory))}
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory, are_new))}
         found = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
         return rates | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
         player = Identity(run, iteration - 1, weights, describe_search(experiment.search))
         name = f"{run}/{iteration - 1}"
-        tags = {"Event": run} | player_tags("White", name, player) | player_tags("Black", name, player)
-        return sample_pgn(game, state.trajectory, experiment.sample_games, tags, iteration)
+        tags = (
+            {"Event": run, "Round": str(iteration)}
+            | player_tags("White", name, player)
+            | player_tags("Black", name, player)
+        )
+        games = first_games(finished_games(state.trajectory, are_new), experiment.sample_games)
+        return sample_pgn(game, state.trajectory, games, tags)
 
     return Producer(
         init=make_init(experiment, selfplay, game),
@@ -112,6 +119,22 @@ def make_cheap_search(
         return None
     config = dataclasses.replace(experiment.search, num_simulations=selfplay.cheap_simulations, gumbel_scale=0.0)
     return CheapSearch(make_search(game, network, config), selfplay.full_search_share)
+
+
+def random_openings(selfplay: SelfPlayConfig) -> RandomOpenings | None:
+    """What `[selfplay]` says of them; None: all games begin at the first position."""
+    return RandomOpenings(selfplay.random_openings, selfplay.opening_plies) if selfplay.random_openings else None
+
+
+def make_new_games(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> Callable[[Array, Array], State]:
+    """(iteration, rows [B]) -> States [B]: the games with which an iteration begins if none goes on."""
+    openings = random_openings(selfplay)
+
+    def new_games(iteration: Array, rows: Array) -> State:
+        key = key_of(experiment.seed, iteration, PLAY)
+        return make_begin(game, openings, start_games(game, len(rows)), key, rows)(0)
+
+    return new_games
 
 
 def largest_divisor(number: int, limit: int) -> int:
@@ -151,7 +174,8 @@ def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
 def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, mesh: Mesh) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
-    to_frames = make_to_frames(experiment.targets)
+    rows, to_frames = np.arange(selfplay.num_games, dtype=np.int32), make_to_frames(experiment.targets)
+    new_games = per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(make_new_games(experiment, selfplay, game))
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
     def local(window, key, share_ids, trajectory, waiting):
@@ -170,10 +194,7 @@ def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Gam
         key = key_of(experiment.seed, iteration, WINDOW)
         window, waiting = local(state.window, key, share_ids, state.trajectory, state.waiting)
         statistics = fill_statistics(game, state.trajectory, window, (state.waiting, waiting))
-        games = state.games
-        if not selfplay.continue_games:  # said where they lie, or each device would hold them all
-            games = start_games(game, selfplay.num_games)
-            games = jax.lax.with_sharding_constraint(games, shardings(mesh, BY_FIRST))
+        games = state.games if selfplay.continue_games else new_games(iteration + 1, rows)
         return SelfPlayState(games, window, state.trajectory, statistics, waiting)
 
     return fill_window
@@ -220,9 +241,11 @@ def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> C
     cheap = CheapSearch(any_search, 0.5) if selfplay.full_search_share < 1 else None
     play = make_selfplay(game, any_search, selfplay.num_plies, cheap)
 
+    new_games = make_new_games(experiment, selfplay, game)
+
     def init() -> SelfPlayState:
-        games = start_games(game, selfplay.num_games)
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
+        games = new_games(jnp.int32(0), rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
         trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))

@@ -10,10 +10,12 @@ import pytest
 from alphagateau.games.notation import board_from_fen, from_fen, legal_moves, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
+from alphagateau.games.symmetry import select
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay import CheapSearch, game_statistics, make_selfplay, restart_finished, start_games
+from alphagateau.training.openings import RandomOpenings, draw_openings, make_begin
+from alphagateau.training.selfplay import CheapSearch, game_statistics, make_selfplay, start_games
 from alphagateau.training.targets import frames_from, value_targets
 
 MATE_IN_ONE = {  # (position, the moves that mate)
@@ -71,7 +73,8 @@ def test_a_finished_game_restarts_as_a_live_root(gardner, rules):
     states = stack([mated, live, drawn, live])
     assert states.terminated.tolist() == [True, False, True, False]
     assert states.reward.tolist() == [1, 0, 0, 0]
-    restarted = jax.device_get(jax.jit(partial(restart_finished, gardner))(states))
+    openings = make_begin(gardner, None, start_games(gardner, 4), jax.random.key(0), jnp.arange(4))
+    restarted = jax.device_get(select(jnp.asarray(states.terminated), openings(0), states))
     for row in (1, 3):
         assert_equal(row_of(restarted, row), live)
     for row in (0, 2):
@@ -191,6 +194,39 @@ def test_games_start_at_the_first_position(gardner):
     states = jax.jit(partial(start_games, gardner, 3))()
     for row in range(3):
         assert_equal(row_of(states, row), gardner.init())
+
+
+# Random openings.
+
+
+def test_an_opening_is_a_few_random_legal_moves(gardner):
+    num_games, longest = 200, 3
+    keys = jax.random.split(jax.random.key(0), num_games)
+    draw = jax.jit(partial(draw_openings, gardner, max_plies=longest))
+    states = jax.device_get(draw(start_games(gardner, num_games), keys))
+    counts = np.bincount(states.ply)
+    assert len(counts) == longest + 1 and counts[0] == 0 and counts[1:].min() > num_games / 6
+    assert not states.terminated.any() and not states.keys[:, 1:].any()
+    first_moves = [gardner.step(gardner.init(), edge) for edge in legal_moves(gardner, gardner.init()).values()]
+    reached = {np.asarray(state.boards[0]).tobytes() for state in first_moves}
+    after_one = states.boards[states.ply == 1, 0]
+    assert {board.tobytes() for board in after_one} == reached and len(reached) == 7
+    assert (states.color == states.ply % 2).all()
+
+
+def test_new_games_begin_where_their_opening_ends(gardner, near_the_end):
+    """A share of 1: each game that ends is followed by the row's opening, whose plies are in no Trajectory."""
+    openings, rows, key = RandomOpenings(1.0, 4), jnp.arange(ROWS), jax.random.key(2)
+    play = jax.jit(make_selfplay(gardner, make_random_search(), PLIES, openings=openings))
+    _, trajectory = jax.device_get(play({}, key, rows, jnp.int32(0), near_the_end))
+    begin = make_begin(gardner, openings, start_games(gardner, ROWS), key, rows)
+    expected = jax.device_get(jax.jit(lambda: jax.vmap(gardner.position)(begin(0)))())
+    assert expected.ply.min() >= 1
+    for row, plies in enumerate([1, 2, 3]):
+        assert_equal(row_of(trajectory.position, (plies, row)), row_of(expected, row))
+    assert len({board.tobytes() for board in expected.boards[:, 0]}) > 1
+    never = jax.jit(lambda: make_begin(gardner, RandomOpenings(0.0, 4), start_games(gardner, ROWS), key, rows)(0))()
+    assert_equal(never, start_games(gardner, ROWS))
 
 
 # Playout cap randomization.
