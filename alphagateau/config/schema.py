@@ -107,6 +107,9 @@ class SelfPlayConfig:
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
+    resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
+    resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)
+    resign_played_out: float = num("share of games in which nobody may resign", default=0.1, high=1)
 
 
 @record
@@ -175,6 +178,7 @@ class HealthConfig:
     max_value_calibration_error: float = num("mean |predicted - observed| value", default=0.5, high=2)
     max_draw_rate: float = num("fraction of finished games", default=1.0, high=1)
     max_truncation_rate: float = num("fraction of finished games ended by length", default=1.0, high=1)
+    max_false_resignations: float = num("of those who would have resigned, how many did not lose", default=0.25, high=1)
     max_duplicate_rate: float = num("fraction of games seen before", default=1.0, high=1)
     max_game_length: float = num("plies, mean of the finished games", default=512.0)
     min_game_length: float = num("plies, mean of the finished games", default=4.0)

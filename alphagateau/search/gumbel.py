@@ -20,7 +20,7 @@ from alphagateau.search import batched_mctx
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
 
 # (tree of one root, node) -> what the node's moves are worth, completed and scaled to add to logits [S]
-QTransform = Callable[[Any, Any], Array]
+QTransform = Callable[[Any, Any], Any]
 
 
 def make_gumbel_search(

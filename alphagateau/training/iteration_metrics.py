@@ -26,6 +26,10 @@ def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
     optional = {"window/waiting": sums["waiting"]} if "waiting" in sums else {}
     if "full_searches" in sums:
         optional["selfplay/full_search_rate"] = sums["full_searches"] / plies
+    if "resigned" in sums:
+        optional["selfplay/resignation_rate"] = sums["resigned"] / games
+        if given_up := sums["rightly_given_up"] + sums["wrongly_given_up"]:
+            optional["selfplay/false_resignations"] = sums["wrongly_given_up"] / given_up
     return {
         "selfplay/games": sums["games"],
         "selfplay/draw_rate": sums["draws"] / games,

@@ -20,7 +20,7 @@ class RandomOpenings(NamedTuple):
     max_plies: int  # random moves, 1 to this many
 
 
-def make_begin(
+def make_first_states(
     game: Game, openings: RandomOpenings | None, start: State, key: Array, rows: Array
 ) -> Callable[[int | Array], State]:
     """ply -> States [B]: where a game of each of `rows` begins that has this ply as its first; `key` is PLAY's.
@@ -33,11 +33,11 @@ def make_begin(
         return lambda ply: start
     opened = draw_openings(game, start, _fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
 
-    def begin(ply: int | Array) -> State:
+    def first_states(ply: int | Array) -> State:
         keys = _fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
         return select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
 
-    return begin
+    return first_states
 
 
 def draw_openings(game: Game, start: State, keys: Array, max_plies: int) -> State:

@@ -1,5 +1,6 @@
 """The finished games of an iteration on the host: a Trajectory in, sample PGN and a count of repeated games out."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -49,8 +50,9 @@ def finished_games(trajectory: Trajectory, are_new: bool = False) -> FinishedGam
 
 
 def moves(games: FinishedGames, index: int) -> np.ndarray:
-    """The edges of one game."""
-    return games.edges[games.first[index] : games.last[index] + 1, games.row[index]]
+    """The edges of one game; the ply at which a player resigned has none."""
+    edges = games.edges[games.first[index] : games.last[index] + 1, games.row[index]]
+    return edges[edges >= 0]
 
 
 def duplicate_rate(games: FinishedGames) -> float:
@@ -72,8 +74,12 @@ def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers
             start_fen = to_fen(game, position)
         of_game = zip(values[first : last + 1, row].tolist(), plies[first : last + 1, row].tolist(), strict=True)
         notes = [MoveNote(white_score(value, ply % 2 == 0)) for value, ply in of_game]
-        tags = {**headers, "Round": f"{headers['Round']}.{index + 1}"}
-        texts.append(to_pgn(record_game(game, moves(games, index), start_fen, tags, notes)).strip())
+        tags, edges = {**headers, "Round": f"{headers['Round']}.{index + 1}"}, moves(games, index)
+        record = record_game(game, edges, start_fen, tags, notes[: len(edges)])
+        if games.edges[last, row] < 0:
+            result = "0-1" if plies[last, row] % 2 == 0 else "1-0"
+            record = dataclasses.replace(record, result=result, termination="resignation")
+        texts.append(to_pgn(record).strip())
     return "".join(text + "\n\n" for text in texts)
 
 

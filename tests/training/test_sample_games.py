@@ -10,7 +10,7 @@ from chess.engine import Cp
 from alphagateau.games.notation import to_fen, uci_to_edge
 from alphagateau.games.pgn import Identity, player_tags, read_pgn
 from alphagateau.games.variants import get_game
-from alphagateau.training.sample_games import finished_games, first_games, sample_pgn
+from alphagateau.training.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
 
 
 def test_sample_games_say_what_the_search_thought():
@@ -35,6 +35,28 @@ def test_sample_games_say_what_the_search_thought():
     assert (record.headers["Round"], record.headers["WhiteWeights"]) == ("4.1", "0123456789abcdef")
     assert text == sample_pgn(game, trajectory, first_games(games, 1), tags)
     assert sample_pgn(game, trajectory, first_games(games, 0), tags) == ""
+
+
+def test_a_resigned_game_is_lost_by_whoever_was_to_move():
+    """White gives up at ply 2, black at once after one random ply; the plies at which they do have no move."""
+    game = get_game("gardner_chess")
+    step, position = single(game.name), jax.jit(game.position)
+    states, edges = [game.init()], []
+    for uci in ("b2b3", "a4b3"):
+        edges.append(uci_to_edge(game, states[-1], uci))
+        states.append(step(states[-1], edges[-1]))
+    positions = [position(state) for state in states]
+    trajectory = SimpleNamespace(
+        edge=np.array([[edges[0], -1], [edges[1], edges[0]], [-1, edges[1]]], np.int16),
+        discount=np.array([[-1, 0], [-1, -1], [0, -1]], np.float32),
+        position=jax.tree.map(lambda *x: np.stack(x)[np.array([[0, 1], [1, 0], [2, 1]])], *positions),
+        search_value=np.full((3, 2), -0.95, np.float32),
+    )
+    games = finished_games(trajectory, are_new=True)
+    white, black = read_pgn(sample_pgn(game, trajectory, games, {"Round": "1"}))
+    assert (white.moves, white.result, white.termination) == (("b2b3", "a4b3"), "0-1", "resignation")
+    assert (black.moves, black.result, black.termination) == ((), "1-0", "resignation")
+    assert len(white.notes) == 2 and duplicate_rate(games) == 0
 
 
 def test_a_game_from_random_plies_is_the_game_of_their_fen():
