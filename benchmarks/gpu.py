@@ -28,7 +28,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.search.make_search import make_search
 from alphagateau.training.learner import make_learner, make_optimizer
 from alphagateau.training.losses import LOSSES
-from alphagateau.training.selfplay import make_selfplay, start_games
+from alphagateau.training.selfplay import Games, make_selfplay, start_games
 
 ROOT = Path(__file__).parents[1]
 DTYPES = ("float32", "bfloat16")
@@ -89,8 +89,8 @@ def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
     evaluations = experiment.search.num_simulations + 1
     for factor in factors:
         games = max(1, int(factor * experiment.selfplay.num_games))
-        states, key = start_games(game, games), jax.random.key(0)
-        inputs = (variables, key, jnp.arange(games), jnp.int32(0), states)
+        playing, key = Games(start_games(game, games)), jax.random.key(0)
+        inputs = (variables, key, jnp.arange(games), jnp.int32(0), playing)
         yield Program("a ply of self-play", dtype, games, ply, inputs, games * evaluations * flops)
         yield Program("forward", dtype, games, forward, (variables, random_positions(game, games)), games * flops)
     for factor in factors:

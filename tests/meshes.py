@@ -25,6 +25,8 @@ SMOKE = Path(__file__).parents[1] / "experiments" / "smoke.toml"
 SOURCE = 2  # devices that write the checkpoint from which all go on
 OPTIONS = ["--selfplay.num-games", "16", "--selfplay.segment-plies", "4", "--training.segment-steps", "1"]
 OPTIONS += ["--selfplay.continue-games", "--targets.wait-for-result", "--training.mirror", "--sample-roots", "8"]
+OPTIONS += ["--selfplay.full-search-share", "0.5", "--selfplay.cheap-simulations", "2"]
+OPTIONS += ["--selfplay.random-openings", "0.5", "--selfplay.resign-plies", "9", "--selfplay.resign-value", "0"]
 PLIES_LEFT = (3, 7)  # of each share's two games before the ply limit, when the run begins
 EXPERIMENT = read_experiment(SMOKE, OPTIONS)
 
@@ -70,7 +72,7 @@ def misplaced(trainer: Trainer, state: RunState) -> list[str]:
 
 def kept(state: RunState) -> dict[str, Any]:
     """What a checkpoint between two iterations must give back."""
-    producer = {name: getattr(state.producer, name) for name in ("games", "window", "waiting")}
+    producer = {name: getattr(state.producer, name) for name in ("games", "resigning", "window", "waiting")}
     return jax.device_get({"train": state.train, **producer})
 
 

@@ -19,7 +19,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes
-from alphagateau.training.selfplay import make_selfplay, start_games
+from alphagateau.training.selfplay import Games, make_selfplay, start_games
 
 BATCH, PLIES = 1024, 20  # games stepped at a time, after so many random moves
 
@@ -110,10 +110,10 @@ def ply_of(game: Game, network: Network, variables: Variables, play: Play) -> tu
     """(a ply of self-play as a call, the games that it is played in)."""
     search = make_search(game, network, GumbelConfig(num_simulations=play.num_simulations))
     selfplay = jax.jit(make_selfplay(game, search, 1))
-    games, rows, key = start_games(game, play.num_games), jnp.arange(play.num_games), jax.random.key(0)
+    games, rows, key = Games(start_games(game, play.num_games)), jnp.arange(play.num_games), jax.random.key(0)
     for ply in range(3):
         games, _ = selfplay(variables, key, rows, ply, games)
-    return lambda: selfplay(variables, key, rows, 3, games), games
+    return lambda: selfplay(variables, key, rows, 3, games), games.states
 
 
 def network_alone(game: Game, network: Network, num_evaluations: int) -> Callable[[Variables, State], Array]:

@@ -68,6 +68,9 @@ class GumbelConfig:
     num_simulations: int = num("search simulations a ply", default=128, low=1)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
+    value_scale: float = num("weight of the search's values beside the prior's logits", default=0.1)
+    maxvisit_init: float = num("visits added to the most visited move's, which values are weighed by", default=50.0)
+    rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
     average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
 
 
@@ -102,6 +105,13 @@ class SelfPlayConfig:
     num_plies: int = num("plies of each game slot in an iteration", low=1)
     continue_games: bool = key("games go on in the next iteration, not anew", default=False)
     segment_plies: int = num("plies a device call, after which stop signals are heard", default=16, low=1)
+    full_search_share: float = num("share of plies searched in full; the others train no policy", default=1.0, high=1)
+    cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
+    random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
+    opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
+    resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
+    resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)
+    resign_played_out: float = num("share of games in which nobody may resign", default=0.1, high=1)
 
 
 @record
@@ -182,6 +192,7 @@ class HealthConfig:
     max_value_calibration_error: float = num("mean |predicted - observed| value", default=0.5, high=2)
     max_draw_rate: float = num("fraction of finished games", default=1.0, high=1)
     max_truncation_rate: float = num("fraction of finished games ended by length", default=1.0, high=1)
+    max_false_resignations: float = num("of those who would have resigned, how many did not lose", default=0.25, high=1)
     max_duplicate_rate: float = num("fraction of games seen before", default=1.0, high=1)
     max_game_length: float = num("plies, mean of the finished games", default=512.0)
     min_game_length: float = num("plies, mean of the finished games", default=4.0)
@@ -237,6 +248,8 @@ class Experiment:
         if self.data is not None and self.network.history:
             raise ValueError("[data] needs network.history = false: labelled positions have no past")
         self._check_sizes()
+        if self.selfplay is not None:
+            self._check_playout_cap(self.selfplay)
         if self.targets.wait_for_result and not (self.selfplay and self.selfplay.continue_games):
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         if self.training.min_learning_rate > self.training.learning_rate:
@@ -268,6 +281,17 @@ class Experiment:
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+
+    def _check_playout_cap(self, selfplay: SelfPlayConfig) -> None:
+        if selfplay.full_search_share == 1:
+            return
+        if not isinstance(self.search, GumbelConfig):
+            raise ValueError('selfplay.full_search_share below 1 needs search.algorithm = "gumbel"')
+        if selfplay.cheap_simulations >= self.search.num_simulations:
+            raise ValueError(
+                f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below "
+                f"{self.search.num_simulations}, search.num_simulations"
+            )
 
 
 KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"

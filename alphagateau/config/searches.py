@@ -3,7 +3,7 @@
 from typing import Any
 
 from alphagateau.config.records import fields_of
-from alphagateau.config.schema import SearchConfig
+from alphagateau.config.schema import Experiment, SearchConfig
 
 LONG_NAMES = {
     "simulations": "num_simulations",
@@ -12,6 +12,7 @@ LONG_NAMES = {
 }
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
 WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
+ALWAYS_SHOWN = ("num_simulations", "max_num_considered_actions")
 
 
 def option_types(record: Any) -> dict[str, Any]:
@@ -20,10 +21,31 @@ def option_types(record: Any) -> dict[str, Any]:
 
 
 def describe_search(config: SearchConfig) -> str:
-    """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity."""
-    values = {name: getattr(config, name) for name in option_types(config)}
-    switches = {name: values.pop(name) for name in list(values) if isinstance(values[name], bool)}
-    shown = [f"{value} {SHORT_NAMES.get(name, name)}" for name, value in values.items() if name not in WITHOUT_NOISE]
-    shown += [f"{value:g} {name}" for name, value in values.items() if WITHOUT_NOISE.get(name, value) != value]
-    shown += [SHORT_NAMES.get(name, name) for name, is_on in switches.items() if is_on]
+    """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity.
+
+    Of the other options it says which differ from what matches are played with, such as "0.5 value_scale, mirrors" and
+    "no rescale_values".
+    """
+    fields = {name: field for name, field in fields_of(type(config)).items() if name != "algorithm"}
+    usual = {**{name: field.default for name, field in fields.items()}, **WITHOUT_NOISE}
+    values = {name: getattr(config, name) for name in fields}
+    shown = [f"{values[name]} {SHORT_NAMES[name]}" for name in ALWAYS_SHOWN if name in values]
+    for name in fields:
+        if name not in ALWAYS_SHOWN and values[name] != usual[name]:
+            shown.append(f"{_amount(values[name])}{SHORT_NAMES.get(name, name)}")
     return f"{config.algorithm} {', '.join(shown)}".strip()
+
+
+def _amount(value: float | bool) -> str:
+    if isinstance(value, bool):
+        return "" if value else "no "
+    return f"{value:g} "
+
+
+def simulations_per_ply(experiment: Experiment, full_share: float | None = None) -> float:
+    """Of self-play, on average; `full_share`: of its plies that were searched in full (None: as expected)."""
+    full, selfplay = experiment.search.num_simulations, experiment.selfplay
+    if selfplay is None or selfplay.full_search_share == 1:
+        return full
+    share = selfplay.full_search_share if full_share is None else full_share
+    return share * full + (1 - share) * selfplay.cheap_simulations

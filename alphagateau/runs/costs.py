@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from alphagateau.config import BudgetConfig, Experiment
+from alphagateau.config.searches import simulations_per_ply
 
 
 class Prices(NamedTuple):
     """What metrics.jsonl does not say."""
 
     iteration_frames: int  # played by self-play in an iteration
-    frame_flops: float  # of playing one
+    frame_flops: float  # of playing one, searched in full
     step_flops: float  # of an optimizer step
+    cheap_frame_flops: float = 0.0  # of playing one not searched in full
 
 
 class Cost(NamedTuple):
@@ -31,22 +33,25 @@ class Cost(NamedTuple):
 def make_prices(experiment: Experiment, forward_flops: float = 0.0) -> Prices:
     """By the FLOPs of one forward pass on one position.
 
-    A ply takes num_simulations + 1 of them. A frame of a step takes three: backward is two forward passes (Kaplan et
-    al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
+    A ply takes one for its root and one for each simulation. A frame of a step takes three: backward is two forward
+    passes (Kaplan et al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
     """
     selfplay, batch_size = experiment.selfplay, experiment.training.batch_size
     frames = selfplay.num_games * selfplay.num_plies if selfplay else 0
-    return Prices(frames, forward_flops * (experiment.search.num_simulations + 1), 3 * forward_flops * batch_size)
+    full, cheap = (forward_flops * (simulations_per_ply(experiment, share) + 1) for share in (1.0, 0.0))
+    return Prices(frames, full, 3 * forward_flops * batch_size, cheap)
 
 
 def costs(rows: Sequence[Mapping[str, Any]], prices: Prices) -> list[Cost]:
     """The cost after each row of metrics.jsonl, whose first is iteration 1."""
-    found, seconds = [], 0.0
+    found, seconds, played = [], 0.0, 0.0
     for row in rows:
         seconds += sum(value for name, value in row.items() if name.startswith("time/"))
+        full_share = row.get("selfplay/full_search_rate", 1.0)
+        a_frame = full_share * prices.frame_flops + (1 - full_share) * prices.cheap_frame_flops
+        played += prices.iteration_frames * a_frame
         frames, steps = row["iteration"] * prices.iteration_frames, int(row.get("train/steps", 0))
-        flops = frames * prices.frame_flops + steps * prices.step_flops
-        found.append(Cost(row["iteration"], frames, steps, flops, seconds))
+        found.append(Cost(row["iteration"], frames, steps, played + steps * prices.step_flops, seconds))
     return found
 
 

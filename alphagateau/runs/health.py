@@ -23,6 +23,7 @@ _CHECKS = (
     ("train/calibration_error", "max_value_calibration_error", False, "the value head is not calibrated"),
     ("selfplay/draw_rate", "max_draw_rate", False, "too many games are drawn"),
     ("selfplay/truncation_rate", "max_truncation_rate", False, "too many games reach the ply limit"),
+    ("selfplay/false_resignations", "max_false_resignations", False, "games are resigned that would not be lost"),
     ("selfplay/duplicate_rate", "max_duplicate_rate", False, "too many games repeat another move by move"),
     ("selfplay/game_length", "max_game_length", False, "the games are absurdly long"),
     ("selfplay/game_length", "min_game_length", True, "the games are absurdly short"),

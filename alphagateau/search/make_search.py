@@ -1,7 +1,10 @@
 """The searches by name: a game, a network and a search's configuration in, a Search out."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+import mctx
 
 from alphagateau.games.rules import Game
 from alphagateau.networks.mirrors import average_mirrors
@@ -21,12 +24,19 @@ def make_search(game: Game, network: Network, config: Any) -> Search:
 
 
 def _gumbel(game: Game, network: Network, config: Any) -> Search:
+    qtransform = partial(
+        mctx.qtransform_completed_by_mix_value,
+        value_scale=config.value_scale,
+        maxvisit_init=config.maxvisit_init,
+        rescale_values=config.rescale_values,
+    )
     return make_gumbel_search(
         game,
         network,
         num_simulations=config.num_simulations,
         max_num_considered_actions=config.max_num_considered_actions,
         gumbel_scale=config.gumbel_scale,
+        qtransform=qtransform,
     )
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import Experiment, SelfPlayConfig
+from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.training.optimizer import num_steps
@@ -68,12 +69,11 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     mesh = make_mesh(experiment.num_shares)
     trainer = make_trainer(experiment, mesh)
     state, selfplay, training = trainer.abstract_state, experiment.selfplay, experiment.training
-    num_simulations = experiment.search.num_simulations
     num_games, num_plies = (selfplay.num_games, selfplay.num_plies) if selfplay else (0, 0)
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
         **producer_bytes(state.producer, selfplay is not None),
-        "search trees": num_games * search_tree_bytes(trainer.game, num_simulations),
+        "search trees": num_games * search_tree_bytes(trainer.game, experiment.search.num_simulations),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
@@ -84,7 +84,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     if experiment.data is not None:
         new = held = experiment.data.frames_per_iteration
     steps = num_steps(experiment, held // training.batch_size, new)
-    evaluations = num_games * num_plies * (num_simulations + 1)
+    evaluations = num_games * num_plies * (simulations_per_ply(experiment) + 1)
     return Diagnosis(
         memory=memory,
         memory_available=available,
@@ -99,13 +99,13 @@ def diagnose(experiment: Experiment) -> Diagnosis:
 def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
     """Seconds of one evaluation of a position within self-play."""
     search, shares = experiment.search, experiment.num_shares
-    games = min(selfplay.num_games, max(TRIAL_GAMES // shares, 1) * shares)
+    games, plies = min(selfplay.num_games, max(TRIAL_GAMES // shares, 1) * shares), min(selfplay.num_plies, TRIAL_PLIES)
     if search.num_simulations > TRIAL_SIMULATIONS:
         search = dataclasses.replace(search, num_simulations=TRIAL_SIMULATIONS)
     small = dataclasses.replace(
         experiment,
         search=search,
-        selfplay=dataclasses.replace(selfplay, num_games=games, num_plies=min(selfplay.num_plies, TRIAL_PLIES)),
+        selfplay=dataclasses.replace(selfplay, num_games=games, num_plies=plies, full_search_share=1.0),
         window=dataclasses.replace(experiment.window, size=experiment.training.batch_size),
     )
     trainer = make_trainer(small, make_mesh(shares))

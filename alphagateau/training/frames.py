@@ -25,9 +25,11 @@ class Trajectory(NamedTuple):
 
     position: Position
     policy_target: Array  # float16 [S], the search's improved policy over the legal edges
-    edge: Array  # int16, the move played
+    edge: Array  # int16, the move played; -1: the player resigned instead
     reward: Array  # float32, for the player who moved
     discount: Array  # float32, 0 if the game ended, else -1 if the opponent moves next, else 1
     prior_entropy: Array  # float32, nats, of the network's policy over the legal moves
     root_value: Array  # float32, the network's value before search, for the player to move
     search_value: Array  # float32, the search's value of the position, for the player to move
+    is_full: Array | None = None  # bool, False: a cheap search, whose policy is not to be learnt; None: all are full
+    resignation: Array | None = None  # int8, what `resignation.outcome` says; None: nobody may resign

@@ -23,7 +23,13 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
 def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
     """Rates of the iteration's games, of the sums that `selfplay.game_statistics` makes."""
     games, plies = max(sums["games"], 1), sums["plies"]
-    waiting = {"window/waiting": sums["waiting"]} if "waiting" in sums else {}
+    optional = {"window/waiting": sums["waiting"]} if "waiting" in sums else {}
+    if "full_searches" in sums:
+        optional["selfplay/full_search_rate"] = sums["full_searches"] / plies
+    if "resigned" in sums:
+        optional["selfplay/resignation_rate"] = sums["resigned"] / games
+        if given_up := sums["rightly_given_up"] + sums["wrongly_given_up"]:
+            optional["selfplay/false_resignations"] = sums["wrongly_given_up"] / given_up
     return {
         "selfplay/games": sums["games"],
         "selfplay/draw_rate": sums["draws"] / games,
@@ -34,12 +40,12 @@ def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
         "selfplay/value_saturation": sums["saturated_values"] / plies,
         "window/frames": sums["frames"],
         "window/new_frames": sums.get("new_frames", plies),
-        **waiting,
+        **optional,
     }
 
 
-def selfplay_pace(num_plies: float, num_simulations: int, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Of `num_plies` of all games, by the seconds of each phase."""
+def selfplay_pace(num_plies: float, num_simulations: float, seconds: Mapping[str, float]) -> dict[str, float]:
+    """Of `num_plies` of all games, `num_simulations` each on average, by the seconds of each phase."""
     moves = num_plies / seconds.get("selfplay", math.nan)
     return {"selfplay/moves_per_second": moves, "selfplay/simulations_per_second": moves * num_simulations}
 

@@ -7,6 +7,8 @@ import jax
 from alphagateau.games.state import Array
 
 PLAY, WINDOW, TRAIN, PROBE = range(4)  # what an iteration's keys are for
+# In the place of a ply, below PLAY: which are searched in full, how games begin, openings, who may not resign.
+FULL, BEGIN, OPENING, RESIGN = (2**31 - n for n in range(1, 5))
 MIRROR = 2**31 - 1  # in the place of a share, below an epoch's key: which frames are mirrored
 WEIGHTS = 2**31 - 1  # in the place of an iteration: the first weights
 

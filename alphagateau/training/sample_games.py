@@ -1,10 +1,13 @@
 """The finished games of an iteration on the host: a Trajectory in, sample PGN and a count of repeated games out."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
+from alphagateau.games.notation import to_fen
 from alphagateau.games.pgn import MoveNote, record_game, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import white_score
@@ -30,11 +33,16 @@ def to_host(x: Array) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(x, tiled=True))
 
 
-def finished_games(trajectory: Trajectory) -> FinishedGames:
-    """The games of a Trajectory [T, B], in the order of rows and then plies."""
+def finished_games(trajectory: Trajectory, are_new: bool = False) -> FinishedGames:
+    """The games of a Trajectory [T, B], in the order of rows and then plies.
+
+    A game begins at ply 0, where the one before it has ended, and with the Trajectory if its games `are_new`; if not,
+    a game that goes on is not told from one that begins there after random plies, and both are left out.
+    """
     edges, ends, begins = (
         to_host(x) for x in (trajectory.edge, trajectory.discount == 0, trajectory.position.ply == 0)
     )
+    begins = begins | np.concatenate([np.full_like(ends[:1], are_new), ends[:-1]])
     plies = np.arange(len(edges))[:, None]
     first = np.maximum.accumulate(np.where(begins, plies, -1), axis=0)  # of the game in progress
     row, last = np.nonzero((ends & (first >= 0)).T)
@@ -42,8 +50,9 @@ def finished_games(trajectory: Trajectory) -> FinishedGames:
 
 
 def moves(games: FinishedGames, index: int) -> np.ndarray:
-    """The edges of one game."""
-    return games.edges[games.first[index] : games.last[index] + 1, games.row[index]]
+    """The edges of one game; the ply at which a player resigned has none."""
+    edges = games.edges[games.first[index] : games.last[index] + 1, games.row[index]]
+    return edges[edges >= 0]
 
 
 def duplicate_rate(games: FinishedGames) -> float:
@@ -52,12 +61,28 @@ def duplicate_rate(games: FinishedGames) -> float:
     return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
 
 
-def sample_pgn(game: Game, trajectory: Trajectory, count: int, headers: Mapping[str, str], iteration: int) -> str:
-    """The first `count` games of an iteration as PGN, with what the search thought of each position."""
-    games, values, texts = finished_games(trajectory), to_host(trajectory.search_value), []
-    for index in range(min(count, len(games.row))):
-        of_game = values[games.first[index] : games.last[index] + 1, games.row[index]].tolist()
-        notes = [MoveNote(white_score(value, ply % 2 == 0)) for ply, value in enumerate(of_game)]
-        tags = {**headers, "Round": f"{iteration}.{index + 1}"}
-        texts.append(to_pgn(record_game(game, moves(games, index), headers=tags, notes=notes)).strip())
+def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers: Mapping[str, str]) -> str:
+    """The games as PGN, with what the search thought of each position; Rounds are numbered within that of `headers`.
+
+    A game that began after random plies is the game of the position that they led to.
+    """
+    values, plies, texts = to_host(trajectory.search_value), to_host(trajectory.position.ply), []
+    for index, (row, first, last) in enumerate(zip(games.row, games.first, games.last, strict=True)):
+        start_fen = None
+        if plies[first, row]:
+            position = jax.tree.map(lambda x, at=(first, row): to_host(x[at]), trajectory.position)
+            start_fen = to_fen(game, position)
+        of_game = zip(values[first : last + 1, row].tolist(), plies[first : last + 1, row].tolist(), strict=True)
+        notes = [MoveNote(white_score(value, ply % 2 == 0)) for value, ply in of_game]
+        tags, edges = {**headers, "Round": f"{headers['Round']}.{index + 1}"}, moves(games, index)
+        record = record_game(game, edges, start_fen, tags, notes[: len(edges)])
+        if games.edges[last, row] < 0:
+            result = "0-1" if plies[last, row] % 2 == 0 else "1-0"
+            record = dataclasses.replace(record, result=result, termination="resignation")
+        texts.append(to_pgn(record).strip())
     return "".join(text + "\n\n" for text in texts)
+
+
+def first_games(games: FinishedGames, count: int) -> FinishedGames:
+    """The first `count` of the games, if there are so many."""
+    return FinishedGames(games.edges, games.row[:count], games.first[:count], games.last[:count])

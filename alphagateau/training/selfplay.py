@@ -1,18 +1,46 @@
 """Self-play: States and a search in, Trajectories out."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
+from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Variables
-from alphagateau.search.search import ILLEGAL, Search
+from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
+from alphagateau.training.keys import FULL
+from alphagateau.training.openings import RandomOpenings, make_first_states
+from alphagateau.training.resignation import (
+    LOST,
+    NOT_LOST,
+    RESIGNED,
+    ResignationRule,
+    Resigning,
+    begin_resigning,
+    resign,
+)
 
-# (variables, key, rows [B], first_ply, states [B]) -> (states [B], Trajectory [T, B])
-SelfPlay = Callable[[Variables, Array, Array, Array, State], tuple[State, Trajectory]]
+
+class Games(NamedTuple):
+    """B games in progress."""
+
+    states: State
+    resigning: Resigning | None = None  # None: nobody may resign
+
+
+# (variables, key, rows [B], first_ply, Games [B]) -> (Games [B], Trajectory [T, B])
+SelfPlay = Callable[[Variables, Array, Array, Array, Games], tuple[Games, Trajectory]]
+
+
+class CheapSearch(NamedTuple):
+    """Playout cap randomization (Wu 2019, KataGo, section 3.1)."""
+
+    search: Search  # of the plies that are not searched in full; it plays as well as it can, without noise
+    full_share: float  # of the plies, searched in full
 
 
 def start_games(game: Game, num_games: int) -> State:
@@ -20,61 +48,114 @@ def start_games(game: Game, num_games: int) -> State:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (num_games, *x.shape)), game.init())
 
 
-def restart_finished(game: Game, states: State) -> State:
-    """Each finished game replaced by a new one, flags and all, so that the next search starts from a live root."""
-    over = states.terminated
+class Variations(NamedTuple):
+    """What self-play may do beside searching each ply in full, from the first position to the end."""
 
-    def select(fresh, x):
-        return jnp.where(over.reshape(-1, *[1] * (x.ndim - 1)), fresh, x)
-
-    return jax.tree.map(select, game.init(), states)
+    cheap: CheapSearch | None = None
+    openings: RandomOpenings | None = None
+    resignation: ResignationRule | None = None
 
 
-def make_selfplay(game: Game, search: Search, num_plies: int) -> SelfPlay:
-    """B games for `num_plies` (T) plies; a game that ends starts anew at once.
+PLAIN = Variations()
+
+
+def make_begin(game: Game, variations: Variations, key: Array, rows: Array) -> Callable[[int | Array], Games]:
+    """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's."""
+    rule, start = variations.resignation, start_games(game, len(rows))
+    first_states = make_first_states(game, variations.openings, start, key, rows)
+
+    def begin(ply: int | Array) -> Games:
+        return Games(first_states(ply), rule and begin_resigning(rule, key, rows, ply))
+
+    return begin
+
+
+def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
+    """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, which were searched in full: bool [B]).
+
+    KataGo draws for each ply of each game. Here all games are searched in one batch, which takes as long as its longest
+    search, so the draw is made for all games of the run together, from the key and the ply: all devices agree on it
+    without asking, and a cheap ply is cheap. Games begin and end at different plies, so they still differ in it.
+    """
+
+    def find(variables: Variables, key: Array, ply: Array, keys: Array, states: State):
+        if cheap is None:
+            return search(variables, keys, states), None
+        is_full = jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, FULL), ply), cheap.full_share)
+        found: SearchOutput = jax.lax.cond(is_full, search, cheap.search, variables, keys, states)
+        return found, jnp.broadcast_to(is_full, keys.shape)
+
+    return find
+
+
+def make_selfplay(game: Game, search: Search, num_plies: int, variations: Variations = PLAIN) -> SelfPlay:
+    """B games for `num_plies` (T) plies; a game that ends starts anew at once, so each search has a live root.
 
     `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
     the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
     """
+    find, rule = make_capped_search(search, variations.cheap), variations.resignation
 
-    def play(variables: Variables, key: Array, rows: Array, first_ply: Array, states: State):
-        def one_ply(states: State, ply: Array) -> tuple[State, Trajectory]:
+    def play(variables: Variables, key: Array, rows: Array, first_ply: Array, games: Games):
+        begin = make_begin(game, variations, key, rows)
+
+        def one_ply(games: Games, ply: Array) -> tuple[Games, Trajectory]:
+            states, resigning = games
             keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, ply), rows)
-            found = search(variables, keys, states)
+            found, is_full = find(variables, key, ply, keys, states)
             after = jax.vmap(game.step)(states, found.edge)
             reward, discount = reward_and_discount(states, after)
-            prior = jax.nn.log_softmax(found.prior_logits)
-            entropy = -jnp.sum(jnp.where(found.prior_logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
             record = Trajectory(
                 position=jax.vmap(game.position)(states),
                 policy_target=found.action_weights.astype(jnp.float16),
                 edge=found.edge,
                 reward=reward,
                 discount=discount,
-                prior_entropy=entropy,
+                prior_entropy=prior_entropy(found.prior_logits),
                 root_value=found.value,
                 search_value=found.search_value,
+                is_full=is_full,
             )
-            return restart_finished(game, after), record
+            if rule is not None and resigning is not None:
+                record, resigning = resign(rule, resigning, record)
+                after = after._replace(terminated=record.discount == 0)
+            return select(after.terminated, begin(ply + 1), Games(after, resigning)), record
 
-        return jax.lax.scan(one_ply, states, first_ply + jnp.arange(num_plies))
+        return jax.lax.scan(one_ply, games, first_ply + jnp.arange(num_plies))
 
     return play
 
 
+def prior_entropy(logits: Array) -> Array:
+    """Of a network's policy over the legal moves, nats; [B] of logits [B, S]."""
+    prior = jax.nn.log_softmax(logits)
+    return -jnp.sum(jnp.where(logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
+
+
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
-    """Sums over a Trajectory [T, B] of what the log reports of the games; plies and games, not means."""
+    """Sums over a Trajectory [T, B] of what the log reports of the games; plies and games, not means.
+
+    The plies of a game are those since its first position, random ones of its opening too.
+    """
     over = trajectory.discount == 0
     decisive = over & (trajectory.reward != 0)
     # A mover at an odd ply is black: the color of the position, not of the row's time.
     white_moved = trajectory.position.color == 0
-    return {
+    has_won, num_moves = trajectory.reward > 0, trajectory.position.ply + 1
+    optional = {}
+    if trajectory.is_full is not None:
+        optional["full_searches"] = trajectory.is_full.sum()
+    if trajectory.resignation is not None:
+        for name, kind in (("resigned", RESIGNED), ("rightly_given_up", LOST), ("wrongly_given_up", NOT_LOST)):
+            optional[name] = (trajectory.resignation == kind).sum()
+        num_moves -= trajectory.resignation == RESIGNED
+    return optional | {
         "plies": jnp.float32(over.size),
         "games": over.sum(),
         "draws": (over & ~decisive).sum(),
-        "white_wins": (decisive & white_moved).sum(),
+        "white_wins": (decisive & (white_moved == has_won)).sum(),
         "at_ply_limit": (over & ~decisive & (trajectory.position.ply + 1 >= max_plies)).sum(),
-        "finished_plies": jnp.where(over, trajectory.position.ply + 1, 0).sum(),
+        "finished_plies": jnp.where(over, num_moves, 0).sum(),
         "prior_entropy": trajectory.prior_entropy.sum(),
         "saturated_values": (jnp.abs(trajectory.root_value) > 0.99).sum(),
     }

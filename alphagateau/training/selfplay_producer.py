@@ -1,5 +1,6 @@
 """Frames from self-play: games played with the present weights, kept in the frame window on the devices."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,8 +11,8 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig, TargetsConfig
-from alphagateau.config.searches import describe_search
-from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device, shardings
+from alphagateau.config.searches import describe_search, simulations_per_ply
+from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -22,11 +23,21 @@ from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
 from alphagateau.training.mirrors import draw_mirrors, mirror_frames
+from alphagateau.training.openings import RandomOpenings
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.probes import make_probe, probe_metrics
 from alphagateau.training.replay import Window, add_frames, epoch_order, init_window, take_batch
-from alphagateau.training.sample_games import duplicate_rate, finished_games, sample_pgn
-from alphagateau.training.selfplay import SelfPlay, game_statistics, make_selfplay, start_games
+from alphagateau.training.resignation import ResignationRule, Resigning
+from alphagateau.training.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
+from alphagateau.training.selfplay import (
+    CheapSearch,
+    Games,
+    SelfPlay,
+    Variations,
+    game_statistics,
+    make_begin,
+    make_selfplay,
+)
 from alphagateau.training.targets import frames_from
 from alphagateau.training.waiting import Waiting, none_waiting, settle
 
@@ -39,10 +50,11 @@ class SelfPlayState(NamedTuple):
     trajectory: Trajectory  # [T, B], the iteration in progress
     statistics: dict[str, Array]  # sums over the trajectory, once the window holds its frames
     waiting: Waiting | None = None  # [P, B], plies before the trajectory; None: frames do not wait for their result
+    resigning: Resigning | None = None  # [B], of the games; None: nobody may resign
 
 
 # How the fields of a SelfPlayState lie on the devices.
-SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED, BY_SECOND))  # pyright: ignore
+SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED, BY_SECOND, BY_FIRST))  # pyright: ignore
 
 
 def make_selfplay_producer(
@@ -51,10 +63,12 @@ def make_selfplay_producer(
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
     search = make_search(game, network, experiment.search)
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
-    play_segment = make_selfplay(game, search, segment_plies)
+    variations = make_variations(experiment, selfplay, game, network)
+    play_segment = make_selfplay(game, search, segment_plies, variations)
     play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
-    fill_window = make_fill_window(experiment, selfplay, game, mesh)
-    probe = make_probe(experiment, game, network, mesh)
+    begin = make_new_games(experiment.seed, game, variations)
+    fill_window = make_fill_window(experiment, game, mesh, None if selfplay.continue_games else begin)
+    probe, are_new = make_probe(experiment, game, network, mesh), not selfplay.continue_games
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
@@ -74,19 +88,26 @@ def make_selfplay_producer(
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         played: SelfPlayState = state.producer
         sums = {name: float(x) for name, x in played.statistics.items()}
-        pace = selfplay_pace(sums["plies"], experiment.search.num_simulations, seconds)
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory))}
+        rates = selfplay_metrics(sums)
+        num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
+        pace = selfplay_pace(sums["plies"], num_simulations, seconds)
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory, are_new))}
         found = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
-        return selfplay_metrics(sums) | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
+        return rates | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
         player = Identity(run, iteration - 1, weights, describe_search(experiment.search))
         name = f"{run}/{iteration - 1}"
-        tags = {"Event": run} | player_tags("White", name, player) | player_tags("Black", name, player)
-        return sample_pgn(game, state.trajectory, experiment.sample_games, tags, iteration)
+        tags = (
+            {"Event": run, "Round": str(iteration)}
+            | player_tags("White", name, player)
+            | player_tags("Black", name, player)
+        )
+        games = first_games(finished_games(state.trajectory, are_new), experiment.sample_games)
+        return sample_pgn(game, state.trajectory, games, tags)
 
     return Producer(
-        init=make_init(experiment, selfplay, game),
+        init=make_init(experiment, selfplay, game, variations),
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
@@ -99,6 +120,28 @@ def make_selfplay_producer(
         metrics=metrics,
         sample_games=sample_games,
     )
+
+
+def make_variations(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network) -> Variations:
+    """What `[selfplay]` asks for beside the search of each ply. A cheap search explores nothing, as in KataGo."""
+    cheap = openings = rule = None
+    if selfplay.full_search_share < 1:
+        config = dataclasses.replace(experiment.search, num_simulations=selfplay.cheap_simulations, gumbel_scale=0.0)
+        cheap = CheapSearch(make_search(game, network, config), selfplay.full_search_share)
+    if selfplay.random_openings:
+        openings = RandomOpenings(selfplay.random_openings, selfplay.opening_plies)
+    if selfplay.resign_plies:
+        rule = ResignationRule(selfplay.resign_plies, selfplay.resign_value, selfplay.resign_played_out)
+    return Variations(cheap, openings, rule)
+
+
+def make_new_games(seed: int, game: Game, variations: Variations) -> Callable[[int | Array, Array], Games]:
+    """(iteration, rows [B]) -> Games [B]: those with which an iteration begins if none goes on."""
+
+    def new_games(iteration: int | Array, rows: Array) -> Games:
+        return make_begin(game, variations, key_of(seed, iteration, PLAY), rows)(0)
+
+    return new_games
 
 
 def largest_divisor(number: int, limit: int) -> int:
@@ -119,8 +162,9 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
     @partial(jax.jit, donate_argnums=0)
     def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
         key = key_of(seed, iteration, PLAY)
-        games, trajectory = local(variables, key, rows, first_ply, state.games, state.trajectory)
-        return state._replace(games=games, trajectory=trajectory)
+        games = Games(state.games, state.resigning)
+        games, trajectory = local(variables, key, rows, first_ply, games, state.trajectory)
+        return state._replace(games=games.states, resigning=games.resigning, trajectory=trajectory)
 
     return play
 
@@ -135,10 +179,11 @@ def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
     )
 
 
-def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, mesh: Mesh) -> Callable:
-    """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
+def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Callable:
+    """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin`: see `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
     to_frames = make_to_frames(experiment.targets)
+    new_games = begin and per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(begin)
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
     def local(window, key, share_ids, trajectory, waiting):
@@ -157,11 +202,10 @@ def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Gam
         key = key_of(experiment.seed, iteration, WINDOW)
         window, waiting = local(state.window, key, share_ids, state.trajectory, state.waiting)
         statistics = fill_statistics(game, state.trajectory, window, (state.waiting, waiting))
-        games = state.games
-        if not selfplay.continue_games:  # said where they lie, or each device would hold them all
-            games = start_games(game, selfplay.num_games)
-            games = jax.lax.with_sharding_constraint(games, shardings(mesh, BY_FIRST))
-        return SelfPlayState(games, window, state.trajectory, statistics, waiting)
+        games = Games(state.games, state.resigning)
+        if new_games is not None:
+            games = new_games(iteration + 1, jnp.arange(len(state.games.ply)))
+        return SelfPlayState(games.states, window, state.trajectory, statistics, waiting, games.resigning)
 
     return fill_window
 
@@ -201,13 +245,19 @@ def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState,
     return batches
 
 
-def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> Callable[[], Any]:
+def make_init(
+    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, variations: Variations
+) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
-    play = make_selfplay(game, make_random_search(), selfplay.num_plies)  # of any search, records have these shapes
+    begin = make_new_games(experiment.seed, game, variations)
+    any_search = make_random_search()  # of any search, records have these shapes
+    if variations.cheap is not None:
+        variations = variations._replace(cheap=CheapSearch(any_search, variations.cheap.full_share))
+    play = make_selfplay(game, any_search, selfplay.num_plies, variations)
 
     def init() -> SelfPlayState:
-        games = start_games(game, selfplay.num_games)
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
+        games = begin(0, rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
         trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))
@@ -215,6 +265,6 @@ def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> C
         waiting = none_waiting(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
         sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))
         statistics = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), sums)
-        return SelfPlayState(games, window, trajectory, statistics, waiting)
+        return SelfPlayState(games.states, window, trajectory, statistics, waiting, games.resigning)
 
     return init

@@ -47,4 +47,4 @@ def value_targets(
 def frames_from(trajectory: Trajectory, **options: Any) -> Frame:
     """Frames [T, B] of a Trajectory [T, B]; the options are those of `value_targets`."""
     target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value, **options)
-    return Frame(trajectory.position, trajectory.policy_target, target, known)
+    return Frame(trajectory.position, trajectory.policy_target, target, known, trajectory.is_full)

@@ -193,6 +193,11 @@ def test_an_experiment_made_in_code_is_checked_too():
             "selfplay.num_games (16) must be divisible by num_shares (3): use 15 or 18",
         ),
         ("wait_for_result = true", "targets", "targets.wait_for_result needs selfplay.continue_games = true"),
+        (
+            "full_search_share = 0.5\ncheap_simulations = 128",
+            "selfplay",
+            "selfplay.cheap_simulations (128) must be below 128, search.num_simulations",
+        ),
         ("td_lambda = 1.5", "targets", "targets.td_lambda must be a finite number from 0 to 1"),
         (
             "normalization = 'ghost'\nghost_size = 48",
@@ -394,3 +399,8 @@ def experiments(draw) -> Experiment:
 def test_written_experiments_are_read_back_equal(experiment):
     assert loads(dumps(experiment)) == experiment
     assert config.from_dict(config.to_dict(experiment)) == experiment
+
+
+def test_cheap_searches_need_a_search_that_can_be_cheap():
+    with pytest.raises(ConfigError, match="full_search_share below 1 needs search\\.algorithm"):
+        loads(MINIMAL + "full_search_share = 0.5\n[search]\nalgorithm = 'policy'")

@@ -32,6 +32,17 @@ TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a check
             GumbelConfig(num_simulations=32, max_num_considered_actions=8, gumbel_scale=0.0, average_mirrors=True),
             "gumbel 32 simulations, 8 considered, mirrors",
         ),
+        (
+            "?value_scale=0.5&maxvisit_init=50&rescale_values=false",
+            GumbelConfig(
+                num_simulations=32,
+                max_num_considered_actions=8,
+                gumbel_scale=0.0,
+                value_scale=0.5,
+                rescale_values=False,
+            ),
+            "gumbel 32 simulations, 8 considered, 0.5 value_scale, no rescale_values",
+        ),
     ],
 )
 def test_search_of_a_spec(options: str, config: GumbelConfig | PolicyConfig, shown: str) -> None:

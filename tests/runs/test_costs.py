@@ -3,7 +3,9 @@
 import pytest
 
 from alphagateau import config
+from alphagateau.commands.experiments import read_experiment
 from alphagateau.config import BudgetConfig, ConfigError, parse_budget
+from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs.costs import Cost, Prices, costs, make_prices, reached
 
 ROWS = [
@@ -20,7 +22,19 @@ def test_costs_add_up_by_hand():
 def test_prices_of_the_smoke_experiment_by_hand():
     """8 games of 8 plies, 4 simulations and the root, batches of 32, three forward passes a frame learnt."""
     smoke = config.load(config.find_experiment("smoke"))
-    assert make_prices(smoke, 2.0) == Prices(64, 2.0 * 5, 2.0 * 3 * 32)
+    assert make_prices(smoke, 2.0) == Prices(64, 2.0 * 5, 2.0 * 3 * 32, 2.0 * 5)
+
+
+def test_cheap_searches_cost_what_they_are():
+    """64 frames an iteration, of 16 simulations or 3; a quarter expected in full, 3/8 and then none found so."""
+    options = ["--search.num-simulations=16", "--selfplay.full-search-share=0.25", "--selfplay.cheap-simulations=3"]
+    experiment = read_experiment("smoke", options)
+    prices = make_prices(experiment, 2.0)
+    assert prices == Prices(64, 2.0 * 17, 2.0 * 3 * 32, 2.0 * 4)
+    rows = [{"iteration": 1, "selfplay/full_search_rate": 3 / 8}, {"iteration": 2, "selfplay/full_search_rate": 0.0}]
+    assert [cost.flops for cost in costs(rows, prices)] == [24 * 34 + 40 * 8, 24 * 34 + 40 * 8 + 64 * 8]
+    assert simulations_per_ply(experiment) == 0.25 * 16 + 0.75 * 3
+    assert simulations_per_ply(experiment, 0.5) == 9.5
 
 
 def test_a_budget_is_reached_by_its_first_limit():

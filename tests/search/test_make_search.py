@@ -1,5 +1,6 @@
 """Searches by name, and what it takes to add one."""
 
+import math
 from types import SimpleNamespace
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from alphagateau.config import GumbelConfig, PolicyConfig
-from alphagateau.games.notation import legal_moves, uci_to_edge
+from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.search import make_search as module
 from alphagateau.search.make_search import ALGORITHMS, make_search
@@ -33,8 +34,29 @@ def test_a_search_is_made_by_its_name(gardner: Game, stub_network) -> None:
 def test_gumbel_gets_all_its_options(gardner: Game, stub_network, monkeypatch) -> None:
     network, given = stub_network(gardner), {}
     monkeypatch.setattr(module, "make_gumbel_search", lambda game, network, **options: given.update(options))
-    make_search(gardner, network, GumbelConfig(num_simulations=7, max_num_considered_actions=3, gumbel_scale=0.5))
-    assert given == {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5}
+    scales = {"value_scale": 0.3, "maxvisit_init": 20.0, "rescale_values": False}
+    asked = {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5}
+    make_search(gardner, network, GumbelConfig(**asked, **scales))
+    assert given.pop("qtransform").keywords == scales
+    assert given == asked
+
+
+def test_values_weigh_as_much_as_the_keys_say(gardner: Game, stub_network) -> None:
+    """Each move visited once: mate is worth 1, the others 0, so mate is exp((20 + 1) * 0.05) times as likely."""
+    network, state = stub_network(gardner), from_fen(gardner, "1k3/p2P1/2K2/P4/5 w - - 0 20")
+    states, keys = jax.tree.map(lambda x: jnp.asarray(x)[None], state), jax.random.split(jax.random.key(0), 1)
+    moves = list(legal_moves(gardner, state))
+    config = GumbelConfig(
+        num_simulations=len(moves),
+        max_num_considered_actions=len(moves),
+        value_scale=0.05,
+        maxvisit_init=20.0,
+        rescale_values=False,
+    )
+    weights = jax.jit(make_search(gardner, network, config))(network.init(None), keys, states).action_weights[0]
+    for slot, move in enumerate(moves):
+        worth = 1.0 if move in ("d4d5q", "d4d5r") else 0.0
+        assert float(weights[slot] / weights[moves.index("c3d3")]) == pytest.approx(math.exp(1.05 * worth), rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", [PolicyConfig, GumbelConfig])

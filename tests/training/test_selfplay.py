@@ -10,9 +10,21 @@ import pytest
 from alphagateau.games.notation import board_from_fen, from_fen, legal_moves, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
+from alphagateau.games.symmetry import select
+from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay import game_statistics, make_selfplay, restart_finished, start_games
+from alphagateau.training.openings import RandomOpenings, draw_openings
+from alphagateau.training.resignation import NOTHING, RESIGNED, ResignationRule
+from alphagateau.training.selfplay import (
+    CheapSearch,
+    Games,
+    Variations,
+    game_statistics,
+    make_begin,
+    make_selfplay,
+    start_games,
+)
 from alphagateau.training.targets import frames_from, value_targets
 
 MATE_IN_ONE = {  # (position, the moves that mate)
@@ -34,6 +46,11 @@ def assert_equal(one, other) -> None:
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
+def of_states(played: tuple[Games, Trajectory]) -> tuple[State, Trajectory]:
+    games, trajectory = jax.device_get(played)
+    return games.states, trajectory
+
+
 @pytest.fixture(scope="module")
 def play(gardner: Game, stub_network):
     """(key, rows, first_ply, states) -> (states, Trajectory): 32 simulations a ply, a network that knows nothing."""
@@ -41,8 +58,8 @@ def play(gardner: Game, stub_network):
     search = make_gumbel_search(gardner, network, num_simulations=32, max_num_considered_actions=32)
     compiled = jax.jit(make_selfplay(gardner, search, PLIES))
     variables = network.init(None)
-    return lambda key, rows, first_ply, states: jax.device_get(
-        compiled(variables, jax.random.key(key), np.array(rows), np.int32(first_ply), states)
+    return lambda key, rows, first_ply, states: of_states(
+        compiled(variables, jax.random.key(key), np.array(rows), np.int32(first_ply), Games(states))
     )
 
 
@@ -70,7 +87,8 @@ def test_a_finished_game_restarts_as_a_live_root(gardner, rules):
     states = stack([mated, live, drawn, live])
     assert states.terminated.tolist() == [True, False, True, False]
     assert states.reward.tolist() == [1, 0, 0, 0]
-    restarted = jax.device_get(jax.jit(partial(restart_finished, gardner))(states))
+    begin = make_begin(gardner, Variations(), jax.random.key(0), jnp.arange(4))
+    restarted = jax.device_get(select(jnp.asarray(states.terminated), begin(0).states, states))
     for row in (1, 3):
         assert_equal(row_of(restarted, row), live)
     for row in (0, 2):
@@ -190,6 +208,99 @@ def test_games_start_at_the_first_position(gardner):
     states = jax.jit(partial(start_games, gardner, 3))()
     for row in range(3):
         assert_equal(row_of(states, row), gardner.init())
+
+
+# Random openings.
+
+
+def test_an_opening_is_a_few_random_legal_moves(gardner):
+    num_games, longest = 200, 3
+    keys = jax.random.split(jax.random.key(0), num_games)
+    draw = jax.jit(partial(draw_openings, gardner, max_plies=longest))
+    states = jax.device_get(draw(start_games(gardner, num_games), keys))
+    counts = np.bincount(states.ply)
+    assert len(counts) == longest + 1 and counts[0] == 0 and counts[1:].min() > num_games / 6
+    assert not states.terminated.any() and not states.keys[:, 1:].any()
+    first_moves = [gardner.step(gardner.init(), edge) for edge in legal_moves(gardner, gardner.init()).values()]
+    reached = {np.asarray(state.boards[0]).tobytes() for state in first_moves}
+    after_one = states.boards[states.ply == 1, 0]
+    assert {board.tobytes() for board in after_one} == reached and len(reached) == 7
+    assert (states.color == states.ply % 2).all()
+
+
+def test_new_games_begin_where_their_opening_ends(gardner, near_the_end):
+    """A share of 1: each game that ends is followed by the row's opening, whose plies are in no Trajectory."""
+    variations, rows, key = Variations(openings=RandomOpenings(1.0, 4)), jnp.arange(ROWS), jax.random.key(2)
+    play = jax.jit(make_selfplay(gardner, make_random_search(), PLIES, variations))
+    _, trajectory = jax.device_get(play({}, key, rows, jnp.int32(0), Games(near_the_end)))
+    begin = make_begin(gardner, variations, key, rows)
+    expected = jax.device_get(jax.jit(lambda: jax.vmap(gardner.position)(begin(0).states))())
+    assert expected.ply.min() >= 1
+    for row, plies in enumerate([1, 2, 3]):
+        assert_equal(row_of(trajectory.position, (plies, row)), row_of(expected, row))
+    assert len({board.tobytes() for board in expected.boards[:, 0]}) > 1
+    rare = Variations(openings=RandomOpenings(0.0, 4))
+    assert_equal(jax.jit(lambda: make_begin(gardner, rare, key, rows)(0).states)(), start_games(gardner, ROWS))
+
+
+# Resignation.
+
+
+def hopeless_for_white(variables, keys, states):
+    """Random moves; white is lost by the search's word, black all right."""
+    found = make_random_search()(variables, keys, states)
+    return found._replace(search_value=jnp.where(states.color == 0, -0.95, 0.95))
+
+
+def test_a_player_resigns_at_its_third_hopeless_ply_in_a_row(gardner):
+    """White at plies 0, 2 and 4: it resigns at ply 4 instead of moving, and a new game follows at once."""
+    rule, rows = ResignationRule(3, 0.9, 0.0), jnp.arange(ROWS)
+    play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, Variations(resignation=rule)))
+    games = make_begin(gardner, Variations(resignation=rule), jax.random.key(0), rows)(0)
+    games, trajectory = jax.device_get(play({}, jax.random.key(0), rows, jnp.int32(0), games))
+    assert (trajectory.position.ply == np.array([0, 1, 2, 3, 4, 0])[:, None]).all()
+    assert (trajectory.resignation == np.array([NOTHING] * 4 + [RESIGNED, NOTHING])[:, None]).all()
+    assert ((trajectory.edge < 0) == (trajectory.resignation == RESIGNED)).all()
+    target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value)
+    assert (target[:5] == np.float32([-1, 1, -1, 1, -1])[:, None]).all() and known[:5].all() and not known[5].any()
+    sums = {name: float(x) for name, x in game_statistics(trajectory, gardner.max_plies).items()}
+    assert (sums["games"], sums["resigned"], sums["white_wins"], sums["draws"]) == (ROWS, ROWS, 0, 0)
+    assert sums["finished_plies"] == 4 * ROWS  # moves
+    assert games.resigning.low_plies.tolist() == [[1, 0]] * ROWS  # of the game that goes on
+    assert games.states.ply.tolist() == [1] * ROWS
+
+
+# Playout cap randomization.
+
+
+def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_network):
+    """The cheap search counts its calls: had the compiler run both and chosen, it would be called at each ply."""
+    network, calls, plies = stub_network(gardner), [], 40
+    full, dear = make_random_search(), []
+
+    def counted(search, calls):
+        def run(*given):
+            jax.debug.callback(lambda: calls.append(1))
+            return search(*given)
+
+        return run
+
+    cheap = CheapSearch(counted(make_policy_search(gardner, network), calls), 0.25)
+    play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, Variations(cheap)))
+    variables, rows, key = network.init(None), jnp.arange(ROWS), jax.random.key(5)
+    games = Games(start_games(gardner, ROWS))
+    _, trajectory = jax.device_get(play(variables, key, rows, jnp.int32(0), games))
+    jax.effects_barrier()
+    is_full = trajectory.is_full
+    assert (is_full == is_full[:, :1]).all()
+    assert 0 < len(dear) == is_full[:, 0].sum() < len(calls) == (~is_full[:, 0]).sum()
+    first = trajectory.position.legal[:, 0]  # the policy of a network that knows nothing is its first legal move
+    cheap_moves = [np.unpackbits(legal).argmax() for legal in first]
+    assert all(trajectory.edge[ply, 0] == cheap_moves[ply] for ply in np.flatnonzero(~is_full[:, 0]))
+    assert_equal(frames_from(trajectory).policy_mask, is_full)
+    assert game_statistics(trajectory, gardner.max_plies)["full_searches"] == is_full.sum()
+    _, later = jax.device_get(play(variables, key, rows, jnp.int32(10), games))
+    assert_equal(later.is_full[: plies - 10], is_full[10:])  # a ply's draw is its own, however the plies are cut
 
 
 # Value targets and statistics by hand.

@@ -16,9 +16,12 @@ OPTIONS = ["--network.hidden-size", "8", "--network.num-blocks", "1", "--window.
 
 WAITING = ["--selfplay.continue-games", "--targets.wait-for-result", "--targets.td-lambda", "0.9", "--training.mirror"]
 
+SAVING = ["--selfplay.full-search-share", "0.5", "--selfplay.cheap-simulations", "2"]
+SAVING += ["--selfplay.random-openings", "0.5", "--selfplay.resign-plies", "3"]
+
 
 @pytest.mark.whole
-@pytest.mark.parametrize("more", [[], WAITING], ids=["as published", "frames wait and are mirrored"])
+@pytest.mark.parametrize("more", [[], WAITING, SAVING], ids=["as published", "frames wait and are mirrored", "saving"])
 def test_only_gradients_statistics_and_figures_move_between_devices(more):
     command = [sys.executable, "benchmarks/traffic.py", "experiments/smoke.toml", "--devices", "4", *OPTIONS, *more]
     environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}

@@ -1,0 +1,61 @@
+"""Keys in, where new games begin out: at the first position, or after a few random moves."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.actions import choose
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.games.symmetry import select
+from alphagateau.training.keys import BEGIN, OPENING
+
+
+class RandomOpenings(NamedTuple):
+    """That some games begin after random moves, which make no frames."""
+
+    share: float  # of the games
+    max_plies: int  # random moves, 1 to this many
+
+
+def make_first_states(
+    game: Game, openings: RandomOpenings | None, start: State, key: Array, rows: Array
+) -> Callable[[int | Array], State]:
+    """ply -> States [B]: where a game of each of `rows` begins that has this ply as its first; `key` is PLAY's.
+
+    `start` [B]: the first position. A row has one opening an iteration, drawn anew in each, which costs a few moves of
+    each game and no network; games that begin in the same row and iteration share it. Whether a game begins there is
+    drawn for each.
+    """
+    if openings is None:
+        return lambda ply: start
+    opened = draw_openings(game, start, _fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
+
+    def first_states(ply: int | Array) -> State:
+        keys = _fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
+        return select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
+
+    return first_states
+
+
+def draw_openings(game: Game, start: State, keys: Array, max_plies: int) -> State:
+    """States [B] after 1 to `max_plies` random legal moves from `start` [B]; as `start` if they end the game.
+
+    Past positions are seen but do not count as occurrences, as in the game that the opening's FEN begins.
+    """
+    lengths = jax.vmap(lambda key: jax.random.randint(jax.random.fold_in(key, max_plies), (), 1, max_plies + 1))(keys)
+
+    def one_ply(states: State, ply: Array) -> tuple[State, None]:
+        slots = states.legal_edges.shape[-1:]
+        draws = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, ply), slots))(keys)
+        slot = jnp.argmax(jnp.where(states.legal_edges >= 0, draws, -1.0), axis=-1)
+        return select(ply < lengths, jax.vmap(game.step)(states, choose(states, slot)), states), None
+
+    states, _ = jax.lax.scan(one_ply, start, jnp.arange(max_plies))
+    return select(states.terminated, start, states._replace(keys=states.keys.at[:, 1:].set(0)))
+
+
+def _fold_in(key: Array, rows: Array) -> Array:
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, rows)

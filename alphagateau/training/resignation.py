@@ -1,0 +1,69 @@
+"""Search values in; who resigns, and whether those who had to play on would have been right to, out."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.state import Array
+from alphagateau.training.frames import Trajectory
+from alphagateau.training.keys import RESIGN
+
+NOTHING, RESIGNED, LOST, NOT_LOST = range(4)  # of a ply: what `outcome` says
+
+
+class ResignationRule(NamedTuple):
+    """When a player resigns, and how often it has to play on, so that wrong resignations can be counted."""
+
+    num_plies: int  # own plies in a row
+    value: float  # below minus which the search's value must be in all of them
+    played_out: float  # share of the games in which nobody may resign
+
+
+class Resigning(NamedTuple):
+    """What B games in progress must remember of it."""
+
+    low_plies: Array  # int16 [B, 2], of white and black: own plies in a row that spoke for resigning
+    is_played_out: Array  # bool [B], nobody may resign
+    first: Array  # int8 [B], color of who resigned first or would have, were it allowed to; -1: nobody so far
+
+
+def begin_resigning(rule: ResignationRule, key: Array, rows: Array, ply: int | Array) -> Resigning:
+    """Of games `rows` [B] whose first ply this is; `key` is PLAY's."""
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(jax.random.fold_in(key, RESIGN), ply), rows)
+    return Resigning(
+        low_plies=jnp.zeros((len(rows), 2), jnp.int16),
+        is_played_out=jax.vmap(jax.random.bernoulli, (0, None))(keys, rule.played_out),
+        first=jnp.full(len(rows), -1, jnp.int8),
+    )
+
+
+def consider(rule: ResignationRule, resigning: Resigning, color: Array, search_value: Array) -> tuple[Array, Resigning]:
+    """(who resigns now instead of moving, bool [B]; what is remembered) of players `color` [B] to move."""
+    is_low = (search_value < -rule.value)[:, None]
+    mine = jnp.arange(2) == color[:, None]
+    low_plies = jnp.where(mine, jnp.where(is_low, resigning.low_plies + 1, 0), resigning.low_plies)
+    gives_up = (mine & (low_plies >= rule.num_plies)).any(axis=-1)
+    first = jnp.where(gives_up & (resigning.first < 0), color, resigning.first)
+    return gives_up & ~resigning.is_played_out, Resigning(low_plies, resigning.is_played_out, first)
+
+
+def resign(rule: ResignationRule, resigning: Resigning, record: Trajectory) -> tuple[Trajectory, Resigning]:
+    """A ply [B] as it is once those who are to resign have done so instead of moving, and what is remembered."""
+    color = record.position.color
+    is_resigned, resigning = consider(rule, resigning, color, record.search_value)
+    reward, discount = jnp.where(is_resigned, -1.0, record.reward), jnp.where(is_resigned, 0.0, record.discount)
+    resignation = outcome(resigning, is_resigned, color, reward, discount)
+    edge = jnp.where(is_resigned, -1, record.edge)
+    return record._replace(edge=edge, reward=reward, discount=discount, resignation=resignation), resigning
+
+
+def outcome(resigning: Resigning, is_resigned: Array, color: Array, reward: Array, discount: Array) -> Array:
+    """int8 [B] of each ply: RESIGNED if it ends a game so; LOST or NOT_LOST if one that was played out ends.
+
+    The latter say what became of the player who would have resigned first; NOTHING else, also where nobody would have.
+    """
+    is_lost = jnp.where(color == resigning.first, reward, -reward) < 0
+    played_out = jnp.where(is_lost, LOST, NOT_LOST)
+    found = jnp.where((discount == 0) & (resigning.first >= 0), played_out, NOTHING)
+    return jnp.where(is_resigned, RESIGNED, found).astype(jnp.int8)
