@@ -23,6 +23,8 @@ from alphagateau.config.records import (
     show,
 )
 
+VALUE_HEADS = "what the value is: one number, or P(win) - P(loss) of win, draw and loss (loss policy_wdl)"
+
 
 @record
 class GateauConfig:
@@ -40,6 +42,7 @@ class GateauConfig:
     )
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    value_head: Literal["scalar", "wdl"] = choice(VALUE_HEADS, default="scalar")
 
 
 @record
@@ -52,6 +55,7 @@ class AlphaZeroConfig:
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    value_head: Literal["scalar", "wdl"] = choice(VALUE_HEADS, default="scalar")
 
 
 NetworkConfig = GateauConfig | AlphaZeroConfig

@@ -14,11 +14,12 @@ import jax.numpy as jnp
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.graph_features import NODE_FEATURES, node_features
+from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_value
 from alphagateau.networks.network import Evaluation, Network, Variables
 
 
 class AlphaZeroNetwork(nn.Module):
-    """Planes [B, size, size, 119] to logits over labels [B, A] and values [B]."""
+    """Planes [B, size, size, 119] to logits over labels [B, A] and further outputs [B, ...] by name."""
 
     hidden_size: int
     num_blocks: int
@@ -26,9 +27,10 @@ class AlphaZeroNetwork(nn.Module):
     batch_norm_momentum: float
     num_labels: int
     dtype: str
+    heads: Heads
 
     @nn.compact
-    def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
+    def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
         def bnr(x: Array) -> Array:
             if self.normalization == "batch":
                 norm = nn.BatchNorm(not train, momentum=self.batch_norm_momentum, axis_name=axis_name)
@@ -46,7 +48,7 @@ class AlphaZeroNetwork(nn.Module):
         p = nn.Dense(self.num_labels)(p.reshape(len(p), -1))
         v = bnr(nn.Conv(1, (1, 1), use_bias=False, dtype=self.dtype)(x))
         v = nn.relu(nn.Dense(self.hidden_size)(v.reshape(len(v), -1)))
-        return p, jnp.tanh(nn.Dense(1)(v)[:, 0])
+        return p, read_value(self.heads, nn.Dense(self.heads.value_layer[1])(v))
 
 
 def make_alphazero(game: Game, config) -> Network:
@@ -58,6 +60,7 @@ def make_alphazero(game: Game, config) -> Network:
         batch_norm_momentum=config.batch_norm_momentum,
         num_labels=game.num_labels,
         dtype=config.dtype,
+        heads=make_heads(config),
     )
 
     def planes_of(positions: Position) -> Array:
@@ -74,7 +77,8 @@ def make_alphazero(game: Game, config) -> Network:
     ) -> tuple[Evaluation, Variables]:
         statistics = {k: v for k, v in variables.items() if k != "params"}
         call = partial(module.apply, variables, planes_of(positions))
-        (logits, value), new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
-        return Evaluation(logits[:, jnp.asarray(game.labels)], value), {**statistics, **new}  # pyright: ignore[reportIndexIssue]
+        (logits, outputs), new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
+        outputs["prior_logits"] = logits[:, jnp.asarray(game.labels)]
+        return make_evaluation(outputs), {**statistics, **new}
 
     return Network(init, apply)

@@ -19,7 +19,7 @@ from alphagateau.runs.progress import warn
 MEANING = {
     "train/loss": "policy loss + value loss",
     "train/policy_loss": "cross-entropy to the search's policy, nats",
-    "train/value_loss": "squared error of the value; a frame whose value is not known counts 0",
+    "train/value_loss": "of the value, as training.loss says; a frame whose value is not known counts 0",
     "train/policy_entropy": "entropy of the network's policy, nats",
     "train/target_entropy": "entropy of the search's policy, nats",
     "train/policy_kl": "policy loss - target entropy, nats: what the network still has to learn of the search",

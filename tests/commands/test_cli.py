@@ -220,8 +220,13 @@ def test_a_ladder_file_and_options_together(tmp_path):
         ),
         (
             {"training.loss": "policy_valeu"},
-            'must be one of "policy_value", got "policy_valeu"; did you mean policy_value?',
+            'must be one of "policy_value", "policy_wdl", got "policy_valeu"; did you mean policy_value?',
         ),
+        (
+            {"training.loss": "policy_wdl"},
+            'network.value_head must be "wdl" for training.loss "policy_wdl", got "scalar"',
+        ),
+        ({"network.value_head": "wdl"}, 'network.value_head must be "scalar" for training.loss "policy_value"'),
         (
             {"evaluation.opening_plies": 0},
             "8 different openings of 0 plies of gardner_chess were asked for, and 1 found",
