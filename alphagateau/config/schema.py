@@ -23,7 +23,9 @@ from alphagateau.config.records import (
     show,
 )
 
-VALUE_HEADS = "what the value is: one number, or P(win) - P(loss) of win, draw and loss (loss policy_wdl)"
+VALUE_HEADS = "the value is of one number, of win, draw and loss, or of bins of the chance of winning"
+ACTION_VALUES = "a head that values every legal move at once, for losses on labelled positions"
+NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
 
 
 @record
@@ -42,7 +44,9 @@ class GateauConfig:
     )
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
-    value_head: Literal["scalar", "wdl"] = choice(VALUE_HEADS, default="scalar")
+    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
+    action_values: bool = key(ACTION_VALUES, default=False)
+    num_bins: int = num(NUM_BINS, default=32, low=1)
 
 
 @record
@@ -55,7 +59,9 @@ class AlphaZeroConfig:
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
-    value_head: Literal["scalar", "wdl"] = choice(VALUE_HEADS, default="scalar")
+    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
+    action_values: bool = key(ACTION_VALUES, default=False)
+    num_bins: int = num(NUM_BINS, default=32, low=1)
 
 
 NetworkConfig = GateauConfig | AlphaZeroConfig

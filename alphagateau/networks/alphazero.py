@@ -11,6 +11,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.graph_features import NODE_FEATURES, node_features
@@ -19,7 +20,10 @@ from alphagateau.networks.network import Evaluation, Network, Variables
 
 
 class AlphaZeroNetwork(nn.Module):
-    """Planes [B, size, size, 119] to logits over labels [B, A] and further outputs [B, ...] by name."""
+    """Planes [B, size, size, 119] to outputs by name: logits over labels [B, A], what the heads say.
+
+    Action values are of labels too, [B, A, bins].
+    """
 
     hidden_size: int
     num_blocks: int
@@ -30,7 +34,7 @@ class AlphaZeroNetwork(nn.Module):
     heads: Heads
 
     @nn.compact
-    def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
+    def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> dict[str, Array]:
         def bnr(x: Array) -> Array:
             if self.normalization == "batch":
                 norm = nn.BatchNorm(not train, momentum=self.batch_norm_momentum, axis_name=axis_name)
@@ -46,9 +50,15 @@ class AlphaZeroNetwork(nn.Module):
         x = bnr(x)
         p = bnr(nn.Conv(2, (1, 1), use_bias=False, dtype=self.dtype)(x))
         p = nn.Dense(self.num_labels)(p.reshape(len(p), -1))
+        outputs = {"prior_logits": p}
+        if self.heads.num_slots:
+            labels_a_square = self.num_labels // x[0, ..., 0].size
+            a = nn.Conv(labels_a_square * self.heads.num_bins, (1, 1), dtype=self.dtype, name="action_values")(x)
+            a = a.astype(jnp.float32).swapaxes(1, 2)  # squares are numbered file by file
+            outputs["action_value_logits"] = a.reshape(len(a), self.num_labels, self.heads.num_bins)
         v = bnr(nn.Conv(1, (1, 1), use_bias=False, dtype=self.dtype)(x))
         v = nn.relu(nn.Dense(self.hidden_size)(v.reshape(len(v), -1)))
-        return p, read_value(self.heads, nn.Dense(self.heads.value_layer[1])(v))
+        return outputs | read_value(self.heads, nn.Dense(self.heads.value_layer[1])(v))
 
 
 def make_alphazero(game: Game, config) -> Network:
@@ -60,7 +70,7 @@ def make_alphazero(game: Game, config) -> Network:
         batch_norm_momentum=config.batch_norm_momentum,
         num_labels=game.num_labels,
         dtype=config.dtype,
-        heads=make_heads(config),
+        heads=make_heads(game, config),
     )
 
     def planes_of(positions: Position) -> Array:
@@ -77,8 +87,13 @@ def make_alphazero(game: Game, config) -> Network:
     ) -> tuple[Evaluation, Variables]:
         statistics = {k: v for k, v in variables.items() if k != "params"}
         call = partial(module.apply, variables, planes_of(positions))
-        (logits, outputs), new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
-        outputs["prior_logits"] = logits[:, jnp.asarray(game.labels)]
+        outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
+        labels = jnp.asarray(game.labels)
+        outputs["prior_logits"] = outputs["prior_logits"][:, labels]
+        if module.heads.num_slots:
+            edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)
+            of_slots = labels[jnp.minimum(edges, game.num_edges - 1)][..., None]
+            outputs["action_value_logits"] = jnp.take_along_axis(outputs["action_value_logits"], of_slots, axis=1)
         return make_evaluation(outputs), {**statistics, **new}
 
     return Network(init, apply)

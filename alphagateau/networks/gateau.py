@@ -27,7 +27,7 @@ from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_chunks
 from alphagateau.networks.gateau_reference import make_reference
 from alphagateau.networks.graph_features import PLANES, board_codes, position_scalars, static_features
-from alphagateau.networks.heads import LEAKY_SLOPE, Heads, make_evaluation, make_heads, node_heads
+from alphagateau.networks.heads import LEAKY_SLOPE, Heads, edge_heads, make_evaluation, make_heads, node_heads
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import Norm, make_norm
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
@@ -258,11 +258,14 @@ def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, 
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in each(outputs, v).items()}, statistics
 
 
-def policy_head(net: Gateau, variables: Variables, g: Array) -> tuple[Array, Variables]:
-    """Figure 4 on chunks of edges: (logits [B, E], statistics)."""
+def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tuple[dict[str, Array], Variables]:
+    """Figure 4 on chunks of edges, legal where `row` says so: (outputs [B, ...] by name, statistics)."""
     p, of_p, statistics = head_start(net, variables, "policy", g)
-    logits = each(lambda p: of_p(p) @ variables["params"]["policy_logit"]["kernel"], p)
-    return logits.reshape(-1, len(net.static)), statistics
+
+    def outputs(p: Array, row: Array) -> dict[str, Array]:
+        return edge_heads(net.heads, variables["params"], of_p(p), row >= len(net.static))
+
+    return {name: x.reshape(-1, *x.shape[2:]) for name, x in each(outputs, p, row).items()}, statistics
 
 
 def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> tuple[Evaluation, Variables]:
@@ -273,9 +276,9 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     h = each(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
     hg, first = start_block(net, of_block(variables, 0), start, h, inputs.start_row)
     (h, g), rest = equal_blocks(net, variables, hg)
-    outputs, of_value = value_heads(net, variables, h)
-    logits, of_policy = policy_head(net, variables, g)
-    return make_evaluation({"prior_logits": logits, **outputs}), named_in_block(0, first) | rest | of_value | of_policy
+    of_nodes, of_value = value_heads(net, variables, h)
+    of_edges, of_policy = policy_heads(net, variables, g, inputs.start_row)
+    return make_evaluation(of_nodes | of_edges), named_in_block(0, first) | rest | of_value | of_policy
 
 
 def infer(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> Evaluation:
@@ -292,7 +295,7 @@ def make_gateau(game: Game, config) -> Network:
         config.num_blocks,
         config.message,
         make_dot(config.dtype),
-        heads=make_heads(config),
+        heads=make_heads(game, config),
     )
     size = chunk_size(game.num_edges, config.hidden_size)
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import jraph
 
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.graph_features import graphs_tuple
@@ -97,7 +98,11 @@ class ReferenceNetwork(nn.Module):
         logits = nn.Dense(1, use_bias=False, name="policy_logit")(p)[:, 0]
         layer, num_outputs = self.heads.value_layer
         value = read_value(self.heads, nn.Dense(num_outputs, name=layer)(v))
-        return {"prior_logits": logits.reshape(len(v), -1), **value}
+        outputs = {"prior_logits": logits.reshape(len(v), -1), **value}
+        if self.heads.num_slots:
+            by_edge = nn.Dense(self.heads.num_bins, kernel_init=INIT, name="action_values")(p)
+            outputs["action_value_logits"] = by_edge.reshape(len(v), -1, self.heads.num_bins)
+        return outputs
 
 
 def make_reference(game: Game, config) -> Network:
@@ -108,7 +113,7 @@ def make_reference(game: Game, config) -> Network:
         normalization=config.normalization,
         message=config.message,
         batch_norm_momentum=config.batch_norm_momentum,
-        heads=make_heads(config),
+        heads=make_heads(game, config),
     )
 
     @jax.jit
@@ -123,6 +128,10 @@ def make_reference(game: Game, config) -> Network:
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)
         outputs, new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
+        if module.heads.num_slots:
+            edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)[..., None]
+            by_edge = outputs["action_value_logits"]
+            outputs["action_value_logits"] = jnp.take_along_axis(by_edge, edges, axis=1, mode="clip")
         return make_evaluation(outputs), {**statistics, **new}
 
     return Network(init, apply)

@@ -1,11 +1,22 @@
 """What only games and losses can tell of an experiment: an Experiment in, one sentence on what is impossible out."""
 
-from alphagateau.config import ConfigError, Experiment, nearest, show
+import re
+
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, nearest, show
+from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
+from alphagateau.training.label_losses import LABEL_LOSSES
 from alphagateau.training.losses import LOSSES
 
-# Losses that learn one kind of value head only, and which.
-NEEDED_VALUE_HEAD = {"policy_value": "scalar", "policy_wdl": "wdl"}
+# Losses, a key of [network] and what it may be for them; win, draw and loss would not be learnt from a mean alone.
+NEEDED_HEADS = (
+    ("policy_value", "value_head", ("scalar", "bins")),
+    ("policy_wdl", "value_head", ("wdl",)),
+    ("state_value_.*|all_labels_.*", "value_head", ("bins",)),
+    ("action_value_.*|all_labels_.*", "action_values", (True,)),
+    (".*_hl_gauss|.*_log", "num_bins", range(2, MAX_INT)),
+    (".*_l2", "num_bins", (1,)),
+)
 
 
 def check_experiment(experiment: Experiment) -> None:
@@ -24,6 +35,15 @@ def check_experiment(experiment: Experiment) -> None:
         near = nearest(loss, LOSSES)
         hint = f"; did you mean {near}?" if near else ""
         raise ConfigError(f"training.loss must be one of {', '.join(map(show, LOSSES))}, got {show(loss)}{hint}")
-    head, needed = experiment.network.value_head, NEEDED_VALUE_HEAD.get(loss)
-    if needed not in (None, head):
-        raise ConfigError(f"network.value_head must be {show(needed)} for training.loss {show(loss)}, got {show(head)}")
+    if loss in LABEL_LOSSES and experiment.selfplay:
+        raise ConfigError(f"training.loss {show(loss)} learns from labels, and the frames of [selfplay] have none")
+    check_heads(loss, experiment.network)
+
+
+def check_heads(loss: str, network: NetworkConfig) -> None:
+    """Raises ConfigError if the network has not the heads that a loss learns."""
+    for losses, name, allowed in NEEDED_HEADS:
+        value = getattr(network, name)
+        if re.fullmatch(losses, loss) and value not in allowed:
+            expected = "2 or more" if isinstance(allowed, range) else " or ".join(map(show, allowed))
+            raise ConfigError(f"network.{name} must be {expected} for training.loss {show(loss)}, got {show(value)}")

@@ -11,6 +11,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
+from alphagateau.training.label_losses import LABEL_LOSSES, behavioral_cloning_loss
 from alphagateau.training.loss_terms import Loss, LossTerms, join_terms, policy_terms, value_terms
 
 
@@ -55,4 +56,9 @@ def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array,
     return sum(others, start=first), {**means, **sum_over(dict(terms.sums), axis_name)}
 
 
-LOSSES: dict[str, Loss] = {"policy_value": policy_value_loss, "policy_wdl": policy_wdl_loss}
+LOSSES: dict[str, Loss] = {
+    "policy_value": policy_value_loss,
+    "policy_wdl": policy_wdl_loss,
+    "behavioral_cloning": behavioral_cloning_loss,
+    **LABEL_LOSSES,
+}
