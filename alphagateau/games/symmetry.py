@@ -39,6 +39,15 @@ def reflection(game: Game) -> Reflection:
     return _reflection(game.size, tuple(zip(*columns, strict=True)))
 
 
+def edges_from_other_side(game: Game) -> np.ndarray:
+    """int32 [E]: the edge between the same two squares as the other player sees them; of a promotion, without it."""
+    squares = np.arange(game.num_squares).reshape(game.size, game.size)[:, ::-1].reshape(-1)
+    plain = np.flatnonzero(game.promotions == 0)
+    number = {(game.senders[e], game.receivers[e]): e for e in plain}
+    edges = [number[squares[i], squares[j]] for i, j in zip(game.senders, game.receivers, strict=True)]
+    return np.array(edges, np.int32)
+
+
 def has_mirror(positions: Position) -> Array:
     """bool [B]: whether the mirror image of each Position is a position of the same worth."""
     return positions.castling == 0

@@ -15,7 +15,7 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.graph_features import NODE_FEATURES, node_features
-from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_value
+from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_moves_left, read_value
 from alphagateau.networks.network import Evaluation, Network, Variables
 
 
@@ -49,8 +49,10 @@ class AlphaZeroNetwork(nn.Module):
             x = x + conv(self.hidden_size)(bnr(y))
         x = bnr(x)
         p = bnr(nn.Conv(2, (1, 1), use_bias=False, dtype=self.dtype)(x))
-        p = nn.Dense(self.num_labels)(p.reshape(len(p), -1))
-        outputs = {"prior_logits": p}
+        p = p.reshape(len(p), -1)
+        outputs = {"prior_logits": nn.Dense(self.num_labels)(p)}
+        if self.heads.reply:
+            outputs["reply_logits"] = nn.Dense(self.num_labels, name="reply_logit")(p)
         if self.heads.num_slots:
             labels_a_square = self.num_labels // x[0, ..., 0].size
             a = nn.Conv(labels_a_square * self.heads.num_bins, (1, 1), dtype=self.dtype, name="action_values")(x)
@@ -58,6 +60,8 @@ class AlphaZeroNetwork(nn.Module):
             outputs["action_value_logits"] = a.reshape(len(a), self.num_labels, self.heads.num_bins)
         v = bnr(nn.Conv(1, (1, 1), use_bias=False, dtype=self.dtype)(x))
         v = nn.relu(nn.Dense(self.hidden_size)(v.reshape(len(v), -1)))
+        if self.heads.moves_left:
+            outputs["moves_left"] = read_moves_left(nn.Dense(1, name="moves_left")(v))
         return outputs | read_value(self.heads, nn.Dense(self.heads.value_layer[1])(v))
 
 
@@ -89,7 +93,7 @@ def make_alphazero(game: Game, config) -> Network:
         call = partial(module.apply, variables, planes_of(positions))
         outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
         labels = jnp.asarray(game.labels)
-        outputs["prior_logits"] = outputs["prior_logits"][:, labels]
+        outputs |= {name: x[:, labels] for name, x in outputs.items() if name in ("prior_logits", "reply_logits")}
         if module.heads.num_slots:
             edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)
             of_slots = labels[jnp.minimum(edges, game.num_edges - 1)][..., None]

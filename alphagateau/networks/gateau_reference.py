@@ -18,7 +18,7 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.graph_features import graphs_tuple
-from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_value
+from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_moves_left, read_value
 from alphagateau.networks.network import Evaluation, Network, Variables
 
 INIT = nn.initializers.lecun_normal()
@@ -99,6 +99,10 @@ class ReferenceNetwork(nn.Module):
         layer, num_outputs = self.heads.value_layer
         value = read_value(self.heads, nn.Dense(num_outputs, name=layer)(v))
         outputs = {"prior_logits": logits.reshape(len(v), -1), **value}
+        if self.heads.reply:
+            outputs["reply_logits"] = nn.Dense(1, use_bias=False, name="reply_logit")(p).reshape(len(v), -1)
+        if self.heads.moves_left:
+            outputs["moves_left"] = read_moves_left(nn.Dense(1, name="moves_left")(v))
         if self.heads.num_slots:
             by_edge = nn.Dense(self.heads.num_bins, kernel_init=INIT, name="action_values")(p)
             outputs["action_value_logits"] = by_edge.reshape(len(v), -1, self.heads.num_bins)

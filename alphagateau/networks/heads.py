@@ -13,6 +13,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation, Variables
 
 LEAKY_SLOPE = 0.2  # as in the graph attention network (Velickovic et al. 2018)
+PLIES_SCALE = 20.0  # plies left are learnt in this unit, as in Leela Chess Zero
 
 
 class Heads(NamedTuple):
@@ -21,6 +22,8 @@ class Heads(NamedTuple):
     value: str = "scalar"  # what the value is read from: "scalar", "wdl" or "bins"
     num_bins: int = 1  # K of values and action values
     num_slots: int = 0  # S of action values; 0: there are none
+    reply: bool = False
+    moves_left: bool = False
 
     @property
     def value_layer(self) -> tuple[str, int]:
@@ -30,7 +33,13 @@ class Heads(NamedTuple):
 
 def make_heads(game: Game, config) -> Heads:
     """The Heads that the configuration record of an architecture names, for `game`."""
-    return Heads(config.value_head, config.num_bins, game.max_legal_moves if config.action_values else 0)
+    return Heads(
+        value=config.value_head,
+        num_bins=config.num_bins,
+        num_slots=game.max_legal_moves if config.action_values else 0,
+        reply=config.reply_head,
+        moves_left=config.moves_left_head,
+    )
 
 
 def make_evaluation(outputs: dict[str, Array]) -> Evaluation:
@@ -53,6 +62,11 @@ def read_value(heads: Heads, logits: Array) -> dict[str, Array]:
     return {"value": win - loss, "wdl_logits": logits}
 
 
+def read_moves_left(x: Array) -> Array:
+    """Plies to the end of the game [B], 0 or more, of a last layer [B, 1]."""
+    return PLIES_SCALE * jax.nn.softplus(x[:, 0])
+
+
 def mean_of_bins(logits: Array) -> Array:
     """The probability of winning [...] that logits [..., K] of K equal bins of [0, 1] say; one bin says it itself."""
     num_bins = logits.shape[-1]
@@ -71,15 +85,22 @@ def node_heads(heads: Heads, params: Variables, h: Array) -> dict[str, Array]:
     """Figure 3's end, of hidden nodes h [B, N, K]: outputs [B, ...] by name."""
     pooled = jax.nn.relu(attention_pooling(params["value_pooling"]["a"], h))
     layer = params[heads.value_layer[0]]
-    return read_value(heads, pooled @ layer["kernel"] + layer["bias"])
+    outputs = read_value(heads, pooled @ layer["kernel"] + layer["bias"])
+    if heads.moves_left:
+        layer = params["moves_left"]
+        outputs["moves_left"] = read_moves_left(pooled @ layer["kernel"] + layer["bias"])
+    return outputs
 
 
 def edge_heads(heads: Heads, params: Variables, g: Array, is_legal: Array) -> dict[str, Array]:
     """Figure 4's end, of hidden edges g [B * E, K] and their legality [B, E]: outputs [B, ...] by name.
 
+    "reply_logits" [B, E] are of the opponent's next move, between squares as the player to move sees them;
     "action_value_logits" [B, S, bins] are of the legal edges in rising order; on empty slots they mean nothing.
     """
     outputs = {"prior_logits": (g @ params["policy_logit"]["kernel"]).reshape(is_legal.shape)}
+    if heads.reply:
+        outputs["reply_logits"] = (g @ params["reply_logit"]["kernel"]).reshape(is_legal.shape)
     if heads.num_slots:
         layer, by_edge = params["action_values"], g.reshape(*is_legal.shape, -1)
         at_slots = rows_at_slots(by_edge, is_legal, heads.num_slots)

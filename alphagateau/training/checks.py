@@ -5,6 +5,7 @@ import re
 from alphagateau.config import ConfigError, Experiment, NetworkConfig, nearest, show
 from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
+from alphagateau.training.auxiliary import auxiliary_targets
 from alphagateau.training.label_losses import LABEL_LOSSES
 from alphagateau.training.losses import LOSSES
 
@@ -16,6 +17,8 @@ NEEDED_HEADS = (
     ("action_value_.*|all_labels_.*", "action_values", (True,)),
     (".*_hl_gauss|.*_log", "num_bins", range(2, MAX_INT)),
     (".*_l2", "num_bins", (1,)),
+    ("behavioral_cloning", "reply_head", (False,)),
+    ("behavioral_cloning", "moves_left_head", (False,)),
 )
 
 
@@ -37,6 +40,8 @@ def check_experiment(experiment: Experiment) -> None:
         raise ConfigError(f"training.loss must be one of {', '.join(map(show, LOSSES))}, got {show(loss)}{hint}")
     if loss in LABEL_LOSSES and experiment.selfplay:
         raise ConfigError(f"training.loss {show(loss)} learns from labels, and the frames of [selfplay] have none")
+    if auxiliary_targets(experiment.network) and not experiment.selfplay:
+        raise ConfigError("network.reply_head and network.moves_left_head learn from the games of [selfplay]")
     check_heads(loss, experiment.network)
 
 

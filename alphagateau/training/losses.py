@@ -10,6 +10,7 @@ from alphagateau.distributed.collectives import mean_over, sum_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation
+from alphagateau.training.auxiliary import auxiliary_terms
 from alphagateau.training.frames import Frame
 from alphagateau.training.label_losses import LABEL_LOSSES, behavioral_cloning_loss
 from alphagateau.training.loss_terms import Loss, LossTerms, join_terms, policy_terms, value_terms
@@ -19,10 +20,14 @@ def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> Loss
     """AlphaGateau's equation (10): cross-entropy to the search's policy + squared error of the value; nats.
 
     Both are means over all frames, a frame without a known result (or whose policy is not to be learnt) counting 0:
-    a batch with few results pulls the value less.
+    a batch with few results pulls the value less. The auxiliary heads of the network add their terms.
     """
     error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
-    return join_terms(policy_terms(game, evaluation, frames), value_terms(evaluation, frames, jnp.square(error)))
+    return join_terms(
+        policy_terms(game, evaluation, frames),
+        value_terms(evaluation, frames, jnp.square(error)),
+        auxiliary_terms(game, evaluation, frames),
+    )
 
 
 def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -32,7 +37,11 @@ def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTe
     """
     log_wdl = jax.nn.log_softmax(evaluation.extra["wdl_logits"])
     cross_entropy = -jnp.sum(win_draw_loss(frames.value_target) * log_wdl, axis=-1)
-    return join_terms(policy_terms(game, evaluation, frames), value_terms(evaluation, frames, cross_entropy))
+    return join_terms(
+        policy_terms(game, evaluation, frames),
+        value_terms(evaluation, frames, cross_entropy),
+        auxiliary_terms(game, evaluation, frames),
+    )
 
 
 def win_draw_loss(value: Array) -> Array:

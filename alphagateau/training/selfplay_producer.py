@@ -18,6 +18,7 @@ from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
+from alphagateau.training.auxiliary import auxiliary_targets
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
@@ -125,10 +126,11 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
     return play
 
 
-def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
-    """Trajectory [T, B] -> Frames [T, B], of value targets as `[targets]` says."""
+def make_to_frames(targets: TargetsConfig, auxiliary: tuple[str, ...] = ()) -> Callable[[Trajectory], Frame]:
+    """Trajectory [T, B] -> Frames [T, B], of value targets as `[targets]` says, with `auxiliary` ones."""
     return partial(
         frames_from,
+        auxiliary=auxiliary,
         td_lambda=targets.td_lambda,
         search_value_weight=targets.search_value_weight,
         bootstrap=targets.bootstrap,
@@ -138,7 +140,7 @@ def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
 def make_fill_window(experiment: Experiment, selfplay: SelfPlayConfig, game: Game, mesh: Mesh) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
-    to_frames = make_to_frames(experiment.targets)
+    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
     def local(window, key, share_ids, trajectory, waiting):
@@ -203,6 +205,7 @@ def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState,
 
 def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
+    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
     play = make_selfplay(game, make_random_search(), selfplay.num_plies)  # of any search, records have these shapes
 
     def init() -> SelfPlayState:
@@ -210,7 +213,7 @@ def make_init(experiment: Experiment, selfplay: SelfPlayConfig, game: Game) -> C
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
         trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
-        frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))
+        frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
         waiting = none_waiting(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
         sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))

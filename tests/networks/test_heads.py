@@ -18,7 +18,13 @@ from alphagateau.networks.heads import Heads, read_value, rows_at_slots
 from alphagateau.networks.make_network import make_network
 
 TINY: dict[str, Any] = {"hidden_size": 8, "num_blocks": 1}
-HEADS: dict[str, Any] = {"value_head": "wdl", "action_values": True, "num_bins": 3}
+HEADS: dict[str, Any] = {
+    "value_head": "wdl",
+    "action_values": True,
+    "num_bins": 3,
+    "reply_head": True,
+    "moves_left_head": True,
+}
 
 
 def fast_and_plain(game, monkeypatch):
@@ -67,7 +73,7 @@ def test_other_heads_leave_the_first_weights_of_the_rest_as_they_are(gardner):
     plain, more = (make_gateau(gardner, GateauConfig(**TINY, **heads)) for heads in ({}, HEADS))
     plain, more = (network.init(jax.random.key(3))["params"] for network in (plain, more))
     assert set(plain) - set(more) == {"value_out"}
-    assert set(more) - set(plain) == {"value_wdl", "action_values"}
+    assert set(more) - set(plain) == {"value_wdl", "action_values", "reply_logit", "moves_left"}
     for name in set(plain) & set(more):
         jax.tree.map(np.testing.assert_array_equal, plain[name], more[name])
 
@@ -128,7 +134,13 @@ def test_networks_say_a_value_beside_its_logits(config):
     variables, positions = network.init(jax.random.key(0)), random_positions(game, 3)
     evaluation, _ = jax.jit(network.apply)(variables, positions)
     shapes = {name: x.shape for name, x in evaluation.extra.items()}
-    assert shapes == {"wdl_logits": (3, 3), "action_value_logits": (3, game.max_legal_moves, 3)}
+    assert shapes == {
+        "wdl_logits": (3, 3),
+        "action_value_logits": (3, game.max_legal_moves, 3),
+        "reply_logits": (3, game.num_edges),
+        "moves_left": (3,),
+    }
+    assert (evaluation.extra["moves_left"] > 0).all()
     win, _, loss = jax.nn.softmax(evaluation.extra["wdl_logits"]).T
     np.testing.assert_allclose(evaluation.value, win - loss, atol=1e-6)
     assert evaluation.prior_logits.shape == (3, game.num_edges)
