@@ -23,6 +23,12 @@ from alphagateau.config.records import (
     show,
 )
 
+VALUE_HEADS = "the value is of one number, of win, draw and loss, or of bins of the chance of winning"
+ACTION_VALUES = "a head that values every legal move at once, for losses on labelled positions"
+NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
+REPLY_HEAD = "a head that learns the opponent's reply from self-play"
+MOVES_LEFT_HEAD = "a head that learns the plies to the end of the game from self-play"
+
 
 @record
 class GateauConfig:
@@ -41,6 +47,11 @@ class GateauConfig:
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
+    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
+    action_values: bool = key(ACTION_VALUES, default=False)
+    num_bins: int = num(NUM_BINS, default=32, low=1)
+    reply_head: bool = key(REPLY_HEAD, default=False)
+    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
 
 
 @record
@@ -54,6 +65,11 @@ class AlphaZeroConfig:
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
+    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
+    action_values: bool = key(ACTION_VALUES, default=False)
+    num_bins: int = num(NUM_BINS, default=32, low=1)
+    reply_head: bool = key(REPLY_HEAD, default=False)
+    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
 
 
 NetworkConfig = GateauConfig | AlphaZeroConfig

@@ -3,6 +3,7 @@
 Slots hold a position's legal edges in rising order; what is stored by slot is spread over edges here, and gathered.
 """
 
+import jax
 import jax.numpy as jnp
 
 from alphagateau.games.rules import Game
@@ -24,6 +25,12 @@ def over_edges(legal: Array, by_slot: Array) -> Array:
     slot = jnp.cumsum(legal, axis=-1) - 1
     found = jnp.take_along_axis(by_slot, jnp.clip(slot, 0, by_slot.shape[-1] - 1), axis=-1)
     return jnp.where(legal, found, 0.0)
+
+
+def edges_by_slot(legal: Array, num_slots: int) -> Array:
+    """[B, S]: the edges that are legal, bool [B, E], in rising order, then E."""
+    slots = jnp.arange(1, num_slots + 1)
+    return jax.vmap(jnp.searchsorted, (0, None))(jnp.cumsum(legal, axis=-1), slots)
 
 
 def over_slots(states: State, by_edge: Array, empty: float) -> Array:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 
@@ -39,6 +39,15 @@ def reflection(game: Game) -> Reflection:
     return _reflection(game.size, tuple(zip(*columns, strict=True)))
 
 
+def edges_from_other_side(game: Game) -> np.ndarray:
+    """int32 [E]: the edge between the same two squares as the other player sees them; of a promotion, without it."""
+    squares = np.arange(game.num_squares).reshape(game.size, game.size)[:, ::-1].reshape(-1)
+    plain = np.flatnonzero(game.promotions == 0)
+    number = {(game.senders[e], game.receivers[e]): e for e in plain}
+    edges = [number[squares[i], squares[j]] for i, j in zip(game.senders, game.receivers, strict=True)]
+    return np.array(edges, np.int32)
+
+
 def has_mirror(positions: Position) -> Array:
     """bool [B]: whether the mirror image of each Position is a position of the same worth."""
     return positions.castling == 0
@@ -59,9 +68,7 @@ def mirror_positions(game: Game, positions: Position) -> Position:
 def mirror_slots(game: Game, positions: Position, by_slot: Array) -> Array:
     """[B, S]: what is stored by slot of each Position, in the order of its mirror image's slots; 0 on empty ones."""
     legal, edges = legal_edge_mask(game, positions), jnp.asarray(reflection(game).edges)
-    by_edge, counts = over_edges(legal, by_slot)[:, edges], jnp.cumsum(legal[:, edges], axis=-1)
-    slots = jnp.arange(1, by_slot.shape[-1] + 1)
-    edge_of = jax.vmap(jnp.searchsorted, (0, None))(counts, slots)  # the image's legal edges, then E
+    by_edge, edge_of = over_edges(legal, by_slot)[:, edges], edges_by_slot(legal[:, edges], by_slot.shape[-1])
     found = jnp.take_along_axis(by_edge, jnp.minimum(edge_of, game.num_edges - 1), axis=-1)
     return jnp.where(edge_of < game.num_edges, found, 0).astype(by_slot.dtype)
 

@@ -27,11 +27,10 @@ from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_chunks
 from alphagateau.networks.gateau_reference import make_reference
 from alphagateau.networks.graph_features import PLANES, board_codes, position_scalars, static_features
+from alphagateau.networks.heads import LEAKY_SLOPE, Heads, edge_heads, make_evaluation, make_heads, node_heads
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import Norm, make_norm
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
-
-LEAKY_SLOPE = 0.2  # as in the graph attention network (Velickovic et al. 2018)
 
 Dot = Callable[[Array, Array], Array]
 Rows = tuple[Array, Array]  # (h, g)
@@ -76,6 +75,7 @@ class Gateau(NamedTuple):
     message: str  # what equation (6) mixes, "edge" or "updated_edge"
     dot: Dot
     norm: Norm
+    heads: Heads = Heads()
 
 
 def make_layout(game: Game) -> Layout:
@@ -132,12 +132,6 @@ def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
     node_sum = weighted_sum(layout.incoming_senders, alpha, to_receivers, batch)
     h_new = to_self + node_sum + dot(edge_sum, w["W_g"])
     return h_new, edges.g_e + take(layout.receivers, u, batch) + take(layout.senders, v, batch)
-
-
-def attention_pooling(a: Array, h: Array) -> Array:
-    """Equation (7): h [B, N, K] -> [B, K]."""
-    alpha = jax.nn.softmax(jax.nn.leaky_relu(h @ a, LEAKY_SLOPE), axis=1)
-    return (alpha * h).sum(axis=1)
 
 
 def embed_nodes(params: Variables, codes: Array, scalars: Array) -> Array:
@@ -253,24 +247,25 @@ def head_start(
     return x, of_x, first | second
 
 
-def value_head(net: Gateau, variables: Variables, h: Array) -> tuple[Array, Variables]:
-    """Figure 3 on chunks of nodes: (values [B], statistics)."""
-    params = variables["params"]
+def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, Array], Variables]:
+    """Figure 3 on chunks of nodes: (outputs [B, ...] by name, statistics)."""
     v, of_v, statistics = head_start(net, variables, "value", h)
 
-    def value(v: Array) -> Array:
-        v = of_v(v).reshape(-1, len(net.layout.is_edge), v.shape[1])
-        v = jax.nn.relu(attention_pooling(params["value_pooling"]["a"], v))
-        return jnp.tanh((v @ params["value_out"]["kernel"] + params["value_out"]["bias"])[:, 0])
+    def outputs(v: Array) -> dict[str, Array]:
+        v = of_v(v)
+        return node_heads(net.heads, variables["params"], v.reshape(-1, len(net.layout.is_edge), v.shape[1]))
 
-    return each(value, v).reshape(-1), statistics
+    return {name: x.reshape(-1, *x.shape[2:]) for name, x in each(outputs, v).items()}, statistics
 
 
-def policy_head(net: Gateau, variables: Variables, g: Array) -> tuple[Array, Variables]:
-    """Figure 4 on chunks of edges: (logits [B, E], statistics)."""
+def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tuple[dict[str, Array], Variables]:
+    """Figure 4 on chunks of edges, legal where `row` says so: (outputs [B, ...] by name, statistics)."""
     p, of_p, statistics = head_start(net, variables, "policy", g)
-    logits = each(lambda p: of_p(p) @ variables["params"]["policy_logit"]["kernel"], p)
-    return logits.reshape(-1, len(net.static)), statistics
+
+    def outputs(p: Array, row: Array) -> dict[str, Array]:
+        return edge_heads(net.heads, variables["params"], of_p(p), row >= len(net.static))
+
+    return {name: x.reshape(-1, *x.shape[2:]) for name, x in each(outputs, p, row).items()}, statistics
 
 
 def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> tuple[Evaluation, Variables]:
@@ -281,9 +276,9 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     h = each(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
     hg, first = start_block(net, of_block(variables, 0), start, h, inputs.start_row)
     (h, g), rest = equal_blocks(net, variables, hg)
-    value, of_value = value_head(net, variables, h)
-    logits, of_policy = policy_head(net, variables, g)
-    return Evaluation(logits, value), named_in_block(0, first) | rest | of_value | of_policy
+    of_nodes, of_value = value_heads(net, variables, h)
+    of_edges, of_policy = policy_heads(net, variables, g, inputs.start_row)
+    return make_evaluation(of_nodes | of_edges), named_in_block(0, first) | rest | of_value | of_policy
 
 
 def infer(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> Evaluation:
@@ -294,7 +289,13 @@ def infer(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -
 def make_gateau(game: Game, config) -> Network:
     """GATEAU for `game`, as its configuration record says. No parameter depends on the board."""
     model = partial(
-        Gateau, make_layout(game), static_features(game), config.num_blocks, config.message, make_dot(config.dtype)
+        Gateau,
+        make_layout(game),
+        static_features(game),
+        config.num_blocks,
+        config.message,
+        make_dot(config.dtype),
+        heads=make_heads(game, config),
     )
     size = chunk_size(game.num_edges, config.hidden_size)
 

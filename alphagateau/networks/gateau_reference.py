@@ -14,9 +14,11 @@ import jax
 import jax.numpy as jnp
 import jraph
 
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.graph_features import graphs_tuple
+from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_moves_left, read_value
 from alphagateau.networks.network import Evaluation, Network, Variables
 
 INIT = nn.initializers.lecun_normal()
@@ -55,16 +57,17 @@ class ReferencePooling(nn.Module):
 
 
 class ReferenceNetwork(nn.Module):
-    """Figures 2 to 4 on a batch of B graphs; logits [B * E], values [B]."""
+    """Figures 2 to 4 on a batch of B graphs: outputs [B, ...] by name."""
 
     hidden_size: int
     num_blocks: int
     normalization: str
     message: str
     batch_norm_momentum: float
+    heads: Heads = Heads()
 
     @nn.compact
-    def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> tuple[Array, Array]:
+    def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> dict[str, Array]:
         norm = {
             "batch": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum, axis_name=axis_name),
             "ghost": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum),
@@ -93,7 +96,17 @@ class ReferenceNetwork(nn.Module):
         v = nn.relu(ReferencePooling(name="value_pooling")(x._replace(nodes=v)))
         p = bnr(dense(name="policy_hidden")(bnr(x.edges, "policy_norm1")), "policy_norm2")
         logits = nn.Dense(1, use_bias=False, name="policy_logit")(p)[:, 0]
-        return logits, jnp.tanh(nn.Dense(1, name="value_out")(v)[:, 0])
+        layer, num_outputs = self.heads.value_layer
+        value = read_value(self.heads, nn.Dense(num_outputs, name=layer)(v))
+        outputs = {"prior_logits": logits.reshape(len(v), -1), **value}
+        if self.heads.reply:
+            outputs["reply_logits"] = nn.Dense(1, use_bias=False, name="reply_logit")(p).reshape(len(v), -1)
+        if self.heads.moves_left:
+            outputs["moves_left"] = read_moves_left(nn.Dense(1, name="moves_left")(v))
+        if self.heads.num_slots:
+            by_edge = nn.Dense(self.heads.num_bins, kernel_init=INIT, name="action_values")(p)
+            outputs["action_value_logits"] = by_edge.reshape(len(v), -1, self.heads.num_bins)
+        return outputs
 
 
 def make_reference(game: Game, config) -> Network:
@@ -104,6 +117,7 @@ def make_reference(game: Game, config) -> Network:
         normalization=config.normalization,
         message=config.message,
         batch_norm_momentum=config.batch_norm_momentum,
+        heads=make_heads(game, config),
     )
 
     @jax.jit
@@ -117,8 +131,11 @@ def make_reference(game: Game, config) -> Network:
         statistics = {k: v for k, v in variables.items() if k != "params"}
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)
-        (logits, value), new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
-        logits = logits.reshape(len(value), game.num_edges)
-        return Evaluation(logits, value), {**statistics, **new}
+        outputs, new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
+        if module.heads.num_slots:
+            edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)[..., None]
+            by_edge = outputs["action_value_logits"]
+            outputs["action_value_logits"] = jnp.take_along_axis(by_edge, edges, axis=1, mode="clip")
+        return make_evaluation(outputs), {**statistics, **new}
 
     return Network(init, apply)

@@ -45,7 +45,7 @@ _NOT_FINITE = (
 
 def is_finite(values: Mapping[str, Any]) -> bool:
     """Whether loss, gradient and weights are numbers; if not, the run must stop whatever `[health]` says."""
-    return all(math.isfinite(values[name]) for name in _NOT_FINITE)
+    return all(math.isfinite(values[name]) for name in _NOT_FINITE if name in values)
 
 
 def not_finite(values: Mapping[str, Any], iteration: int) -> str:

@@ -1,8 +1,25 @@
 """What only games and losses can tell of an experiment: an Experiment in, one sentence on what is impossible out."""
 
-from alphagateau.config import ConfigError, Experiment, nearest, show
+import re
+
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, nearest, show
+from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
+from alphagateau.training.auxiliary import auxiliary_targets
+from alphagateau.training.label_losses import LABEL_LOSSES
 from alphagateau.training.losses import LOSSES
+
+# Losses, a key of [network] and what it may be for them; win, draw and loss would not be learnt from a mean alone.
+NEEDED_HEADS = (
+    ("policy_value", "value_head", ("scalar", "bins")),
+    ("policy_wdl", "value_head", ("wdl",)),
+    ("state_value_.*|all_labels_.*", "value_head", ("bins",)),
+    ("action_value_.*|all_labels_.*", "action_values", (True,)),
+    (".*_hl_gauss|.*_log", "num_bins", range(2, MAX_INT)),
+    (".*_l2", "num_bins", (1,)),
+    ("behavioral_cloning", "reply_head", (False,)),
+    ("behavioral_cloning", "moves_left_head", (False,)),
+)
 
 
 def check_experiment(experiment: Experiment) -> None:
@@ -21,3 +38,17 @@ def check_experiment(experiment: Experiment) -> None:
         near = nearest(loss, LOSSES)
         hint = f"; did you mean {near}?" if near else ""
         raise ConfigError(f"training.loss must be one of {', '.join(map(show, LOSSES))}, got {show(loss)}{hint}")
+    if loss in LABEL_LOSSES and experiment.selfplay:
+        raise ConfigError(f"training.loss {show(loss)} learns from labels, and the frames of [selfplay] have none")
+    if auxiliary_targets(experiment.network) and not experiment.selfplay:
+        raise ConfigError("network.reply_head and network.moves_left_head learn from the games of [selfplay]")
+    check_heads(loss, experiment.network)
+
+
+def check_heads(loss: str, network: NetworkConfig) -> None:
+    """Raises ConfigError if the network has not the heads that a loss learns."""
+    for losses, name, allowed in NEEDED_HEADS:
+        value = getattr(network, name)
+        if re.fullmatch(losses, loss) and value not in allowed:
+            expected = "2 or more" if isinstance(allowed, range) else " or ".join(map(show, allowed))
+            raise ConfigError(f"network.{name} must be {expected} for training.loss {show(loss)}, got {show(value)}")

@@ -10,13 +10,16 @@ import numpy as np
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
     """Means over the iteration's optimizer steps, whose sums are `totals`; the value head's calibration."""
     sums = {name: np.asarray(total) for name, total in totals.items()}
-    count, predicted, observed = sums.pop("calibration")
+    calibration = sums.pop("calibration", None)
     values: dict[str, Any] = {f"train/{name}": float(total) / max(num_steps, 1) for name, total in sums.items()}
-    values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / max(count.sum(), 1.0))
-    values["train/calibration"] = [
-        [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
-    ]
-    values["train/policy_kl"] = values["train/policy_loss"] - values["train/target_entropy"]
+    if calibration is not None:
+        count, predicted, observed = calibration
+        values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / max(count.sum(), 1.0))
+        values["train/calibration"] = [
+            [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
+        ]
+    if "policy_loss" in sums:
+        values["train/policy_kl"] = values["train/policy_loss"] - values["train/target_entropy"]
     return values
 
 

@@ -19,6 +19,7 @@ from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
+from alphagateau.training.auxiliary import auxiliary_targets
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
@@ -169,10 +170,11 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
     return play
 
 
-def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
-    """Trajectory [T, B] -> Frames [T, B], of value targets as `[targets]` says."""
+def make_to_frames(targets: TargetsConfig, auxiliary: tuple[str, ...] = ()) -> Callable[[Trajectory], Frame]:
+    """Trajectory [T, B] -> Frames [T, B], of value targets as `[targets]` says, with `auxiliary` ones."""
     return partial(
         frames_from,
+        auxiliary=auxiliary,
         td_lambda=targets.td_lambda,
         search_value_weight=targets.search_value_weight,
         bootstrap=targets.bootstrap,
@@ -182,7 +184,7 @@ def make_to_frames(targets: TargetsConfig) -> Callable[[Trajectory], Frame]:
 def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin`: see `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
-    to_frames = make_to_frames(experiment.targets)
+    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
     new_games = begin and per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(begin)
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
@@ -249,6 +251,7 @@ def make_init(
     experiment: Experiment, selfplay: SelfPlayConfig, game: Game, variations: Variations
 ) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
+    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
     begin = make_new_games(experiment.seed, game, variations)
     any_search = make_random_search()  # of any search, records have these shapes
     if variations.cheap is not None:
@@ -260,7 +263,7 @@ def make_init(
         games = begin(0, rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
         trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
-        frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], frames_from(trajectory)))
+        frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
         waiting = none_waiting(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
         sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))

@@ -1,11 +1,13 @@
 """What a position should have been worth: rewards, discounts and the search's values in, value targets out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from alphagateau.games.state import Array
+from alphagateau.training.auxiliary import TARGETS
 from alphagateau.training.frames import Frame, Trajectory
 
 
@@ -44,7 +46,8 @@ def value_targets(
     return target, known
 
 
-def frames_from(trajectory: Trajectory, **options: Any) -> Frame:
-    """Frames [T, B] of a Trajectory [T, B]; the options are those of `value_targets`."""
+def frames_from(trajectory: Trajectory, auxiliary: Sequence[str] = (), **options: Any) -> Frame:
+    """Frames [T, B] of a Trajectory [T, B], with `auxiliary` targets; the options are those of `value_targets`."""
     target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value, **options)
-    return Frame(trajectory.position, trajectory.policy_target, target, known, trajectory.is_full)
+    extra = {name: TARGETS[name](trajectory) for name in auxiliary}
+    return Frame(trajectory.position, trajectory.policy_target, target, known, trajectory.is_full, extra)

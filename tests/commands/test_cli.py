@@ -220,7 +220,19 @@ def test_a_ladder_file_and_options_together(tmp_path):
         ),
         (
             {"training.loss": "policy_valeu"},
-            'must be one of "policy_value", got "policy_valeu"; did you mean policy_value?',
+            'got "policy_valeu"; did you mean policy_value?',
+        ),
+        (
+            {"training.loss": "policy_wdl"},
+            'network.value_head must be "wdl" for training.loss "policy_wdl", got "scalar"',
+        ),
+        (
+            {"network.value_head": "wdl"},
+            'network.value_head must be "scalar" or "bins" for training.loss "policy_value", got "wdl"',
+        ),
+        (
+            {"training.loss": "action_value_log"},
+            'training.loss "action_value_log" learns from labels, and the frames of [selfplay] have none',
         ),
         (
             {"evaluation.opening_plies": 0},

@@ -1,0 +1,78 @@
+"""What losses are made of: the record of their terms, and the terms that several of them share."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
+from alphagateau.networks.network import Evaluation
+from alphagateau.training.frames import Frame
+
+CALIBRATION_BINS = 10  # of predicted values, over [-1, 1]
+
+
+class LossTerms(NamedTuple):
+    """What a loss says of a batch of B frames, by name."""
+
+    minimized: Mapping[str, Array]  # float32 [B]; the loss is the sum of their means
+    logged: Mapping[str, Array]  # [B], their means are logged
+    logged_among: Mapping[str, tuple[Array, Array]]  # values and mask [B] or [B, S]: means over what is in the mask
+    sums: Mapping[str, Array]  # of any shape, already summed over the batch
+
+
+Loss = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
+
+
+def join_terms(*parts: LossTerms) -> LossTerms:
+    """The terms of all parts."""
+    joined: list[dict[str, Any]] = [{}, {}, {}, {}]
+    for part in parts:
+        for mapping, more in zip(joined, part, strict=True):
+            mapping.update(more)
+    return LossTerms(*joined)
+
+
+def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Cross-entropy of the policy over the legal moves to the frames' policy, nats.
+
+    A mean over all frames; one whose policy is not to be learnt counts 0.
+    """
+    legal = legal_edge_mask(game, frames.position)
+    target = over_edges(legal, frames.policy_target.astype(jnp.float32))
+    log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.prior_logits, -1e9), axis=-1)
+    cross_entropy = -jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
+    if frames.policy_mask is not None:
+        cross_entropy = jnp.where(frames.policy_mask, cross_entropy, 0.0)
+    log_target = jnp.log(jnp.maximum(target, 1e-30))
+    logged = {
+        "policy_entropy": -jnp.sum(jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0), axis=-1),
+        "target_entropy": -jnp.sum(target * log_target, axis=-1),
+    }
+    return LossTerms({"policy_loss": cross_entropy}, logged, {}, {})
+
+
+def value_terms(evaluation: Evaluation, frames: Frame, value_loss: Array) -> LossTerms:
+    """`value_loss` [B], counted 0 where the value is not known, and what is logged of any network's value."""
+    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
+    decisive = frames.value_mask & (frames.value_target != 0)
+    right = decisive & (jnp.sign(evaluation.value) == jnp.sign(frames.value_target))
+    return LossTerms(
+        minimized={"value_loss": jnp.where(frames.value_mask, value_loss, 0.0)},
+        logged={"value_known": frames.value_mask},
+        logged_among={
+            "value_accuracy": (right, decisive),
+            "value_error": (jnp.abs(error), frames.value_mask),
+        },
+        sums={"calibration": calibration_sums(evaluation.value, frames)},
+    )
+
+
+def calibration_sums(value: Array, frames: Frame) -> Array:
+    """float32 [3, bins] of frames with a known result, by predicted value: count, sum of predictions, of results."""
+    bin_of = jnp.clip(((value + 1) / 2 * CALIBRATION_BINS).astype(jnp.int32), 0, CALIBRATION_BINS - 1)
+    in_bin = jax.nn.one_hot(bin_of, CALIBRATION_BINS) * frames.value_mask[:, None]
+    return jnp.stack([in_bin.sum(0), value @ in_bin, frames.value_target @ in_bin])
