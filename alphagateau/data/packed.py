@@ -26,19 +26,22 @@ LARGEST = 65_534  # the code of a probability of 1
 
 
 class Boards(NamedTuple):
-    """Labelled boards without a past, R rows; probabilities q of winning, for the player to move, as round(65534 q)."""
+    """Labelled boards without a past, R rows of numpy or JAX arrays.
 
-    board: np.ndarray  # int8 [R, N], as the newest of `Position.boards`
-    color: np.ndarray  # int8 [R]
-    castling: np.ndarray  # uint8 [R]
-    en_passant: np.ndarray  # int8 [R]
-    halfmove_count: np.ndarray  # int16 [R]
-    ply: np.ndarray  # int16 [R]
-    legal: np.ndarray  # uint8 [R, ceil(E / 8)]
-    state_value: np.ndarray  # uint16 [R]
-    action_value: np.ndarray  # uint16 [R, S], of the legal edges in rising order, NO_VALUE where there is no label
-    best: np.ndarray  # int16 [R], the slot of the move of the highest value, the first of several; -1: none is labelled
-    count: np.ndarray  # int32 [R], occurrences
+    Probabilities q of winning are for the player to move, as round(65534 q).
+    """
+
+    board: Any  # int8 [R, N], as the newest of `Position.boards`
+    color: Any  # int8 [R]
+    castling: Any  # uint8 [R]
+    en_passant: Any  # int8 [R]
+    halfmove_count: Any  # int16 [R]
+    ply: Any  # int16 [R]
+    legal: Any  # uint8 [R, ceil(E / 8)]
+    state_value: Any  # uint16 [R]
+    action_value: Any  # uint16 [R, S], of the legal edges in rising order, NO_VALUE where there is no label
+    best: Any  # int16 [R], the slot of the move of the highest value, the first of several; -1: none is labelled
+    count: Any  # int32 [R], occurrences
 
 
 def columns_of(game: Game) -> dict[str, tuple[str, tuple[int, ...]]]:

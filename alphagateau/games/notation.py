@@ -45,7 +45,7 @@ def from_fens(game: Game, fens: Sequence[str]) -> State:
     return _jitted_batch(game.enter)(*map(np.stack, zip(*(_entered(game, fen) for fen in fens), strict=True)))
 
 
-def _entered(game: Game, fen: str) -> tuple[np.ndarray, ...]:
+def _entered(game: Game, fen: str) -> tuple[Any, ...]:
     """What `Game.enter` takes of a FEN."""
     board = board_from_fen(game, fen)
     codes = np.zeros((game.size, game.size), np.int8)
@@ -197,8 +197,8 @@ def board_edges(game: Game, board: chess.Board) -> dict[int, str]:
     found = {}
     for move in board.legal_moves:
         promotion = 0 if move.promotion in (None, chess.QUEEN) else move.promotion
-        squares = (_flip(game, board.turn, square) for square in (move.from_square, move.to_square))
-        found[_edges(game.name)[(*squares, promotion)]] = move.uci()
+        sender, receiver = (_flip(game, board.turn, square) for square in (move.from_square, move.to_square))
+        found[_edges(game.name)[sender, receiver, promotion]] = move.uci()
     return dict(sorted(found.items()))
 
 
