@@ -54,8 +54,9 @@ def step(game_name: str, network_name: str) -> dict[str, float]:
     from alphagateau.networks.gateau import make_gateau
     from alphagateau.networks.gateau_reference import make_reference
     from alphagateau.training.frames import Frame
-    from alphagateau.training.learner import make_learner, make_optimizer
+    from alphagateau.training.learner import make_learner
     from alphagateau.training.losses import policy_value_loss
+    from alphagateau.training.optimizer import make_optimizer
 
     game, (hidden_size, num_blocks) = get_game(game_name), SIZES[game_name]
     make = {"ours": make_gateau, "plain": make_reference}[network_name]

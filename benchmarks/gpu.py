@@ -26,8 +26,9 @@ from alphagateau.config import Experiment
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.make_search import make_search
-from alphagateau.training.learner import make_learner, make_optimizer
+from alphagateau.training.learner import make_learner
 from alphagateau.training.losses import LOSSES
+from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay import Games, make_selfplay, start_games
 
 ROOT = Path(__file__).parents[1]

@@ -18,8 +18,9 @@ from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import make_reference
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import Learner, TrainState, make_learner, make_optimizer
+from alphagateau.training.learner import Learner, TrainState, make_learner
 from alphagateau.training.losses import policy_value_loss, reduce_terms
+from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.replay import add_frames, epoch_order, init_window, take_batch
 
 BATCH = 64
