@@ -237,6 +237,7 @@ def test_by_keyboard_with_a_promotion(page: Page):
 def test_the_game_is_saved_as_pgn(page: Page, tmp_path: Path):
     type_move(page, "Nc3")
     page.wait("last() === 2 && !thinking && mayMove()")
+    page.wait("valuesSeen().length === 2")
     page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     page.do("save()")
     end = time.monotonic() + 60
@@ -245,7 +246,9 @@ def test_the_game_is_saved_as_pgn(page: Page, tmp_path: Path):
         time.sleep(0.1)
     (record,) = read_pgn(written[0].read_text())
     assert record.game == "gardner_chess" and list(record.moves) == page.do("plies.slice(1).map((one) => one.uci)")
-    assert record.headers["White"] == "Human" and record.headers["Black"].startswith("ada/0 (")
+    tags = record.headers
+    assert (tags["White"], tags["WhiteType"], tags["Black"]) == ("Human", "human", "ada/0")
+    assert tags["BlackWeights"] == page.do("setup.players[0].hash") and len(record.notes) == len(record.moves)
 
 
 def test_a_piece_is_dragged(page: Page):
