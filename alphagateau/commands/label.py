@@ -1,7 +1,6 @@
 """`alphagateau label`: boards and an engine in, labels to learn from out."""
 
 import dataclasses
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +49,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.players import PlayerError, split_spec
+    from alphagateau.networks.chunks import num_cores
     from alphagateau.runs.stop import StopRequest, parse_duration
 
     if not arguments.nodes:
@@ -67,7 +67,7 @@ def run(words: Sequence[str]) -> int:
             options=options,
             nodes=arguments.nodes,
             target=arguments.target,
-            workers=arguments.workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
+            workers=arguments.workers or num_cores(),
             timeout=arguments.timeout,
         )
         teller = Teller(order.workers)

@@ -108,6 +108,6 @@ def put_rows(columns: Boards, chosen: np.ndarray, num_shares: int, mesh: Mesh) -
 
     def put(column: np.ndarray) -> Any:
         shape = (*by_share.shape, *column.shape[1:])
-        return jax.make_array_from_callback(shape, place, lambda index: column[by_share[(index or (slice(None),))[0]]])
+        return jax.make_array_from_callback(shape, place, lambda index: column[by_share[index[0]]])  # pyright: ignore
 
     return jax.tree.map(put, columns)

@@ -5,6 +5,10 @@ from typing import NamedTuple
 
 from alphagateau.games.state import Array, Position
 
+# Names in `Frame.extra` of labels: probabilities of winning, for the player to move, and where there is one.
+STATE_VALUE, STATE_KNOWN = "state_value", "state_known"  # float32 and bool
+ACTION_VALUE, ACTION_KNOWN = "action_value", "action_known"  # float32 and bool [S], of the legal edges in rising order
+
 
 class Frame(NamedTuple):
     """One training example. Its producer may be self-play or labelled data.

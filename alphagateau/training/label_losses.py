@@ -15,7 +15,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.heads import mean_of_bins
 from alphagateau.networks.network import Evaluation
-from alphagateau.training.frames import Frame
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 from alphagateau.training.loss_terms import Loss, LossTerms, join_terms, policy_terms
 from alphagateau.training.value_bins import cross_entropy, hl_gauss, one_hot
 
@@ -45,7 +45,7 @@ def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation,
 
     Boards weigh the same however many moves they have, so the gradient of a batch is the mean of its parts'.
     """
-    q, known = frames.extra["action_value"], frames.extra["action_known"]
+    q, known = frames.extra[ACTION_VALUE], frames.extra[ACTION_KNOWN]
     logits = evaluation.extra["action_value_logits"]
     losses, least = value_loss(q, logits)
     found = mean_of_bins(logits)
@@ -65,7 +65,7 @@ def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation,
 
 def state_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """A mean over all boards, one without a value counting 0."""
-    q, known = frames.extra["state_value"], frames.extra["state_known"]
+    q, known = frames.extra[STATE_VALUE], frames.extra[STATE_KNOWN]
     logits = evaluation.extra["value_logits"]
     losses, least = value_loss(q, logits)
     return LossTerms(

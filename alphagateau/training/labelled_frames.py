@@ -7,11 +7,7 @@ import jax.numpy as jnp
 
 from alphagateau.data.packed import LARGEST, NO_VALUE
 from alphagateau.games.state import HISTORY, Array, Position
-from alphagateau.training.frames import Frame
-
-# Names in `Frame.extra`: probabilities of winning, for the player to move, and where there is one.
-STATE_VALUE, STATE_KNOWN = "state_value", "state_known"  # float32 and bool
-ACTION_VALUE, ACTION_KNOWN = "action_value", "action_known"  # float32 and bool [S], of the legal edges in rising order
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 
 
 def to_frames(rows: Any, temperature: float) -> Frame:

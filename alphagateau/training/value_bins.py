@@ -1,6 +1,6 @@
-"""Probabilities of winning as distributions over K equal bins of [0, 1], and back (Ruoss et al. 2024, appendix A).
+"""Probabilities of winning as distributions over K equal bins of [0, 1] (Ruoss et al. 2024, appendix A).
 
-Bin i reaches from i / K to (i + 1) / K and stands for its middle.
+Bin i reaches from i / K to (i + 1) / K and stands for its middle; `networks.heads.mean_of_bins` is the way back.
 """
 
 import jax
@@ -23,13 +23,6 @@ def hl_gauss(q: Array, num_bins: int) -> Array:
     edges = jnp.arange(num_bins + 1) / num_bins
     below = norm.cdf((edges - q[..., None]) * num_bins / SIGMA_BINS)
     return jnp.diff(below, axis=-1) / (below[..., -1:] - below[..., :1])
-
-
-def decode(logits: Array) -> Array:
-    """The mean probability of winning [...] of a distribution over bins given by its logits [..., K]."""
-    num_bins = logits.shape[-1]
-    middles = (jnp.arange(num_bins) + 0.5) / num_bins
-    return jax.nn.softmax(logits, axis=-1) @ middles
 
 
 def cross_entropy(target: Array, logits: Array) -> Array:

@@ -24,7 +24,8 @@ from alphagateau.runs.files import write_text
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.data_producer import draw_rows, open_columns
-from alphagateau.training.labelled_frames import ACTION_KNOWN, ACTION_VALUE, to_frames
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE
+from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
