@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from alphagateau.runs.log import parse_rows
 from alphagateau.runs.stop import SIGNALS
 
-OPEN_SECONDS = 300  # to wait for other runs that open the same repository
+OPEN_SECONDS = 300  # to wait for other runs that open the same repository, and for the process of a run's last start
+LOCK = ".aim.lock"  # in the run's folder
 GAMES = "sample_games"
 
 Say = Callable[[Mapping[str, Any]], None]
@@ -58,7 +59,18 @@ def main() -> None:
 
 
 def _follow(order: Order, pokes: Iterable[str], say: Say) -> None:
-    """Brings Aim up to date with the run's files, and again at each poke."""
+    """Brings Aim up to date with the run's files, and again at each poke.
+
+    The process of a run that was killed is still bringing Aim up to date when the run goes on: the next one waits.
+    """
+    from filelock import FileLock
+
+    with FileLock(Path(order.run) / LOCK, timeout=OPEN_SECONDS):
+        _follow_alone(order, pokes, say)
+
+
+def _follow_alone(order: Order, pokes: Iterable[str], say: Say) -> None:
+    """As `_follow`, of a run that no other process brings to Aim."""
     from aim.ext.cleanup import AutoClean
 
     run = Path(order.run)
