@@ -76,6 +76,7 @@ class Gateau(NamedTuple):
     dot: Dot
     norm: Norm
     heads: Heads = Heads()
+    rematerialize: bool = False  # of a block, training keeps what enters it
 
 
 def make_layout(game: Game) -> Layout:
@@ -215,11 +216,16 @@ def equal_blocks(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Var
     if not numbers:
         return hg, {}
     weights = jax.tree.map(lambda *x: jnp.stack(x), *(of_block(variables, i) for i in numbers))
-    hg, stacked = jax.lax.scan(lambda hg, variables: block(net, variables, hg), hg, weights)
+    hg, stacked = jax.lax.scan(lambda hg, variables: kept(net, block)(variables, hg), hg, weights)
     statistics = {}
     for i in numbers:
         statistics |= named_in_block(i, jax.tree.map(lambda x, i=i: x[i - 1], stacked))
     return hg, statistics
+
+
+def kept(net: Gateau, part: Callable) -> Callable:
+    """A part of the network, which takes `net` first; the backward pass computes it again if it is rematerialized."""
+    return jax.checkpoint(partial(part, net)) if net.rematerialize else partial(part, net)
 
 
 def of_block(variables: Variables, i: int) -> Variables:
@@ -274,10 +280,10 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     Batch statistics are of all chunks, so each layer ends before the next begins.
     """
     h = each(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
-    hg, first = start_block(net, of_block(variables, 0), start, h, inputs.start_row)
+    hg, first = kept(net, start_block)(of_block(variables, 0), start, h, inputs.start_row)
     (h, g), rest = equal_blocks(net, variables, hg)
-    of_nodes, of_value = value_heads(net, variables, h)
-    of_edges, of_policy = policy_heads(net, variables, g, inputs.start_row)
+    of_nodes, of_value = kept(net, value_heads)(variables, h)
+    of_edges, of_policy = kept(net, policy_heads)(variables, g, inputs.start_row)
     return make_evaluation(of_nodes | of_edges), named_in_block(0, first) | rest | of_value | of_policy
 
 
@@ -296,6 +302,7 @@ def make_gateau(game: Game, config) -> Network:
         config.message,
         make_dot(config.dtype),
         heads=make_heads(game, config),
+        rematerialize=config.rematerialize,
     )
     size = chunk_size(game.num_edges, config.hidden_size)
 
