@@ -120,6 +120,6 @@ def with_average(learner: Learner, decay: float) -> Learner:
 
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         after, metrics = learner.step(state, frames)
-        return after._replace(average=average(state.average, after.variables, state.num_steps)), metrics
+        return after._replace(average=average(state.playing, after.variables, state.num_steps)), metrics
 
     return Learner(init, step)
