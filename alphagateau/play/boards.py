@@ -1,9 +1,8 @@
 """A checkpoint in, the boards that its network plays out, before any of its weights are read."""
 
 from alphagateau.games.entries import GAMES
+from alphagateau.networks.make_network import EVERY_BOARD
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
-
-EVERY_BOARD = ("gateau",)  # architectures whose weights play any board; those of others play the one they learnt
 
 
 def plays(found: Checkpoint, game_name: str) -> bool:

@@ -90,7 +90,7 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer"}
     assert set(config.ALGORITHMS) == {"gumbel", "policy", "random"}
 
 
@@ -219,6 +219,7 @@ def test_labels_need_a_network_without_history():
         "x.toml: [data] needs network.history = false: labelled positions have no past"
     )
     assert loads(text + "[network]\nhistory = false").data.frames_per_iteration == 65_536
+    assert not loads(text + "[network]\narchitecture = 'token_transformer'").network.history
 
 
 def test_an_experiment_without_frames_is_refused():
@@ -382,7 +383,7 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(batch_norm_momentum=draw(unit)),
+        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(num_bins=draw(st.integers(1, 1000))),
         search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),
