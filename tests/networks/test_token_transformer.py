@@ -123,10 +123,11 @@ def test_one_move_a_board_is_valued_as_among_all(gardner, positions, all_heads):
     assert network.values_one_move
     every = jax.jit(network.apply)(variables, positions)[0].extra["action_value_logits"]
     num_legal = legal_edge_mask(gardner, positions).sum(axis=-1)
-    slots = jnp.minimum(jnp.arange(BATCH), num_legal - 1)[:, None]
+    slots = jnp.clip(jnp.arange(BATCH), 0, jnp.maximum(num_legal - 1, 0))[:, None]
     one = jax.jit(lambda v, p, s: network.apply(v, p, True, None, s)[0])(variables, positions, slots)
     expected = np.take_along_axis(np.asarray(every), np.asarray(slots)[..., None], axis=1)
-    np.testing.assert_allclose(one.extra["action_value_logits"], expected, atol=1e-5)
+    has_move = np.asarray(num_legal) > 0
+    np.testing.assert_allclose(one.extra["action_value_logits"][has_move], expected[has_move], rtol=1e-4, atol=1e-5)
     in_training = jax.jit(lambda v, p: network.apply(v, p, True)[0])(variables, positions)
     assert set(in_training.extra) == {"value_logits"}
 
@@ -140,7 +141,7 @@ def test_what_a_network_of_action_values_alone_says(gardner, positions, all_head
     q = jax.nn.softmax(evaluation.extra["action_value_logits"]) @ jnp.array([0.125, 0.375, 0.625, 0.875])
     edges = np.asarray(edges_by_slot(legal_edge_mask(gardner, stuck), gardner.max_legal_moves))
     assert evaluation.value[0] == 0 and (edges[0] == gardner.num_edges).all()
-    for board in range(1, BATCH):
+    for board in np.flatnonzero(edges[:, 0] < gardner.num_edges):
         legal = edges[board][edges[board] < gardner.num_edges]
         values = np.asarray(q[board, : len(legal)])
         np.testing.assert_allclose(evaluation.value[board], 2 * values.max() - 1, atol=1e-6)

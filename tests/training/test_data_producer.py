@@ -122,7 +122,7 @@ def test_boards_without_labelled_moves_hold_no_records():
 def test_a_frame_of_a_move_holds_its_label_alone(labels):
     columns = open_packed(labels, "train")
     boards, slot = Boards(*(np.array(column[:32]) for column in columns)), np.full((32, 1), 1, np.int16)
-    frames, whole = (jax.device_get(to_frames(rows, 0.0)) for rows in (Moves(boards, slot), boards))
+    frames, whole = (jax.device_get(jax.jit(to_frames, static_argnums=1)(rows, 0.0)) for rows in (Moves(boards, slot), boards))
     for name in (ACTION_VALUE, ACTION_KNOWN):
         np.testing.assert_array_equal(frames.extra[name], whole.extra[name][:, 1:2])
     assert (frames.extra[ACTION_SLOT] == 1).all()
