@@ -1,7 +1,9 @@
 """Frames from labelled boards: which rows an iteration reads, what becomes of them, and a run that learns from them."""
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,7 +12,7 @@ from random_games import random_records
 from stopping import StopAfter
 
 from alphagateau.commands.experiments import read_experiment
-from alphagateau.config import ConfigError, DataConfig
+from alphagateau.config import ConfigError, DataConfig, Experiment, TokenTransformerConfig
 from alphagateau.data.labelling import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, open_packed
 from alphagateau.data.positions import boards_of
@@ -122,7 +124,8 @@ def test_boards_without_labelled_moves_hold_no_records():
 def test_a_frame_of_a_move_holds_its_label_alone(labels):
     columns = open_packed(labels, "train")
     boards, slot = Boards(*(np.array(column[:32]) for column in columns)), np.full((32, 1), 1, np.int16)
-    frames, whole = (jax.device_get(jax.jit(to_frames, static_argnums=1)(rows, 0.0)) for rows in (Moves(boards, slot), boards))
+    make = jax.jit(to_frames, static_argnums=1)
+    frames, whole = (jax.device_get(make(rows, 0.0)) for rows in (Moves(boards, slot), boards))
     for name in (ACTION_VALUE, ACTION_KNOWN):
         np.testing.assert_array_equal(frames.extra[name], whole.extra[name][:, 1:2])
     assert (frames.extra[ACTION_SLOT] == 1).all()
@@ -152,8 +155,21 @@ def test_labels_of_another_game_are_refused(labels, experiment):
         open_columns(experiment.data, get_game("chess"))
 
 
+def by_moves(experiment: Experiment) -> Experiment:
+    """The experiment with action values, learnt by a token transformer from a move a frame."""
+    heads: dict[str, Any] = {"policy_head": False, "value_head": "none", "action_values": True, "num_bins": 16}
+    return dataclasses.replace(
+        experiment,
+        network=TokenTransformerConfig(hidden_size=16, num_blocks=2, num_heads=2, **heads),
+        data=dataclasses.replace(experiment.data, record="move"),
+        training=dataclasses.replace(experiment.training, loss="action_value_log"),
+    )
+
+
 @pytest.mark.whole
-def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, tmp_path, monkeypatch):
+@pytest.mark.parametrize("record", ["board", "move"])
+def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, labels, tmp_path, monkeypatch):
+    experiment = by_moves(experiment) if record == "move" else experiment
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
     assert loop.train(experiment, tmp_path / "whole", StopRequest())
@@ -164,5 +180,7 @@ def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, tmp_path, 
     hashes = [checkpoint.open_checkpoint(tmp_path / run / "checkpoints" / last) for run in ("whole", "parts")]
     assert hashes[0].manifest["weights_hash"] == hashes[1].manifest["weights_hash"]
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    assert rows[-1]["train/policy_loss"] < rows[0]["train/policy_loss"]
-    assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / 200)
+    name = "train/action_value_loss" if record == "move" else "train/policy_loss"
+    assert rows[-1][name] < rows[0][name]
+    number = 200 if record == "board" else (open_packed(labels, "train").action_value != NO_VALUE).sum()
+    assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / number)
