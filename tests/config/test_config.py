@@ -18,6 +18,7 @@ from alphagateau.config import (
     GumbelConfig,
     PolicyConfig,
     SelfPlayConfig,
+    TokenTransformerConfig,
     dumps,
     loads,
 )
@@ -100,7 +101,8 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")}
+    of_tokens = {f"network.{key}" for key in config.fields_of(TokenTransformerConfig)} - set(flat)
+    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_tokens
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
 
@@ -163,9 +165,9 @@ def test_an_experiment_made_in_code_is_checked_too():
         (
             "architecture = 'resnet'",
             "network",
-            'network.architecture must be one of "gateau", "alphazero", got "resnet"',
+            'network.architecture must be one of "gateau", "alphazero", "token_transformer", got "resnet"',
         ),
-        ("architecture = ['gateau']", "network", '"alphazero", got an array'),
+        ("architecture = ['gateau']", "network", '"token_transformer", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
         ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "random", got'),

@@ -41,6 +41,7 @@ def test_los_alamos_is_learnt_and_played_zero_shot_from_5x5(tmp_path: Path, monk
     assert len(games) == 12 and {game.game for game in games} == {"los_alamos_chess"}
 
 
+@pytest.mark.whole
 def test_weights_that_fit_one_board_do_not_begin_a_run_on_another(tmp_path: Path) -> None:
     saved = save_tiny(tmp_path, "gardner_chess", TokenTransformerConfig)
     trainer: Any = SimpleNamespace(game=get_game("los_alamos_chess"))
