@@ -46,7 +46,7 @@ SIZES = (
 )
 
 
-TOKEN_SIZES = {"402k": 10.0, "small": 10.0}  # how many times cheaper GATEAU's action value is to be
+TOKEN_SIZES = {"402k": 10.0, "small": 30.0}  # how many times cheaper GATEAU's action value is to be
 
 
 def forward_of(network: Network, variables: Variables, positions: Position) -> Callable[[], Array]:

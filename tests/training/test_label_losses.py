@@ -116,6 +116,7 @@ def test_a_network_that_values_all_moves_learns_the_one_of_a_frame(gardner):
     assert "action_accuracy" not in metrics  # one move is always the best of one
 
 
+@pytest.mark.whole
 def test_a_token_transformer_learns_moves_states_and_policies(gardner):
     """Four frames of one move each, by one network with the three heads."""
     heads = {"policy_head": True, "value_head": "bins", "action_values": True, "num_bins": BINS}
