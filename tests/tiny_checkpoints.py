@@ -5,16 +5,17 @@ from pathlib import Path
 
 import jax
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig
+from alphagateau.config import AlphaZeroConfig, GateauConfig, TokenTransformerConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint
 
 SMALL = {"hidden_size": 8, "num_blocks": 1}
+Kind = type[GateauConfig] | type[AlphaZeroConfig] | type[TokenTransformerConfig]
 
 
-def save_tiny(folder: Path, game_name: str, kind: type[GateauConfig] | type[AlphaZeroConfig]) -> Checkpoint:
+def save_tiny(folder: Path, game_name: str, kind: Kind) -> Checkpoint:
     """A checkpoint of iteration 0 in `folder`, of a network of one block, 8 features wide."""
     config = kind(**SMALL)
     variables = make_network(get_game(game_name), config).init(jax.random.key(0))

@@ -1,8 +1,10 @@
 """The network against its plain reference, as rows of `alphagateau bench`: forward, training, and compiling."""
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,16 +12,18 @@ import jax.numpy as jnp
 from jax.experimental.compilation_cache import compilation_cache
 
 from alphagateau.commands.throughput import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, random_positions
-from alphagateau.config import GateauConfig
+from alphagateau.config import GateauConfig, TokenTransformerConfig
+from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import make_reference
+from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
-from alphagateau.training.frames import Frame
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.learner import Learner, TrainState, make_learner
-from alphagateau.training.losses import policy_value_loss, reduce_terms
+from alphagateau.training.losses import LOSSES, policy_value_loss, reduce_terms
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.replay import add_frames, epoch_order, init_window, take_batch
 
@@ -40,6 +44,9 @@ SIZES = (
     Size("chess", PAPER, f"8x8, paper size, batch {BATCH}", 4.0, 3.2),
     Size("gardner_chess", QUICKSTART, f"5x5, quickstart size, batch {BATCH}", 4.0, 2.3),
 )
+
+
+TOKEN_SIZES = {"402k": 10.0, "small": 30.0}  # how many times cheaper GATEAU's action value is to be
 
 
 def forward_of(network: Network, variables: Variables, positions: Position) -> Callable[[], Array]:
@@ -93,13 +100,43 @@ def learning(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
 
 
 def training_rows(rounds: int) -> Iterator[Row]:
-    """Optimizer steps of the two networks, and training from the window."""
+    """Optimizer steps of the two networks, what an action value costs them and tokens, training from the window."""
     for size in SIZES:
         learners, state, frames = learning(size)
         steps = {k: jax.jit(learner.step) for k, learner in learners.items()}
         calls = {k: lambda step=step: step(state, frames) for k, step in steps.items()}  # noqa: B023
         yield compare(f"optimizer step, {size.name}", in_turns(calls, rounds), size.training)
+    for name in TOKEN_SIZES:
+        yield token_row(name, rounds)
     yield window_row(rounds)
+
+
+def token_row(size: str, rounds: int) -> Row:
+    """An optimizer step on action values, for each value: a token transformer's as a multiple of GATEAU's.
+
+    GATEAU's pass values all legal moves of a board, that of a token transformer one move of a board.
+    """
+    game = get_game("gardner_chess")
+    positions = random_positions(game, BATCH)
+    legal = legal_edge_mask(game, positions).sum(axis=-1)
+    slots = {"fast": jnp.arange(game.max_legal_moves), "plain": jnp.zeros(1, jnp.int32)}
+    heads: Any = {"action_values": True, "num_bins": 32}
+    configs = {
+        "fast": dataclasses.replace(QUICKSTART, **heads),
+        "plain": TokenTransformerConfig(size=size, policy_head=False, value_head="none", **heads),  # pyright: ignore
+    }
+    calls, num_values = {}, {}
+    for name, config in configs.items():
+        known = slots[name] < legal[:, None]
+        labels = {ACTION_VALUE: jnp.full(known.shape, 0.5), ACTION_KNOWN: known}
+        labels |= {ACTION_SLOT: jnp.zeros((BATCH, 1), jnp.int32)} if name == "plain" else {}
+        network, frames = make_network(game, config), frames_of(game, positions)._replace(extra=labels)
+        learner = make_learner(game, network, LOSSES["action_value_hl_gauss"], make_optimizer(1e-3))
+        state, step = learner.init(network.init(jax.random.key(0))), jax.jit(learner.step)
+        calls[name], num_values[name] = partial(step, state, frames), int(known.sum())
+    seconds = {name: [x / num_values[name] for x in found] for name, found in in_turns(calls, rounds).items()}
+    title = f"an action value learnt, 5x5, GATEAU of quickstart size against tokens {size}"
+    return compare(title, seconds, TOKEN_SIZES[size])
 
 
 def compilation_rows(rounds: int) -> Iterator[Row]:

@@ -37,6 +37,7 @@ from alphagateau.config.schema import (
     SearchConfig,
     SelfPlayConfig,
     TargetsConfig,
+    TokenTransformerConfig,
     TrainingConfig,
     WindowConfig,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "SelfPlayConfig",
     "StudyConfig",
     "TargetsConfig",
+    "TokenTransformerConfig",
     "TrainingConfig",
     "WindowConfig",
     "change",

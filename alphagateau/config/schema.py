@@ -23,6 +23,7 @@ from alphagateau.config.records import (
     show,
 )
 
+ARCHITECTURE = "graph network: gateau; residual CNN: alphazero; searchless chess: token_transformer"
 VALUE_HEADS = "the value is of one number, of win, draw and loss, or of bins of the chance of winning"
 ACTION_VALUES = "a head that values every legal move at once, for losses on labelled positions"
 NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
@@ -34,7 +35,8 @@ MOVES_LEFT_HEAD = "a head that learns the plies to the end of the game from self
 class GateauConfig:
     """GATEAU, the graph network."""
 
-    architecture: Literal["gateau"] = choice("graph network: gateau; residual CNN: alphazero", default="gateau")
+    policy_head: ClassVar[bool] = True
+    architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
     normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
@@ -59,7 +61,8 @@ class GateauConfig:
 class AlphaZeroConfig:
     """AlphaZero's residual CNN, the baseline."""
 
-    architecture: Literal["alphazero"] = choice("graph network: gateau; residual CNN: alphazero", default="alphazero")
+    policy_head: ClassVar[bool] = True
+    architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
@@ -73,7 +76,53 @@ class AlphaZeroConfig:
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
 
 
-NetworkConfig = GateauConfig | AlphaZeroConfig
+# The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.
+TOKEN_SIZES = {"402k": (64, 4, 4), "small": (128, 4, 8), "9M": (256, 8, 8), "136M": (1024, 8, 8), "270M": (1024, 16, 8)}
+
+
+@record
+class TokenTransformerConfig:
+    """The token transformer of searchless chess, which sees the position's FEN."""
+
+    history: ClassVar[bool] = False
+    reply_head: ClassVar[bool] = False
+    moves_left_head: ClassVar[bool] = False
+    architecture: Literal["token_transformer"] = choice(ARCHITECTURE, default="token_transformer")
+    size: Literal["402k", "small", "9M", "136M", "270M"] = choice(
+        "sets hidden_size, num_blocks, num_heads: 64, 4, 4; 128, 4, 8; 256, 8, 8; 1024, 8, 8; 1024, 16, 8",
+        default="402k",
+    )
+    hidden_size: int = num("features of a token (0: as size says)", default=0)
+    num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0)
+    num_heads: int = num("heads of attention (0: as size says)", default=0)
+    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
+    policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
+    value_head: Literal["none", "scalar", "wdl", "bins"] = choice(
+        f"{VALUE_HEADS}; none: of the best action value, or 0", default="scalar"
+    )
+    action_values: bool = key("values of moves, by a pass of the network each", default=False)
+    num_bins: int = num(NUM_BINS, default=128, low=1)
+    prior_temperature: float = num(
+        "of the prior of action values q, softmax(q / prior_temperature)", default=0.05, low=1e-3
+    )
+
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        """hidden_size, num_blocks and num_heads, as given or as the size has them."""
+        hidden_size, num_blocks, num_heads = TOKEN_SIZES[self.size]
+        return self.hidden_size or hidden_size, self.num_blocks or num_blocks, self.num_heads or num_heads
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "TokenTransformerConfig":
+        hidden_size, _, num_heads = self.widths
+        if hidden_size % num_heads:
+            raise ValueError(f"network.num_heads ({num_heads}) must divide {hidden_size}, network.hidden_size")
+        if self.value_head == "none" and not (self.policy_head or self.action_values):
+            raise ValueError("network.policy_head, value_head or action_values must be there: the network says nothing")
+        return self
+
+
+NetworkConfig = GateauConfig | AlphaZeroConfig | TokenTransformerConfig
 ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above
 
 
@@ -136,7 +185,10 @@ class DataConfig:
     """The labelled positions from which an iteration learns, in place of games."""
 
     path: str = key("folder of labels that `alphagateau label` wrote")
-    frames_per_iteration: int = num("boards read for an iteration", default=65_536, low=1)
+    record: Literal["board", "move"] = choice(
+        "what a frame is: a board with all its labels, or one labelled move of a board", default="board"
+    )
+    frames_per_iteration: int = num("frames read for an iteration", default=65_536, low=1)
     sampler: Literal["uniform", "weighted"] = choice(
         "boards alike, or by how often they occurred in games", default="uniform"
     )

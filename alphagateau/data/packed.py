@@ -44,6 +44,13 @@ class Boards(NamedTuple):
     count: Any  # int32 [R], occurrences
 
 
+class Moves(NamedTuple):
+    """Labelled moves of boards, a row each."""
+
+    boards: Boards  # R rows
+    slot: Any  # int16 [R, 1], the move's
+
+
 def columns_of(game: Game) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Type and shape of a row of each column."""
     return {

@@ -8,12 +8,15 @@ from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.token_transformer import make_token_transformer
 
 # By `architecture`: makes the network from the Game and the architecture's configuration record.
 MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "gateau": make_gateau,
     "alphazero": make_alphazero,
+    "token_transformer": make_token_transformer,
 }
+EVERY_BOARD = ("gateau",)  # architectures whose weights play any board; those of others play the one they learnt
 
 
 def make_network(game: Game, config) -> Network:

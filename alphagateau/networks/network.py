@@ -33,8 +33,11 @@ class Network(NamedTuple):
     `shard_map`, each device has a part of the batch, and batch statistics are those of the whole.
     `num_chunks(batch)`: into how many equal chunks training may cut B positions of a device, one after the other with
     their gradients summed; one where statistics join the batch.
+    `values_one_move`: a move's value costs a pass of its own, so `apply` takes `slots` int32 [B, 1] too, and says the
+    action value of that move alone, [B, 1, K]; without them it says none in training.
     """
 
     init: Callable[[jax.Array], Variables]
     apply: Callable[..., tuple[Evaluation, Variables]]
     num_chunks: Callable[[int], int] = lambda batch: 1
+    values_one_move: bool = False

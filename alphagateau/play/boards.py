@@ -2,9 +2,8 @@
 
 from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn import Identity
+from alphagateau.networks.make_network import EVERY_BOARD
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
-
-EVERY_BOARD = ("gateau",)  # architectures whose weights play any board; those of others play the one they learnt
 
 
 def plays(found: Checkpoint, game_name: str) -> bool:

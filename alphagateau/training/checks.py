@@ -9,16 +9,19 @@ from alphagateau.training.auxiliary import auxiliary_targets
 from alphagateau.training.label_losses import LABEL_LOSSES
 from alphagateau.training.losses import LOSSES
 
+ACTION_VALUE_LOSSES = "action_value_.*|all_labels_.*"
+ONE_MOVE = ("token_transformer",)  # architectures that value one move a pass
 # Losses, a key of [network] and what it may be for them; win, draw and loss would not be learnt from a mean alone.
 NEEDED_HEADS = (
     ("policy_value", "value_head", ("scalar", "bins")),
     ("policy_wdl", "value_head", ("wdl",)),
     ("state_value_.*|all_labels_.*", "value_head", ("bins",)),
-    ("action_value_.*|all_labels_.*", "action_values", (True,)),
+    (ACTION_VALUE_LOSSES, "action_values", (True,)),
     (".*_hl_gauss|.*_log", "num_bins", range(2, MAX_INT)),
     (".*_l2", "num_bins", (1,)),
     ("behavioral_cloning", "reply_head", (False,)),
     ("behavioral_cloning", "moves_left_head", (False,)),
+    ("policy_.*|behavioral_cloning|all_labels_.*", "policy_head", (True,)),
 )
 
 
@@ -43,6 +46,12 @@ def check_experiment(experiment: Experiment) -> None:
     if auxiliary_targets(experiment.network) and not experiment.selfplay:
         raise ConfigError("network.reply_head and network.moves_left_head learn from the games of [selfplay]")
     check_heads(loss, experiment.network)
+    is_of_boards = experiment.data is not None and experiment.data.record == "board"
+    if is_of_boards and experiment.network.architecture in ONE_MOVE and re.fullmatch(ACTION_VALUE_LOSSES, loss):
+        raise ConfigError(
+            f'data.record must be "move" for training.loss {show(loss)}, as the network values one move a pass, '
+            'got "board"'
+        )
 
 
 def check_heads(loss: str, network: NetworkConfig) -> None:

@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 
 from alphagateau.config import ConfigError, DataConfig, Experiment
 from alphagateau.data.labelling import read_manifest
-from alphagateau.data.packed import Boards, columns_of, open_packed
+from alphagateau.data.packed import NO_VALUE, Boards, Moves, columns_of, open_packed
 from alphagateau.data.tables import DataError
 from alphagateau.distributed.mesh import BY_FIRST, shardings
 from alphagateau.distributed.processes import on_first
@@ -21,20 +21,31 @@ from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.phases import Phase, Producer, RunState
 
 
+class Records(NamedTuple):
+    """What an epoch reads once: boards, or their labelled moves."""
+
+    number: int
+    draw: Callable[[int], tuple[np.ndarray, np.ndarray | None]]  # iteration -> (rows [n], slots [n, 1] of moves)
+
+
 class DataState(NamedTuple):
     """What an iteration learns from."""
 
-    rows: Boards  # [num_shares, n, ...]
+    rows: Boards | Moves  # [num_shares, n, ...]
 
 
 def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mesh: Mesh) -> Producer:
     """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
     columns, num_frames = open_columns(data, game), data.frames_per_iteration
+    records = make_records(columns, data, experiment.seed)
     share_batch = experiment.training.batch_size // experiment.num_shares
 
     def read(state: RunState, iteration: int, segment: int) -> RunState:
-        chosen = draw_rows(columns.count, experiment.seed, data.sampler, iteration, num_frames)
-        return state._replace(producer=DataState(put_rows(columns, chosen, experiment.num_shares, mesh)))
+        chosen, slots = records.draw(iteration)
+        rows = put_rows(columns, chosen, experiment.num_shares, mesh)
+        if slots is not None:
+            rows = Moves(rows, put_rows(slots, np.arange(num_frames), experiment.num_shares, mesh))
+        return state._replace(producer=DataState(rows))
 
     def batches(state: DataState, key: Array, share_ids: Array) -> Callable:
         def take(step):
@@ -48,13 +59,14 @@ def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mes
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         return {
-            "data/epochs": iteration * num_frames / len(columns.count),
+            "data/epochs": iteration * num_frames / records.number,
             "data/rows_per_second": num_frames / max(seconds.get("read", 0.0), 1e-9),
         }
 
     def init() -> DataState:
         shape = (experiment.num_shares, num_frames // experiment.num_shares)
-        return DataState(Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()}))
+        boards = Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()})
+        return DataState(Moves(boards, jnp.zeros((*shape, 1), jnp.int16)) if data.record == "move" else boards)
 
     return Producer(
         init=init,
@@ -85,6 +97,36 @@ def open_columns(data: DataConfig, game: Game) -> Boards:
     return columns
 
 
+def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:
+    """The Records that `[data]` asks for. Raises ConfigError if there are none."""
+    counts, number = columns.count, data.frames_per_iteration
+    if data.record == "board":
+        return Records(len(counts), lambda iteration: (draw_rows(counts, seed, data.sampler, iteration, number), None))
+    known = (columns.action_value != NO_VALUE).sum(axis=1)
+    if not known.any():
+        raise ConfigError(f'data.path ({data.path}) holds no labelled move, which data.record = "move" reads')
+
+    def draw(iteration: int) -> tuple[np.ndarray, np.ndarray]:
+        rows, places = draw_moves(known, counts, seed, data.sampler, iteration, number)
+        labels_before = np.cumsum(columns.action_value[rows] != NO_VALUE, axis=1)
+        return rows, (labels_before <= places[:, None]).sum(axis=1, keepdims=True).astype(np.int16)
+
+    return Records(int(known.sum()), draw)
+
+
+def draw_moves(
+    known: np.ndarray, counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(rows [number], which of their labels [number]) of an iteration, drawn as `draw_rows` does; `known` a row."""
+    if sampler == "weighted":
+        rows = draw_rows(known * counts, seed, sampler, iteration, number)
+        return rows, np.random.default_rng([seed, iteration, 1]).integers(known[rows])
+    ends = np.cumsum(known)
+    moves = draw_rows(np.broadcast_to(1, ends[-1]), seed, sampler, iteration, number)
+    rows = np.searchsorted(ends, moves, side="right")
+    return rows, moves - (ends - known)[rows]
+
+
 def draw_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int) -> np.ndarray:
     """int64 [number]: the rows of an iteration, of a stream that depends on the seed alone.
 
@@ -102,7 +144,7 @@ def draw_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, numbe
     return found
 
 
-def put_rows(columns: Boards, chosen: np.ndarray, num_shares: int, mesh: Mesh) -> Boards:
+def put_rows(columns: Any, chosen: np.ndarray, num_shares: int, mesh: Mesh) -> Any:
     """Rows on the devices, [num_shares, n, ...]; each process reads those of its own devices only."""
     by_share, place = chosen.reshape(num_shares, -1), shardings(mesh, BY_FIRST)
 

@@ -8,6 +8,7 @@ from alphagateau.games.state import Array, Position
 # Names in `Frame.extra` of labels: probabilities of winning, for the player to move, and where there is one.
 STATE_VALUE, STATE_KNOWN = "state_value", "state_known"  # float32 and bool
 ACTION_VALUE, ACTION_KNOWN = "action_value", "action_known"  # float32 and bool [S], of the legal edges in rising order
+ACTION_SLOT = "action_slot"  # int32 [1], the only slot that the frame is of; the two above are then [1]
 
 
 class Frame(NamedTuple):

@@ -1,7 +1,8 @@
 """Losses on labelled positions: values of moves and of states, and the best move, as probabilities q of winning.
 
 What frames must hold in `extra`: `state_value` float32 [B] and `state_known` bool [B]; `action_value` float32 [B, S]
-and `action_known` bool [B, S], of the legal edges in rising order. Published by Ruoss et al. (2024) but for their sum.
+and `action_known` bool [B, S], of the legal edges in rising order, or [B, 1] of the slot in `action_slot` int32 [B, 1].
+Published by Ruoss et al. (2024) but for their sum.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.heads import mean_of_bins
 from alphagateau.networks.network import Evaluation
-from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 from alphagateau.training.loss_terms import Loss, LossTerms, join_terms, policy_terms
 from alphagateau.training.value_bins import cross_entropy, hl_gauss, one_hot
 
@@ -43,24 +44,33 @@ VALUE_LOSSES: dict[str, ValueLoss] = {
 def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Of each board the mean over its labelled edges; a board without any counts 0.
 
-    Boards weigh the same however many moves they have, so the gradient of a batch is the mean of its parts'.
+    Boards weigh the same however many moves they have, so the gradient of a batch is the mean of its parts'. Of frames
+    of one move each, as published, the loss is a mean over moves.
     """
     q, known = frames.extra[ACTION_VALUE], frames.extra[ACTION_KNOWN]
-    logits = evaluation.extra["action_value_logits"]
+    logits, slots = evaluation.extra["action_value_logits"], frames.extra.get(ACTION_SLOT)
+    if slots is not None and logits.shape[1] != slots.shape[1]:  # of a network that values all moves
+        logits = jnp.take_along_axis(logits, slots[..., None], axis=1)
     losses, least = value_loss(q, logits)
     found = mean_of_bins(logits)
-    chosen = jnp.argmax(jnp.where(known, found, -jnp.inf), axis=-1)[:, None]
-    best, count = jnp.max(jnp.where(known, q, -jnp.inf), axis=-1), jnp.maximum(known.sum(axis=-1), 1)
+    count = jnp.maximum(known.sum(axis=-1), 1)
     return LossTerms(
         minimized={"action_value_loss": jnp.where(known, losses, 0.0).sum(axis=-1) / count},
         logged={},
         logged_among={
             "action_value_excess": (jnp.where(known, losses - least, 0.0), known),
             "action_value_error": (jnp.where(known, jnp.abs(found - q), 0.0), known),
-            "action_accuracy": (jnp.take_along_axis(q, chosen, axis=-1)[:, 0] >= best, known.any(axis=-1)),
+            **({"action_accuracy": best_is_chosen(q, found, known)} if slots is None else {}),
         },
         sums={},
     )
+
+
+def best_is_chosen(q: Array, found: Array, known: Array) -> tuple[Array, Array]:
+    """bool [B]: whether the move of the highest value found is one of the highest q, and where any move is known."""
+    chosen = jnp.argmax(jnp.where(known, found, -jnp.inf), axis=-1)[:, None]
+    best = jnp.max(jnp.where(known, q, -jnp.inf), axis=-1)
+    return jnp.take_along_axis(q, chosen, axis=-1)[:, 0] >= best, known.any(axis=-1)
 
 
 def state_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:

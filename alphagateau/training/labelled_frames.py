@@ -1,21 +1,23 @@
-"""Rows of labelled boards in, Frames that any network learns from out; on the device."""
+"""Rows of labelled boards or moves in, Frames that any network learns from out; on the device."""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from alphagateau.data.packed import LARGEST, NO_VALUE
+from alphagateau.data.packed import LARGEST, NO_VALUE, Moves
 from alphagateau.games.state import HISTORY, Array, Position
-from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 
 
 def to_frames(rows: Any, temperature: float) -> Frame:
-    """Frames [B] of `packed.Boards` [B]. The positions have no past.
+    """Frames [B] of `packed.Boards` or `packed.Moves` [B]. The positions have no past.
 
     The policy target is the move of the highest value, the first of several; with a `temperature` above 0 it is
     softmax(q / temperature) over the labelled moves. The value target is 2 q - 1 of the state.
     """
+    if isinstance(rows, Moves):
+        return _of_moves(to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32))
     boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
     position = Position(
         boards=boards.at[..., 0, :].set(rows.board),
@@ -44,6 +46,12 @@ def to_frames(rows: Any, temperature: float) -> Frame:
             ACTION_KNOWN: action_known,
         },
     )
+
+
+def _of_moves(frames: Frame, slot: Array) -> Frame:
+    """The Frames with the action value in `slot` [B, 1] alone."""
+    of_moves = {name: jnp.take_along_axis(frames.extra[name], slot, axis=1) for name in (ACTION_VALUE, ACTION_KNOWN)}
+    return frames._replace(extra={**frames.extra, **of_moves, ACTION_SLOT: slot})
 
 
 def _probability(codes: Array) -> tuple[Array, Array]:

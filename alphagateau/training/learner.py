@@ -13,7 +13,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.chunks import cut
 from alphagateau.networks.network import Network, Variables
-from alphagateau.training.frames import Frame
+from alphagateau.training.frames import ACTION_SLOT, Frame
 from alphagateau.training.losses import Loss, reduce_terms
 from alphagateau.training.optimizer import make_average
 
@@ -62,7 +62,10 @@ def make_learner(
         return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
 
     def loss_fn(params, statistics, frames: Frame, axis_name: str | None = axis_name):
-        evaluation, statistics = network.apply({"params": params, **statistics}, frames.position, True, axis_name)
+        is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
+        asked = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
+        variables = {"params": params, **statistics}
+        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **asked)
         total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
         return total, (metrics, evaluation, statistics)
 

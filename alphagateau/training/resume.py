@@ -11,6 +11,7 @@ import numpy as np
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
+from alphagateau.networks.make_network import EVERY_BOARD
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
@@ -93,9 +94,18 @@ def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
 
 
 def load_weights(trainer: Trainer, source: Path) -> Variables:
-    """The weights of a checkpoint of a network like this one, on any board. Raises CheckpointError."""
+    """The weights of a checkpoint of a network like this one, on any board if they fit it. Raises CheckpointError."""
     path = on_first(lambda: str(newest(source).path), CheckpointError)
-    return checkpoint.load(checkpoint.open_checkpoint(Path(path)), WEIGHTS, trainer.abstract_state.train.variables)
+    found, game = checkpoint.open_checkpoint(Path(path)), trainer.game.name
+    learnt, architecture = found.manifest["game"], found.manifest["network"].get("architecture", "gateau")
+    if learnt != game and architecture not in EVERY_BOARD:
+        raise everywhere(
+            CheckpointError(
+                f"{path} cannot begin a run of {game}: the weights of its {architecture} have the size of "
+                f"{learnt}, where those of {' and '.join(EVERY_BOARD)} fit every board"
+            )
+        )
+    return checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
 
 
 def save(

@@ -18,6 +18,7 @@ from alphagateau.config import (
     GumbelConfig,
     PolicyConfig,
     SelfPlayConfig,
+    TokenTransformerConfig,
     dumps,
     loads,
 )
@@ -90,7 +91,7 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer"}
     assert set(config.ALGORITHMS) == {"gumbel", "policy", "random"}
 
 
@@ -100,7 +101,8 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")}
+    of_tokens = {f"network.{key}" for key in config.fields_of(TokenTransformerConfig)} - set(flat)
+    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_tokens
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
 
@@ -164,9 +166,9 @@ def test_an_experiment_made_in_code_is_checked_too():
         (
             "architecture = 'resnet'",
             "network",
-            'network.architecture must be one of "gateau", "alphazero", got "resnet"',
+            'network.architecture must be one of "gateau", "alphazero", "token_transformer", got "resnet"',
         ),
-        ("architecture = ['gateau']", "network", '"alphazero", got an array'),
+        ("architecture = ['gateau']", "network", '"token_transformer", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
         ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "random", got'),
@@ -225,6 +227,7 @@ def test_labels_need_a_network_without_history():
         "x.toml: [data] needs network.history = false: labelled positions have no past"
     )
     assert loads(text + "[network]\nhistory = false").data.frames_per_iteration == 65_536
+    assert not loads(text + "[network]\narchitecture = 'token_transformer'").network.history
 
 
 def test_an_experiment_without_frames_is_refused():
@@ -388,7 +391,7 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(batch_norm_momentum=draw(unit)),
+        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(num_bins=draw(st.integers(1, 1000))),
         search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),

@@ -3,12 +3,19 @@
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
+from alphagateau.config import TokenTransformerConfig
 from alphagateau.games.pgn import read_pgn
+from alphagateau.games.variants import get_game
 from alphagateau.runs import checkpoint
+from alphagateau.runs.checkpoint import CheckpointError
+from alphagateau.training.resume import load_weights
 
 SMALL = ["--num-iterations", "1", "--evaluation.num-games", "0", "--search.num-simulations", "2"]
 
@@ -32,6 +39,17 @@ def test_los_alamos_is_learnt_and_played_zero_shot_from_5x5(tmp_path: Path, monk
         }
     games = read_pgn(Path("ladder/games.pgn").read_text(encoding="utf-8"))
     assert len(games) == 12 and {game.game for game in games} == {"los_alamos_chess"}
+
+
+@pytest.mark.whole
+def test_weights_that_fit_one_board_do_not_begin_a_run_on_another(tmp_path: Path) -> None:
+    saved = save_tiny(tmp_path, "gardner_chess", TokenTransformerConfig)
+    trainer: Any = SimpleNamespace(game=get_game("los_alamos_chess"))
+    expected = (
+        "cannot begin a run of los_alamos_chess: the weights of its token_transformer have the size of gardner_chess"
+    )
+    with pytest.raises(CheckpointError, match=expected):
+        load_weights(trainer, saved.path)
 
 
 @pytest.mark.whole

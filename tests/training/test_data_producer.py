@@ -1,7 +1,9 @@
 """Frames from labelled boards: which rows an iteration reads, what becomes of them, and a run that learns from them."""
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,9 +12,9 @@ from random_games import random_records
 from stopping import StopAfter
 
 from alphagateau.commands.experiments import read_experiment
-from alphagateau.config import ConfigError
+from alphagateau.config import ConfigError, DataConfig, Experiment, TokenTransformerConfig
 from alphagateau.data.labelling import UNIT, Unit, finish
-from alphagateau.data.packed import LARGEST, Boards, open_packed
+from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, open_packed
 from alphagateau.data.positions import boards_of
 from alphagateau.data.scores import MATE
 from alphagateau.data.tables import LABELS, write_table
@@ -23,8 +25,8 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
-from alphagateau.training.data_producer import draw_rows, open_columns
-from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE
+from alphagateau.training.data_producer import draw_rows, make_records, open_columns
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.trainer import make_trainer
 
@@ -86,6 +88,50 @@ def test_a_weighted_sampler_draws_by_counts():
     assert found[1] == 0 and abs(found[2] / found[0] - 3) < 0.25
 
 
+def three_boards() -> Boards:
+    """Boards with labels of two moves, of none and of one; they occurred once, five times and three times."""
+    values = np.full((3, 4), NO_VALUE, np.uint16)
+    values[0, [0, 3]], values[2, 1] = (10, 20), 30
+    return Boards(**dict.fromkeys(Boards._fields))._replace(action_value=values, count=np.array([1, 5, 3]))
+
+
+def test_an_epoch_of_moves_reads_each_labelled_move_once():
+    data = DataConfig(path="", record="move", frames_per_iteration=3)
+    records = make_records(three_boards(), data, 7)
+    assert records.number == 3
+    for iteration in range(3):
+        rows, slots = records.draw(iteration)
+        assert sorted(zip(rows.tolist(), slots[:, 0].tolist(), strict=True)) == [(0, 0), (0, 3), (2, 1)]
+
+
+def test_weighted_moves_are_drawn_as_often_as_their_boards_occurred():
+    data = DataConfig(path="", record="move", sampler="weighted", frames_per_iteration=5000)
+    rows, slots = make_records(three_boards(), data, 7).draw(0)
+    found = {move: 0 for move in [(0, 0), (0, 3), (2, 1)]}
+    for move in zip(rows.tolist(), slots[:, 0].tolist(), strict=True):
+        found[move] += 1
+    shares = np.array(list(found.values())) / 5000
+    np.testing.assert_allclose(shares, [0.2, 0.2, 0.6], atol=0.03)
+
+
+def test_boards_without_labelled_moves_hold_no_records():
+    boards = three_boards()
+    boards.action_value[:] = NO_VALUE
+    with pytest.raises(ConfigError, match="holds no labelled move"):
+        make_records(boards, DataConfig(path="x", record="move"), 0)
+
+
+def test_a_frame_of_a_move_holds_its_label_alone(labels):
+    columns = open_packed(labels, "train")
+    boards, slot = Boards(*(np.array(column[:32]) for column in columns)), np.full((32, 1), 1, np.int16)
+    make = jax.jit(to_frames, static_argnums=1)
+    frames, whole = (jax.device_get(make(rows, 0.0)) for rows in (Moves(boards, slot), boards))
+    for name in (ACTION_VALUE, ACTION_KNOWN):
+        np.testing.assert_array_equal(frames.extra[name], whole.extra[name][:, 1:2])
+    assert (frames.extra[ACTION_SLOT] == 1).all()
+    np.testing.assert_array_equal(frames.policy_target, whole.policy_target)
+
+
 def test_frames_hold_what_the_labels_say(gardner, labels):
     columns = open_packed(labels, "train")
     rows = Boards(*(np.array(column[:32]) for column in columns))
@@ -109,8 +155,21 @@ def test_labels_of_another_game_are_refused(labels, experiment):
         open_columns(experiment.data, get_game("chess"))
 
 
+def by_moves(experiment: Experiment) -> Experiment:
+    """The experiment with action values, learnt by a token transformer from a move a frame."""
+    heads: dict[str, Any] = {"policy_head": False, "value_head": "none", "action_values": True, "num_bins": 16}
+    return dataclasses.replace(
+        experiment,
+        network=TokenTransformerConfig(hidden_size=16, num_blocks=2, num_heads=2, **heads),
+        data=dataclasses.replace(experiment.data, record="move"),
+        training=dataclasses.replace(experiment.training, loss="action_value_log"),
+    )
+
+
 @pytest.mark.whole
-def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, tmp_path, monkeypatch):
+@pytest.mark.parametrize("record", ["board", "move"])
+def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, labels, tmp_path, monkeypatch):
+    experiment = by_moves(experiment) if record == "move" else experiment
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
     assert loop.train(experiment, tmp_path / "whole", StopRequest())
@@ -121,5 +180,7 @@ def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, tmp_path, 
     hashes = [checkpoint.open_checkpoint(tmp_path / run / "checkpoints" / last) for run in ("whole", "parts")]
     assert hashes[0].manifest["weights_hash"] == hashes[1].manifest["weights_hash"]
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    assert rows[-1]["train/policy_loss"] < rows[0]["train/policy_loss"]
-    assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / 200)
+    name = "train/action_value_loss" if record == "move" else "train/policy_loss"
+    assert rows[-1][name] < rows[0][name]
+    number = 200 if record == "board" else (open_packed(labels, "train").action_value != NO_VALUE).sum()
+    assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / number, rel=1e-5)

@@ -1,6 +1,6 @@
 """FLOPs of a forward pass against formulas by hand."""
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig
+from alphagateau.config import AlphaZeroConfig, GateauConfig, TokenTransformerConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.training.flops import forward_flops
@@ -19,3 +19,12 @@ def test_layers_of_gateau_by_hand():
     one, two = (forward_flops(game, make_network(game, GateauConfig(hidden_size=k, num_blocks=n))) for n in (1, 2))
     by_hand = 2 * 2 * k * k * (game.num_edges + 5 * game.num_squares)
     assert by_hand < two - one < 1.1 * by_hand
+
+
+def test_blocks_of_the_token_transformer_by_hand():
+    """16 d^2 weights a token, of 40 in a FEN of 5x5 and its move; attention has two products with each other token."""
+    game, tokens, d = get_game("gardner_chess"), 40, 32
+    heads = {"policy_head": False, "value_head": "none", "action_values": True}
+    sizes = [TokenTransformerConfig(hidden_size=d, num_blocks=n, **heads) for n in (2, 3)]
+    two, three = (forward_flops(game, make_network(game, config)) for config in sizes)
+    assert three - two == 2 * tokens * (16 * d**2 + 2 * tokens * d) + 2 * 2 * tokens * 2 * d

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from alphagateau.commands.throughput import random_positions
-from alphagateau.config import ConfigError, GateauConfig
+from alphagateau.config import ConfigError, DataConfig, Experiment, GateauConfig, TokenTransformerConfig, TrainingConfig
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation
-from alphagateau.training.checks import check_heads
+from alphagateau.training.checks import check_experiment, check_heads
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
 from alphagateau.training.losses import LOSSES, reduce_terms
@@ -96,6 +96,60 @@ def test_values_of_moves_and_states_by_hand(gardner):
         np.testing.assert_allclose(metrics[name], value, rtol=1e-5, err_msg=name)
 
 
+def of_moves(frames: Frame) -> Frame:
+    """The frames with the label of their second move alone; the last board has none there."""
+    slot = jnp.ones((len(frames.value_target), 1), jnp.int32)
+    of_slot = {name: frames.extra[name][:, 1:2] for name in ("action_value", "action_known")}
+    return frames._replace(extra={**frames.extra, **of_slot, "action_slot": slot})
+
+
+def test_a_network_that_values_all_moves_learns_the_one_of_a_frame(gardner):
+    frames, evaluation = of_moves(labelled(gardner, BOARDS)), random_evaluation(gardner, BOARDS, BINS)
+    one = evaluation.extra["action_value_logits"][:, 1:2]
+    loss = LOSSES["action_value_log"]
+    total, metrics = reduce_terms(loss(gardner, evaluation, frames))
+    alone = evaluation._replace(extra={"action_value_logits": one})
+    assert total == reduce_terms(loss(gardner, alone, frames))[0]
+    bins = np.ceil(np.asarray(frames.extra["action_value"][:-1, 0]) * BINS).astype(int) - 1
+    expected = -jax.nn.log_softmax(one[:-1, 0])[np.arange(BOARDS - 1), bins].sum() / BOARDS
+    np.testing.assert_allclose(total, expected, rtol=1e-5)
+    assert "action_accuracy" not in metrics  # one move is always the best of one
+
+
+@pytest.mark.whole
+def test_a_token_transformer_learns_moves_states_and_policies(gardner):
+    """Four frames of one move each, by one network with the three heads."""
+    heads = {"policy_head": True, "value_head": "bins", "action_values": True, "num_bins": BINS}
+    config = TokenTransformerConfig(hidden_size=16, num_blocks=2, num_heads=2, **heads)
+    network, frames = make_network(gardner, config), of_moves(labelled(gardner, BOARDS))
+    learner = make_learner(gardner, network, LOSSES["all_labels_hl_gauss"], make_optimizer(0.01))
+
+    @jax.jit
+    def learn(state):
+        return jax.lax.scan(lambda state, _: learner.step(state, frames), state, length=60)
+
+    _, metrics = learn(learner.init(network.init(jax.random.key(0))))
+    first, last = ({name: float(values[i]) for name, values in metrics.items()} for i in (0, -1))
+    assert first["action_value_error"] > 0.1 > 2 * last["action_value_error"], (first, last)
+    assert last["state_value_error"] < 0.05 and last["policy_accuracy"] == 1, last
+
+
+def test_a_token_transformer_learns_action_values_from_frames_of_moves_only():
+    def experiment(**data) -> Experiment:
+        network = TokenTransformerConfig(policy_head=False, value_head="none", action_values=True)
+        return Experiment(
+            game="gardner_chess",
+            num_iterations=1,
+            network=network,
+            data=DataConfig(path="labels", **data),
+            training=TrainingConfig(loss="action_value_hl_gauss"),
+        )
+
+    check_experiment(experiment(record="move"))
+    with pytest.raises(ConfigError, match=r'data\.record must be "move" for training\.loss "action_value_hl_gauss"'):
+        check_experiment(experiment())
+
+
 def test_a_loss_on_bins_is_least_where_the_network_says_the_label(gardner):
     """The least is the entropy of HL-Gauss's distribution, which is not 0: 1.2003 nats away from the ends."""
     frames = labelled(gardner, BOARDS)
@@ -163,6 +217,15 @@ def test_a_loss_whose_head_is_not_there_is_refused(loss, network, said):
     with pytest.raises(ConfigError) as error:
         check_heads(loss, GateauConfig(**network))
     assert said in str(error.value)
+
+
+def test_a_policy_that_is_not_there_is_not_learnt():
+    for loss in ("behavioral_cloning", "policy_value", "all_labels_log"):
+        with pytest.raises(ConfigError, match=r"network\.policy_head must be true for training\.loss"):
+            heads = {"policy_head": False, "action_values": True, "value_head": "bins"}
+            check_heads(loss, TokenTransformerConfig(**heads))
+    with pytest.raises(ConfigError, match=r'network\.value_head must be "scalar" or "bins".*got "none"'):
+        check_heads("policy_value", TokenTransformerConfig(value_head="none"))
 
 
 def test_a_loss_whose_head_is_there_is_not_refused():

@@ -1,0 +1,141 @@
+"""Turns positions and moves into tokens: the characters of a FEN in fields of fixed width, and UCI moves by number.
+
+A view of a Position, made on the device, as the code of searchless chess has it (Ruoss et al. 2024; tokenizer.py and
+utils.py). A FEN is written from white's side in true colors, whoever is to move, and so are its tokens. Of 8x8 chess
+they are 77 (the paper's text adds up to 76), of a board of N squares N + 13:
+
+    side to move 1 | squares N, the last rank first | castling 4 | en passant 2 | halfmove clock 3 | move number 3
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import chess
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.entries import PAWN, QUEEN
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+
+CHARACTERS = "0123456789abcdefghpnrkqPBNRQKw."  # a token is a place in it; b is bishop, file and black, . fills fields
+PIECES = "kqrbnp.PNBRQK"  # by piece code + 6, positive codes being white's
+DIGITS = 3  # of a number; larger ones are written as 999
+
+
+class Tables(NamedTuple):
+    """What the tokens of a board are gathered from; the first axis is the color to move, 0 white."""
+
+    squares: np.ndarray  # int32 [2, N], the square, as the player to move numbers it, of each place of a FEN's board
+    castling: np.ndarray  # int32 [2, 16, 4], by the bits of `Position.castling`
+    en_passant: np.ndarray  # int32 [2, N + 1, 2], by square; the last row is of none
+    actions: np.ndarray  # int32 [2, 2, E], the action of an edge, if another piece or a pawn leaves its sender
+    pieces: np.ndarray  # int32 [13], by piece code + 6
+    numbers: np.ndarray  # int32 [1000, DIGITS]
+
+
+def num_position_tokens(game: Game) -> int:
+    """Tokens of a position, 77 on 8x8."""
+    return game.num_squares + 13
+
+
+def position_tokens(game: Game, positions: Position) -> Array:
+    """int32 [B, T] of Positions [B]: what the FEN of each says."""
+    tables, color = make_tables(game), positions.color.astype(jnp.int32)
+    places = jnp.asarray(tables.squares)[color]
+    codes = jnp.take_along_axis(positions.boards[:, 0].astype(jnp.int32), places, axis=1) * (1 - 2 * color)[:, None]
+    side = jnp.where(color == 0, *(jnp.int32(CHARACTERS.index(letter)) for letter in "wb"))
+    clocks = positions.halfmove_count.astype(jnp.int32), positions.ply.astype(jnp.int32) // 2 + 1
+    fields = [
+        side[:, None],
+        jnp.asarray(tables.pieces)[codes + 6],
+        jnp.asarray(tables.castling)[color, positions.castling.astype(jnp.int32)],
+        jnp.asarray(tables.en_passant)[color, positions.en_passant.astype(jnp.int32)],  # -1 is the last row
+        *(jnp.asarray(tables.numbers)[jnp.clip(clock, 0, 10**DIGITS - 1)] for clock in clocks),
+    ]
+    return jnp.concatenate(fields, axis=1)
+
+
+def action_tokens(game: Game, positions: Position) -> Array:
+    """int32 [B, E] of Positions [B]: the number of each edge's move among `action_names`, as white names squares.
+
+    A pawn's plain edge to the last rank is a promotion to a queen, another piece's is not.
+    """
+    is_pawn = positions.boards[:, 0][:, game.senders] == PAWN
+    of_others, of_pawns = jnp.moveaxis(jnp.asarray(make_tables(game).actions)[positions.color.astype(jnp.int32)], 1, 0)
+    return jnp.where(is_pawn, of_pawns, of_others)
+
+
+def action_names(game: Game) -> list[str]:
+    """UCI moves in the order of their numbers, 1968 on 8x8; the first share their embeddings with the characters.
+
+    From a1, b1 to the last square: the queen's moves, then the knight's, each by rising square; then promotions.
+    """
+    return _action_names(game.size, _promotion_letters(game))
+
+
+def _promotion_letters(game: Game) -> str:
+    kinds = {QUEEN, *game.promotions.tolist()}
+    return "".join(letter for letter in "qrbn" if chess.PIECE_SYMBOLS.index(letter) in kinds)
+
+
+@lru_cache
+def _action_names(size: int, letters: str) -> list[str]:
+    squares = [(file, rank) for rank in range(size) for file in range(size)]
+    names = []
+    for start in squares:
+        steps = {end: (abs(end[0] - start[0]), abs(end[1] - start[1])) for end in squares if end != start}
+        of_queen = [end for end, (right, up) in steps.items() if right == up or not right or not up]
+        of_knight = [end for end, step in steps.items() if sorted(step) == [1, 2]]
+        names += [_square(start) + _square(end) for end in of_queen + of_knight]
+    for rank, last in ((1, 0), (size - 2, size - 1)):
+        for file in range(size):
+            ends = [to_file for to_file in (file, file - 1, file + 1) if 0 <= to_file < size]
+            names += [_square((file, rank)) + _square((end, last)) + letter for end in ends for letter in letters]
+    return names
+
+
+def _square(place: tuple[int, int]) -> str:
+    return f"{'abcdefgh'[place[0]]}{place[1] + 1}"
+
+
+@lru_cache
+def _tables(size: int, letters: str, edges: tuple[tuple[int, int, int], ...]) -> Tables:
+    ranks = [range(size), range(size - 1, -1, -1)]  # the rank, as the player to move counts, of white's 0, 1, ...
+    number = {name: i for i, name in enumerate(_action_names(size, letters))}
+    squares = [[file * size + of[rank] for rank in reversed(range(size)) for file in range(size)] for of in ranks]
+    castling, en_passant, actions = [], [], []
+    for is_black, of in enumerate(ranks):
+        order = "qkQK" if is_black else "QKqk"  # the bits: own queen's side, own king's, the opponent's two
+        rights = [[letter for letter in "KQkq" if bits >> order.index(letter) & 1] for bits in range(16)]
+        castling.append([_write("".join(held), 4) for held in rights])
+        names = [_square((square // size, of[square % size])) for square in range(size**2)]
+        en_passant.append([_write(name, 2) for name in [*names, ""]])
+        actions.append([[number[_action(size, names, *e, pawn)] for e in edges] for pawn in (False, True)])
+    return Tables(
+        squares=np.array(squares, np.int32),
+        castling=np.array(castling, np.int32),
+        en_passant=np.array(en_passant, np.int32),
+        actions=np.array(actions, np.int32),
+        pieces=np.array(_write(PIECES, len(PIECES)), np.int32),
+        numbers=np.array([_write(str(n), DIGITS) for n in range(10**DIGITS)], np.int32),
+    )
+
+
+def make_tables(game: Game) -> Tables:
+    """The Tables of a Game's board."""
+    columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
+    return _tables(game.size, _promotion_letters(game), tuple(zip(*columns, strict=True)))
+
+
+def _action(size: int, names: list[str], sender: int, receiver: int, promotion: int, is_pawn: bool) -> str:
+    """The UCI text of an edge; `names` are those of the squares as the player to move numbers them."""
+    (file, rank), (to_file, to_rank) = divmod(sender, size), divmod(receiver, size)
+    is_promotion = is_pawn and rank == size - 2 and to_rank == size - 1 and abs(to_file - file) <= 1
+    kind = promotion or (QUEEN if is_promotion else 0)
+    return names[sender] + names[receiver] + (chess.PIECE_SYMBOLS[kind] if kind else "")
+
+
+def _write(text: str, width: int) -> list[int]:
+    """The tokens of a field, filled up from the right."""
+    return [CHARACTERS.index(letter) for letter in text.ljust(width, ".")]
