@@ -6,10 +6,12 @@ from typing import Any
 
 import chess
 
+from alphagateau.config.searches import describe_search
 from alphagateau.games.notation import board_from_fen, ending
 from alphagateau.games.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
+from alphagateau.play.asked_players import player_without_search
 from alphagateau.play.board_files import run_of
 from alphagateau.play.board_requests import MAX_PLIES, Asked
 from alphagateau.runs.checkpoint import Checkpoint
@@ -84,6 +86,7 @@ def _player_tags(color: str, name: str, simulations: int, found: Sequence[Checkp
         return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
     checkpoint = found[int(name)]
     manifest, run = checkpoint.manifest, run_of(checkpoint)
-    search = f"growing gumbel {simulations} simulations"
+    player = player_without_search(checkpoint)
+    search = describe_search(player) if player else f"growing gumbel {simulations} simulations"
     identity = Identity(run, manifest["iteration"], manifest["weights_hash"], search)
     return player_tags(color, f"{run}/{checkpoint.path.name}", identity)

@@ -11,6 +11,7 @@ from alphagateau.networks.mirrors import average_mirrors
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.move_values import make_action_value_search, make_state_value_search
 from alphagateau.search.search import Search
 
 
@@ -41,8 +42,20 @@ def _gumbel(game: Game, network: Network, config: Any) -> Search:
 
 
 def _policy(game: Game, network: Network, config: Any) -> Search:
-    del config
-    return make_policy_search(game, network)
+    return make_policy_search(game, network, **_drawn(config))
+
+
+def _action_value(game: Game, network: Network, config: Any) -> Search:
+    return make_action_value_search(game, network, endings=config.endings, **_drawn(config))
+
+
+def _state_value(game: Game, network: Network, config: Any) -> Search:
+    return make_state_value_search(game, network, **_drawn(config))
+
+
+def _drawn(config: Any) -> dict[str, Any]:
+    """How moves are drawn."""
+    return {"temperature": config.temperature, "temperature_plies": config.temperature_plies}
 
 
 def _random(game: Game, network: Network, config: Any) -> Search:
@@ -53,5 +66,7 @@ def _random(game: Game, network: Network, config: Any) -> Search:
 ALGORITHMS: dict[str, Callable[[Game, Network, Any], Search]] = {
     "gumbel": _gumbel,
     "policy": _policy,
+    "action_value": _action_value,
+    "state_value": _state_value,
     "random": _random,
 }
