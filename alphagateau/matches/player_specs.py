@@ -47,6 +47,7 @@ class RatedPlayer(NamedTuple):
     identity: tuple[str, ...]  # (weights hash or engine, search, board)
     run: str  # "" if it is of no run
     iteration: int | None
+    network: NetworkConfig | None = None  # None: it has none
 
 
 @lru_cache
@@ -164,14 +165,14 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
     trained = found.manifest["search"]
     if num_simulations:
         trained = {**trained, "num_simulations": num_simulations}
-    search = search_of(spec, options, trained)
-    check_search(spec, search, network_config(found))
+    search, network = search_of(spec, options, trained), network_config(found)
+    check_search(spec, search, network)
     run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
     name = f"{run}/{found.path.name}"
     known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
-    made = match_search(game_name, network_config(found), search)
+    made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
-    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration)
+    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration, network)
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:

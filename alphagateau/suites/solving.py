@@ -12,7 +12,7 @@ from alphagateau.distributed.mesh import AXIS, REPLICATED
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
-from alphagateau.matches.find_moves import compiled_search
+from alphagateau.matches.find_moves import FoundMoves, compiled_search
 from alphagateau.matches.openings import one_state, select_states, step_states
 from alphagateau.matches.players import HostPlayer, Player, Reply
 from alphagateau.suites.puzzles import Puzzle
@@ -38,37 +38,43 @@ def solve(game: Game, player: Player | HostPlayer, puzzles: Sequence[Puzzle], se
 
 
 def _search(game: Game, player: Player, puzzles: Sequence[Puzzle], seed: int, tell: Tell) -> list[Solution]:
-    """All puzzles that are not yet decided are searched, then all second moves, and so on."""
+    """All puzzles are searched, then those that go on once more, and so on."""
     mesh = Mesh(np.array(jax.local_devices()), (AXIS,))
     find = compiled_search(game.name, player.search, mesh)
     variables = jax.device_put(player.variables, NamedSharding(mesh, REPLICATED))
     states, live, solutions = first_states(game, puzzles), list(range(len(puzzles))), {}
-    place = [puzzle.first for puzzle in puzzles]
+    place = [puzzle.first for puzzle in puzzles]  # of the move to be found next
     while live:
-        going_on = []
-        for start in range(0, len(live), ROWS):
-            numbers = live[start : start + ROWS]
-            rows = numbers + numbers[:1] * (ROWS - len(numbers))
+        going_on: list[tuple[int, State]] = []
+        for numbers in (live[start : start + ROWS] for start in range(0, len(live), ROWS)):
+            rows = numbers + numbers[:1] * (ROWS + -ROWS % mesh.size - len(numbers))
             before = select_states(states, rows)
-            draws = np.array([[seed % 2**32] * ROWS, rows, before.ply]).T.astype(np.uint32)
+            draws = np.array([[seed % 2**32] * len(rows), rows, before.ply]).T.astype(np.uint32)
             made = find(variables, draws, before)
             for row, number in enumerate(numbers):
-                at, edge, puzzle = place[number], int(made.edges[row]), puzzles[number]
-                is_found, is_mate = edge == puzzle.edges[at], made.after.reward[row] == 1
-                if is_found and at + 1 < len(puzzle.edges):
-                    place[number] = at + 2
-                    going_on.append((number, one_state(made.after, row)))
+                solution = _judge(game, puzzles[number], place[number], one_state(before, row), made, row)
+                if solution:
+                    solutions[number] = solution
                 else:
-                    answer = edge_to_uci(game, one_state(before, row), edge)
-                    solutions[number] = Solution(bool(is_found or is_mate), (at - puzzle.first) // 2 + is_found, answer)
+                    going_on.append((number, one_state(made.after, row)))
+                    place[number] += 2
             tell(len(solutions))
         live = [number for number, _ in going_on]
         _reply(game, states, going_on, [puzzles[number].edges[place[number] - 1] for number in live])
     return [solutions[number] for number in range(len(puzzles))]
 
 
+def _judge(game: Game, puzzle: Puzzle, at: int, before: State, made: FoundMoves, row: int) -> Solution | None:
+    """What came of a puzzle by the move in a row; None if the line goes on."""
+    edge = int(made.edges[row])
+    is_found, is_mate = edge == puzzle.edges[at], bool(made.after.reward[row] == 1)
+    if is_found and at + 1 < len(puzzle.edges):
+        return None
+    return Solution(is_found or is_mate, (at - puzzle.first) // 2 + is_found, edge_to_uci(game, before, edge))
+
+
 def _reply(game: Game, states: State, going_on: Sequence[tuple[int, State]], replies: Sequence[int]) -> None:
-    """Puts the states after the opponent's replies in their places."""
+    """Puts the States after the opponent's replies in their places."""
     for start in range(0, len(going_on), ROWS):
         part = list(range(start, min(start + ROWS, len(going_on))))
         rows = part + part[:1] * (ROWS - len(part))
@@ -86,13 +92,12 @@ def first_states(game: Game, puzzles: Sequence[Puzzle]) -> State:
         part += part[:1] * (ROWS - len(part))
         states = jax.device_get(from_fens(game, [puzzle.start_fen for puzzle in part]))
         for ply in range(max(puzzle.first for puzzle in part)):
-            is_move = np.array([ply < puzzle.first for puzzle in part])
-            after = step_states(
-                game, states, np.array([puzzle.edges[min(ply, puzzle.first)] for puzzle in part], np.int16)
-            )
-            states = jax.tree.map(
-                lambda a, b, m=is_move: np.where(m.reshape(-1, *[1] * (np.ndim(a) - 1)), a, b), after, states
-            )
+            edges = np.array([puzzle.edges[min(ply, puzzle.first)] for puzzle in part], np.int16)
+            rows = np.flatnonzero([ply < puzzle.first for puzzle in part])
+            after = step_states(game, states, edges)
+            states = jax.tree.map(np.array, states)
+            for stored, new in zip(states, after, strict=True):
+                stored[rows] = new[rows]
         parts.append(states)
     return jax.tree.map(lambda *x: np.concatenate(x)[: len(puzzles)], *parts)
 
