@@ -12,7 +12,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.puzzles import make_teller
+from alphagateau.commands.telling import make_teller
 
 if TYPE_CHECKING:
     from alphagateau.matches.player_specs import RatedPlayer
@@ -92,7 +92,7 @@ def measure_all(
     players, notes = load_players(specs, answers.game.name, arguments.simulations or None)
     found, failures = {}, [note for note in notes if note.startswith("left out")]
     for player in players:
-        teller = make_teller(player.name, len(answers.rows.count), "boards")
+        teller = make_teller(len(answers.rows.count), "boards", player.name)
         try:
             opinions = ask(answers, player.player, arguments.seed, teller)
             found[player.name] = judge(answers, opinions, is_best_only) | bins_of(player, answers)

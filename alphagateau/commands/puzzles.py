@@ -3,8 +3,7 @@
 import dataclasses
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +11,12 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.telling import make_teller
 
 if TYPE_CHECKING:
     from alphagateau.reports.puzzles_page import PuzzleResult
     from alphagateau.suites.puzzles import Puzzle
     from alphagateau.suites.solving import Solution
-
-TELL_SECONDS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +94,7 @@ def solve_all(
     found, failures = {}, [note for note in notes if note.startswith("left out")]
     for player in players:
         try:
-            teller = make_teller(player.name, len(puzzles), "puzzles")
+            teller = make_teller(len(puzzles), "puzzles", player.name)
             found[player.name] = solve(get_game(arguments.game), player.player, puzzles, arguments.seed, teller)
         except PlayerError as error:
             failures.append(f"{player.name} left: {error}")
@@ -104,19 +102,6 @@ def solve_all(
             if isinstance(player.player, HostPlayer):
                 player.player.close()
     return found, failures
-
-
-def make_teller(name: str, total: int, what: str) -> Callable[[int], None]:
-    """Says on standard error now and then how far a player is."""
-    last = time.monotonic()
-
-    def tell(done: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= TELL_SECONDS:
-            last = time.monotonic()
-            print(f"{name}: {done:,} of {total:,} {what}", file=sys.stderr)
-
-    return tell
 
 
 def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> "PuzzleResult":
