@@ -166,12 +166,15 @@ class SelfPlayConfig:
 class DataConfig:
     """The labelled positions from which an iteration learns, in place of games."""
 
-    path: str = key("folder of labels that `alphagateau label` wrote")
+    path: str = key("folder of labels that `alphagateau label` wrote, or Bagz shards of ChessBench")
     frames_per_iteration: int = num("boards read for an iteration", default=65_536, low=1)
     sampler: Literal["uniform", "weighted"] = choice(
         "boards alike, or by how often they occurred in games", default="uniform"
     )
     temperature: float = num("of the policy target, softmax(q / temperature); 0: the best move alone", default=0.0)
+    mate_value: Literal["certain", "graded"] = choice(
+        "q of a mate: 1, or by its k moves 1 - min(k, 20) / 500, so that players of values mate", default="certain"
+    )
 
 
 @record
