@@ -58,21 +58,30 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.packed import open_packed
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game
+    from alphagateau.matches.ladder_players import load_players
+    from alphagateau.matches.players import PlayerError
     from alphagateau.suites.labelled_moves import read_answers
 
     *specs, folder = arguments.words
     try:
         manifest = read_manifest(Path(folder))
+        game = get_game(manifest["game"])
+        players, notes = load_players(specs, game.name, arguments.simulations or None)
+        failures = [note for note in notes if note.startswith("left out")]
+        if not players:
+            raise UsageError(failures[0])
         columns = open_packed(Path(folder), arguments.split)
     except DataError as error:
         raise UsageError(str(error)) from None
     if not len(columns.count):
         raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
-    game = get_game(manifest["game"])
     answers = read_answers(game, columns, arguments.max_boards)
-    found, failures = measure_all(arguments, specs, answers, manifest["target"] == "best")
-    if not found:
-        raise UsageError(failures[0])
+    found = {}
+    for player in players:
+        try:
+            found[player.name] = measure(player, answers, arguments.seed, manifest["target"] == "best")
+        except PlayerError as error:
+            failures.append(f"{player.name} left: {error}")
     print_measures(found, f"{len(answers.rows.count):,} {arguments.split} boards of {folder}")
     for failure in failures:
         print(failure, file=sys.stderr)
@@ -81,27 +90,18 @@ def run(words: Sequence[str]) -> int:
     return 1 if failures else 0
 
 
-def measure_all(
-    arguments: Arguments, specs: Sequence[str], answers: "Answers", is_best_only: bool
-) -> "tuple[dict[str, dict[str, Estimate]], list[str]]":
-    """(the measures of each player by name, a sentence on each that failed)."""
-    from alphagateau.matches.ladder_players import load_players
-    from alphagateau.matches.players import HostPlayer, PlayerError
+def measure(player: "RatedPlayer", answers: "Answers", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
+    """The measures of a player by name; an engine is closed after them. Raises PlayerError."""
+    from alphagateau.matches.players import HostPlayer
     from alphagateau.suites.labelled_moves import ask, judge
 
-    players, notes = load_players(specs, answers.game.name, arguments.simulations or None)
-    found, failures = {}, [note for note in notes if note.startswith("left out")]
-    for player in players:
-        teller = make_teller(len(answers.rows.count), "boards", player.name)
-        try:
-            opinions = ask(answers, player.player, arguments.seed, teller)
-            found[player.name] = judge(answers, opinions, is_best_only) | bins_of(player, answers)
-        except PlayerError as error:
-            failures.append(f"{player.name} left: {error}")
-        finally:
-            if isinstance(player.player, HostPlayer):
-                player.player.close()
-    return found, failures
+    teller = make_teller(len(answers.rows.count), "boards", player.name)
+    try:
+        opinions = ask(answers, player.player, seed, teller)
+        return judge(answers, opinions, is_best_only) | bins_of(player, answers)
+    finally:
+        if isinstance(player.player, HostPlayer):
+            player.player.close()
 
 
 def bins_of(player: "RatedPlayer", answers: "Answers") -> "dict[str, Estimate]":

@@ -116,6 +116,9 @@ class ActionValueConfig:
     endings: Literal["exact", "repetition", "none"] = choice(
         "moves valued by rule: mates and draws, those that repeat a position a third time, or none", default="exact"
     )
+    finisher: str = key(
+        "UCI engine of matches that chooses among the best moves where all win (none: empty)", default=""
+    )
     temperature: float = num(TEMPERATURE, default=0.0)
     temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
 

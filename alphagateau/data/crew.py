@@ -69,7 +69,7 @@ class Crew:
         self.failure: DataError | None = None
         self._engines: list[Engine] = []
         self._lock, self._began = threading.Lock(), time.monotonic()
-        self._labelled, self._engine_seconds = 0, 0.0
+        self._labelled, self._engine_seconds, self._before = 0, 0.0, self._in_parts()
         self._is_over = threading.Event()
 
     def work(self, first: Engine) -> None:
@@ -158,12 +158,15 @@ class Crew:
                 engine.process.kill()
             self._tell(self._pace())
 
+    def _in_parts(self) -> int:
+        return sum(len(unit.boards) for unit in self.units if part_path(self.order.output, unit).exists())
+
     def _pace(self) -> Pace:
         with self._lock:
             seconds = self._engine_seconds + sum(map(_processor_seconds, self._engines))
-        done = sum(len(unit.boards) for unit in self.units if part_path(self.order.output, unit).exists())
+        done = max(self._before + self._labelled, self._in_parts())  # of others too, once their parts are whole
         total = sum(len(unit.boards) for unit in self.units)
-        return Pace(done, total, self._labelled, time.monotonic() - self._began, seconds)
+        return Pace(min(done, total), total, self._labelled, time.monotonic() - self._began, seconds)
 
 
 def _processor_seconds(engine: Engine) -> float:

@@ -52,9 +52,13 @@ class RatedPlayer(NamedTuple):
 
 @lru_cache
 def match_search(game_name: str, network: NetworkConfig, config: SearchConfig) -> Search:
-    """One object for all players that share its settings, and so one compiled program."""
-    game = get_game(game_name)
-    return make_search(game, make_network(game, network), config)
+    """One object for all players that share its settings, and so one compiled program. Raises UciError."""
+    game, finish = get_game(game_name), None
+    if isinstance(config, ActionValueConfig) and config.finisher:
+        from alphagateau.matches.finishing import make_finish
+
+        finish = make_finish(game_name, config.finisher)
+    return make_search(game, make_network(game, network), config, finish)
 
 
 def match_config(values: Mapping[str, Any]) -> SearchConfig:
@@ -94,6 +98,8 @@ def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
     """The value of an option of this type. Raises PlayerError."""
     if choices := get_args(kind):  # of a Literal
         return _parse_choice(spec, name, text, choices)
+    if kind is str:
+        return text
     return {int: parse_count, float: _parse_number, bool: _parse_switch}[kind](spec, name, text)
 
 

@@ -67,6 +67,8 @@ def make_look(game: Game, search: Search) -> Evaluate:
         logits, values = found.prior_logits, found.move_values
         if values is not None:  # exact near the highest, where it matters
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
+            is_played = first.legal_edges == found.edge[:, None]
+            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice
         found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values)
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
 

@@ -4,31 +4,47 @@ As the searchless players of Ruoss et al. (2024), section 2.3 and appendix A.4, 
 valued by rule. Values are for the player who moves, in [-1, 1].
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
 
 from alphagateau.games.actions import choose, over_slots
 from alphagateau.games.rules import REPETITION_LIMIT, Game, reward_and_discount
-from alphagateau.games.state import Array, State
+from alphagateau.games.state import Array, Position, State
 from alphagateau.networks.heads import mean_of_bins
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.baselines import draw
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
 
+# (Positions [B], edges int16 [B, TOP]) -> int32 [B], the edge to play in the place of the best, -1: none. Rows whose
+# edges are -1 are not asked about; further ones may be -1 too.
+Finish = Callable[[Position, Array], Array]
+TOP = 5  # moves that must all be as good as won
+AS_GOOD_AS_WON = 0.995  # of the probability of winning that a sure win is decoded to
+
 MOVES_PER_STATE = 8  # stepped and evaluated at a time
+SIGMA_BINS = 0.75  # of HL-Gauss, as in `training/value_bins.py`
 SUREST = 1 - 2.0**-20  # of a network's value: a mate on the board is worth more
 
 
 def make_action_value_search(
-    game: Game, network: Network, *, endings: str = "exact", temperature: float = 0.0, temperature_plies: int = 10
+    game: Game,
+    network: Network,
+    *,
+    endings: str = "exact",
+    temperature: float = 0.0,
+    temperature_plies: int = 10,
+    finish: Finish | None = None,
 ) -> Search:
     """The move whose action value is the highest, the first of several.
 
     endings: which moves are valued by rule and not by the network: "exact", mates 1 and all draws 0; "repetition",
-    draws by a third occurrence alone, as published; "none".
+    draws by a third occurrence alone, as published; "none". finish: asked on the host which of the best moves wins,
+    where all of them are as good as won and none mates.
     """
     by_rule = {"exact": _any_end, "repetition": _third_occurrence, "none": None}[endings]
     play = partial(_play, temperature=temperature, plies=temperature_plies)
@@ -42,7 +58,11 @@ def make_action_value_search(
         if by_rule:
             known = over_legal_moves(states, lambda before, edges: by_rule(jax.vmap(game.step)(before, edges)))
             values = jnp.where(jnp.isfinite(known), known, values)
-        return play(keys, states, values, (over_slots(states, evaluation.prior_logits, ILLEGAL), evaluation.value))
+        opinion = over_slots(states, evaluation.prior_logits, ILLEGAL), evaluation.value
+        found = play(keys, states, values, opinion)
+        if finish is None:
+            return found
+        return found._replace(edge=finished(game, finish, states, found, 2 * sure_win(logits.shape[-1]) - 1))
 
     return search
 
@@ -67,6 +87,28 @@ def make_state_value_search(
         return play(keys, states, over_legal_moves(states, worth), opinion)
 
     return search
+
+
+def finished(game: Game, finish: Finish, states: State, found: SearchOutput, least: float) -> Array:
+    """The edges int16 [B] with those that `finish` chooses where the TOP best moves are worth `least` or more."""
+    worth, slots = jax.lax.top_k(found.move_values, TOP)
+    is_won = ((worth >= least) | jnp.isneginf(worth)).all(axis=-1) & (worth[:, 0] < 1) & (worth[:, 0] >= least)
+    edges = jnp.take_along_axis(states.legal_edges, slots, axis=-1)
+    edges = jnp.where(is_won[:, None] & jnp.isfinite(worth), edges, -1)
+    shape = jax.ShapeDtypeStruct(is_won.shape, jnp.int32)
+    chosen = jax.pure_callback(finish, shape, jax.vmap(game.position)(states), edges)
+    return jnp.where(chosen >= 0, chosen, found.edge).astype(found.edge.dtype)
+
+
+def sure_win(num_bins: int) -> float:
+    """The probability from which a move is as good as won, of values in so many bins.
+
+    A distribution that fits HL-Gauss's of a sure win is decoded to less than 1, to 0.978 in 32 bins.
+    """
+    below = [math.erf((edge - num_bins) / (SIGMA_BINS * math.sqrt(2))) for edge in range(num_bins + 1)]
+    shares = [(high - low) / (below[-1] - below[0]) for low, high in pairwise(below)]
+    decoded = sum(share * (place + 0.5) / num_bins for place, share in enumerate(shares))
+    return AS_GOOD_AS_WON * (decoded if num_bins > 1 else 1.0)
 
 
 def from_probability(q: Array) -> Array:

@@ -20,7 +20,7 @@ def tau_b(truth: np.ndarray, prediction: np.ndarray) -> float:
         return float("nan")
     if (prediction == prediction[0]).all():
         return 0.0
-    return float(scipy.stats.kendalltau(truth, prediction, variant="b").statistic)
+    return float(scipy.stats.kendalltau(truth, prediction, variant="b")[0])
 
 
 def tau_published(truth: np.ndarray, prediction: np.ndarray, moves: Sequence[str]) -> float:
@@ -29,7 +29,7 @@ def tau_published(truth: np.ndarray, prediction: np.ndarray, moves: Sequence[str
         return 1.0
     order = sorted(range(len(moves)), key=lambda i: _number(moves[i]))
     orders = (np.argsort(np.asarray(x)[order], kind="stable") for x in (truth, prediction))
-    return float(scipy.stats.kendalltau(*orders).statistic)
+    return float(scipy.stats.kendalltau(*orders)[0])
 
 
 def _number(uci: str) -> tuple[int, ...]:

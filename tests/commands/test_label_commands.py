@@ -85,6 +85,7 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(words, said, games, boards,
     assert said in error and error.count("\n") == 1 and not out
 
 
+@pytest.mark.whole
 def test_games_of_players_are_sources(tmp_path, capfd):
     words = ["positions", "--players", "random", "--games", "4", "--game", "gardner_chess", "--output", str(tmp_path)]
     assert main(words) == 0
@@ -97,6 +98,7 @@ def test_games_of_players_are_sources(tmp_path, capfd):
     assert boards == ((again / "train.parquet").read_bytes(), (again / "test.parquet").read_bytes())
 
 
+@pytest.mark.whole
 def test_players_are_measured_on_labels(labels, capfd, tmp_path):
     """The fake engine is right where its first move is the best of its own labels, as is said of nobody else."""
     engine = f"uci:{ENGINE}?nodes=50"
@@ -109,6 +111,7 @@ def test_players_are_measured_on_labels(labels, capfd, tmp_path):
     assert random["score"] == round(random["measures"]["action_accuracy"]["value"] * random["total"])
 
 
+@pytest.mark.whole
 def test_players_solve_puzzles_as_a_page(tmp_path, capfd):
     file = tmp_path / "few.csv"
     file.write_text(f"PuzzleId,FEN,Moves,Rating,Themes\na,{MATE},a5b5 d4d5q,801,mate\nb,{MATE},a5b5 d4d5r,1200,mate\n")

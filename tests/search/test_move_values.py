@@ -13,6 +13,7 @@ from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.make_search import make_search
+from alphagateau.search.move_values import sure_win
 from alphagateau.search.search import Search, SearchOutput
 
 MATE_IN_ONE = {
@@ -150,3 +151,31 @@ def test_a_network_without_action_values_is_refused(gardner, stub_network):
     state = from_fen(gardner, gardner.start_fen)
     with pytest.raises(ValueError, match="the network has no action values: expected"):
         look(search, stub_network(gardner).init(None), state)
+
+
+@pytest.mark.whole
+def test_where_all_best_moves_win_somebody_may_choose(gardner):
+    """Asked about five moves as good as won; not where one of them is not, nor where one mates."""
+    asked = []
+
+    def finish(positions, edges):
+        asked.append(np.asarray(edges)[0].tolist())
+        return np.where(np.asarray(edges)[:, 0] >= 0, np.asarray(edges)[:, 3], -1).astype(np.int32)
+
+    search = jax.jit(make_search(gardner, valuing(gardner), ActionValueConfig(), finish))
+    state = from_fen(gardner, "4k/5/5/1R3/R1K2 w - - 0 1")
+    moves = legal_moves(gardner, state)
+    best = list(moves)[:5]
+    won = q_of(gardner, state, {move: 1 - 0.001 * place for place, move in enumerate(best)})
+    found = look(search, won, state)
+    assert found.edge[0] == moves[best[3]] and asked[-1] == [moves[move] for move in best]
+    assert look(search, q_of(gardner, state, dict.fromkeys(best[:4], 1.0)), state).edge[0] == moves[best[0]]
+    assert asked[-1] == [-1] * 5
+    mating = from_fen(gardner, MATE_IN_ONE["gardner_chess"])
+    found = look(search, q_of(gardner, mating, {}, 1.0), mating)
+    assert found.search_value[0] == 1 and asked[-1] == [-1] * 5
+
+
+@pytest.mark.parametrize(("num_bins", "decoded"), [(32, 0.9784), (64, 0.9892), (128, 0.9946)])
+def test_a_sure_win_is_what_bins_can_say(num_bins, decoded):
+    assert sure_win(num_bins) == pytest.approx(0.995 * decoded, abs=1e-4)
