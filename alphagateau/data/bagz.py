@@ -17,7 +17,7 @@ from alphagateau.data.tables import DataError
 Kind = Literal["action_value", "state_value", "behavioral_cloning"]
 
 
-TARGETS: dict[Kind, str] = {"action_value": "actions", "state_value": "states", "behavioral_cloning": "best"}
+TARGETS = {"action_value": "actions", "state_value": "states", "behavioral_cloning": "best"}
 
 
 class Record(NamedTuple):

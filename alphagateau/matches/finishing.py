@@ -49,11 +49,12 @@ def _choose(game: Game, position: Position, edges: Sequence[int], process: Any, 
     board = to_board(game, position)
     moves = {edge_to_uci(game, board, edge): edge for edge in edges}
     info = analyse(process, asked, board, [chess.Move.from_uci(uci) for uci in moves])
-    if "score" not in info or not info.get("pv"):
+    found, line = info.get("score"), info.get("pv")
+    if found is None or not line:
         return -1
-    score = info["score"].pov(board.turn)
+    score = found.pov(board.turn)
     is_won = (score.mate() or 0) > 0 or chance(score.score(mate_score=0) or 0) >= WON
-    return moves.get(info["pv"][0].uci(), -1) if is_won else -1
+    return moves.get(line[0].uci(), -1) if is_won else -1
 
 
 def chance(centipawns: float) -> float:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_st
 
 # (Positions [B], edges int16 [B, TOP]) -> int32 [B], the edge to play in the place of the best, -1: none. Rows whose
 # edges are -1 are not asked about; further ones may be -1 too.
-Finish = Callable[[Position, Array], Array]
+Finish = Callable[[Position, Any], Any]
 TOP = 5  # moves that must all be as good as won
 AS_GOOD_AS_WON = 0.995  # of the probability of winning that a sure win is decoded to
 
@@ -62,7 +63,8 @@ def make_action_value_search(
         found = play(keys, states, values, opinion)
         if finish is None:
             return found
-        return found._replace(edge=finished(game, finish, states, found, 2 * sure_win(logits.shape[-1]) - 1))
+        least = 2 * sure_win(logits.shape[-1]) - 1
+        return found._replace(edge=finished(game, finish, states, values, found.edge, least))
 
     return search
 
@@ -89,15 +91,15 @@ def make_state_value_search(
     return search
 
 
-def finished(game: Game, finish: Finish, states: State, found: SearchOutput, least: float) -> Array:
-    """The edges int16 [B] with those that `finish` chooses where the TOP best moves are worth `least` or more."""
-    worth, slots = jax.lax.top_k(found.move_values, TOP)
+def finished(game: Game, finish: Finish, states: State, values: Array, edge: Array, least: float) -> Array:
+    """The edges [B] with those that `finish` chooses where the TOP highest `values` [B, S] are `least` or more."""
+    worth, slots = jax.lax.top_k(values, TOP)
     is_won = ((worth >= least) | jnp.isneginf(worth)).all(axis=-1) & (worth[:, 0] < 1) & (worth[:, 0] >= least)
-    edges = jnp.take_along_axis(states.legal_edges, slots, axis=-1)
-    edges = jnp.where(is_won[:, None] & jnp.isfinite(worth), edges, -1)
+    candidates = jnp.take_along_axis(states.legal_edges, slots, axis=-1)
+    candidates = jnp.where(is_won[:, None] & jnp.isfinite(worth), candidates, -1)
     shape = jax.ShapeDtypeStruct(is_won.shape, jnp.int32)
-    chosen = jax.pure_callback(finish, shape, jax.vmap(game.position)(states), edges)
-    return jnp.where(chosen >= 0, chosen, found.edge).astype(found.edge.dtype)
+    chosen = jax.pure_callback(finish, shape, jax.vmap(game.position)(states), candidates)
+    return jnp.where(chosen >= 0, chosen, edge).astype(edge.dtype)
 
 
 def sure_win(num_bins: int) -> float:

@@ -29,14 +29,12 @@ Tell = Callable[[int], None]  # hears how many boards are done
 
 
 class Opinions(NamedTuple):
-    """What a player says of R boards."""
+    """What a player says of R boards: arrays of numpy or JAX."""
 
-    edges: np.ndarray  # int [R], the moves it plays
-    ranking: np.ndarray | None = None  # float32 [R, S], higher is better; None: of its own move alone
-    policy_bits: np.ndarray | None = (
-        None  # float32 [R], -log2 of the prior of the best move, NaN where none is labelled
-    )
-    value: np.ndarray | None = None  # float32 [R], of the position, for the player to move
+    edges: Any  # int [R], the moves it plays
+    ranking: Any = None  # float32 [R, S], higher is better; None: of its own move alone
+    policy_bits: Any = None  # float32 [R], -log2 of the prior of the best move, NaN where none is labelled
+    value: Any = None  # float32 [R], of the position, for the player to move
 
 
 class Answers(NamedTuple):

@@ -5,6 +5,7 @@ it in the place of the two sequences of ranks, so a good ranking scores 0.3. It 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.stats
@@ -20,7 +21,7 @@ def tau_b(truth: np.ndarray, prediction: np.ndarray) -> float:
         return float("nan")
     if (prediction == prediction[0]).all():
         return 0.0
-    return float(scipy.stats.kendalltau(truth, prediction, variant="b")[0])
+    return _tau(truth, prediction)
 
 
 def tau_published(truth: np.ndarray, prediction: np.ndarray, moves: Sequence[str]) -> float:
@@ -29,7 +30,12 @@ def tau_published(truth: np.ndarray, prediction: np.ndarray, moves: Sequence[str
         return 1.0
     order = sorted(range(len(moves)), key=lambda i: _number(moves[i]))
     orders = (np.argsort(np.asarray(x)[order], kind="stable") for x in (truth, prediction))
-    return float(scipy.stats.kendalltau(*orders)[0])
+    return _tau(*orders)
+
+
+def _tau(x: np.ndarray, y: np.ndarray) -> float:
+    found: Any = scipy.stats.kendalltau(x, y, variant="b")
+    return float(found.statistic)
 
 
 def _number(uci: str) -> tuple[int, ...]:
