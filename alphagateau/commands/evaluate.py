@@ -124,7 +124,7 @@ def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) ->
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
-    table.add_column("measure")
+    table.add_column("measure", no_wrap=True)
     for name in found:
         table.add_column(name, justify="right")
     for measure in dict.fromkeys(name for measures in found.values() for name in measures):
@@ -135,12 +135,13 @@ def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) ->
 
 
 def shown(measure: str, estimate: "Estimate | None") -> str:
-    """Such as "61.2% (58.8% - 63.5%)"; "-" where nothing was measured."""
+    """Such as "61.2% (58.8 - 63.5)" or "0.275 ± 0.031"; "-" where nothing was measured."""
     if estimate is None or not estimate.count:
         return "-"
-    form = ".1%" if measure in SHARES else ".3f"
-    ends = "" if math.isnan(estimate.lower) else f" ({estimate.lower:{form}} - {estimate.upper:{form}})"
-    return f"{estimate.value:{form}}{ends}"
+    if measure in SHARES:
+        return f"{estimate.value:.1%} ({100 * estimate.lower:.1f} - {100 * estimate.upper:.1f})"
+    half = "" if math.isnan(estimate.upper) else f" ± {estimate.upper - estimate.value:.3f}"
+    return f"{estimate.value:.3f}{half}"
 
 
 def write_json(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:

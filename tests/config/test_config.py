@@ -100,7 +100,7 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    of_others = {f"search.{key}" for key in ("endings", "temperature", "temperature_plies")}  # of other searches
+    of_others = {f"search.{key}" for key in ("endings", "finisher", "temperature", "temperature_plies")}
     assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_others
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"

@@ -18,6 +18,7 @@ from alphagateau.play.thinking import Limits, choose, make_thinker, replay, thin
 from alphagateau.play.uci import serve
 from alphagateau.search.tree_lines import lines
 
+pytestmark = pytest.mark.whole  # networks are initialised
 ACTION_VALUE = "?search=action_value"
 
 
@@ -33,7 +34,6 @@ def thinker(spec):
     return make_thinker(find_player(spec + ACTION_VALUE), "gardner_chess", 4)
 
 
-@pytest.mark.whole
 def test_it_plays_the_searchs_move_and_says_its_value(gardner, spec, thinker):
     player = load_player(spec + ACTION_VALUE, "gardner_chess").player
     played = replay(thinker, gardner.start_fen, ["b2b3", "a4b3"])
@@ -46,7 +46,6 @@ def test_it_plays_the_searchs_move_and_says_its_value(gardner, spec, thinker):
     np.testing.assert_allclose([line.value for line in best], values[:3], rtol=1e-6)
 
 
-@pytest.mark.whole
 def test_it_mates_as_a_uci_engine(spec):
     heard: list[str] = []
     position = "position fen 1k3/p2P1/2K2/P4/5 w - - 0 20"
@@ -58,7 +57,6 @@ def test_it_mates_as_a_uci_engine(spec):
     assert any("nodes 0" in line and line.endswith(f"pv {best[0]}") for line in heard)
 
 
-@pytest.mark.whole
 def test_it_plays_at_the_terminal(gardner, thinker):
     shown = "\n".join(converse(thinker, Setup(False, 200), ["quit"]))
     edge = thinker.tree.edges[0]
