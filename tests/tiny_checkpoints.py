@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -15,9 +16,9 @@ SMALL = {"hidden_size": 8, "num_blocks": 1}
 Kind = type[GateauConfig] | type[AlphaZeroConfig] | type[TokenTransformerConfig]
 
 
-def save_tiny(folder: Path, game_name: str, kind: Kind) -> Checkpoint:
-    """A checkpoint of iteration 0 in `folder`, of a network of one block, 8 features wide."""
-    config = kind(**SMALL)
+def save_tiny(folder: Path, game_name: str, kind: Kind, **changes: Any) -> Checkpoint:
+    """A checkpoint of iteration 0 in `folder`, of a network of one block, 8 features wide, with `changes`."""
+    config = kind(**SMALL, **changes)
     variables = make_network(get_game(game_name), config).init(jax.random.key(0))
     manifest = {
         "iteration": 0,

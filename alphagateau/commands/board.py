@@ -4,7 +4,6 @@ import dataclasses
 import os
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 
 import tyro
 
@@ -18,12 +17,13 @@ HOST = "127.0.0.1"  # nobody else's business: there is no other choice
 class Arguments:
     """Play against a network in the browser, and see what it thinks.
 
-    A second checkpoint may play the first. The page is for this machine only; Ctrl-C ends it.
+    A second checkpoint may play the first. With `?search=action_value`, `state_value` or `policy` behind it one plays
+    without search. The page is for this machine only; Ctrl-C ends it.
 
     Example: alphagateau board checkpoints/quickstart
     """
 
-    paths: tyro.conf.Positional[tuple[Path, ...]]
+    paths: tyro.conf.Positional[tuple[str, ...]]
     """one or two of: a checkpoint, or a run: its newest one"""
     port: int = 8642
     """where the page is; 0: any port that is free"""
@@ -37,11 +37,11 @@ def run(words: Sequence[str]) -> int:
     if arguments.port > 65535:
         raise UsageError(f"--port must be 0 to 65535, got {arguments.port}")
     use_compilation_cache()
+    from alphagateau.play.asked_players import find_player
     from alphagateau.play.board_server import make_server
     from alphagateau.runs.checkpoint import WEIGHTS, verify
-    from alphagateau.runs.run_folder import newest
 
-    found = [newest(path) for path in arguments.paths]
+    found = [find_player(path) for path in arguments.paths]
     for checkpoint in found:
         verify(checkpoint, WEIGHTS)
     with listen(arguments.port) as listener:

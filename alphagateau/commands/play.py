@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
@@ -19,12 +18,13 @@ TREE_MEGABYTES = 256
 class Arguments:
     """Play against a network at the terminal.
 
-    Moves are typed as Nf3 or g1f3; `help` lists what else there is.
+    Moves are typed as Nf3 or g1f3; `help` lists what else there is. With `?search=action_value`, `state_value` or
+    `policy` behind the checkpoint it plays without search.
 
     Example: alphagateau play checkpoints/quickstart --side black
     """
 
-    path: tyro.conf.Positional[Path]
+    path: tyro.conf.Positional[str]
     """a checkpoint, or a run: its newest one"""
     side: Literal["white", "black"] = "white"
     """what you play"""
@@ -43,14 +43,14 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"--simulations is {arguments.simulations}: expected 0 or more")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
-    from alphagateau.play.boards import check_plays, identity_of, name_of
+    from alphagateau.play.asked_players import find_player, identity_of
+    from alphagateau.play.boards import check_plays, name_of
     from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
-    from alphagateau.runs.run_folder import newest
 
     choose_platform(arguments.platform)
     use_compilation_cache()
-    found = newest(arguments.path)
+    found = find_player(arguments.path)
     try:
         game = get_game(arguments.game or found.manifest["game"])
     except ValueError as error:

@@ -3,12 +3,15 @@
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.telling import make_teller
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn import GameRecord
@@ -18,9 +21,9 @@ if TYPE_CHECKING:
 class Arguments:
     """Gather the boards of games, each once, for `alphagateau label`.
 
-    Sources are PGN files (also .gz, .bz2, .xz, .zst) and runs, whose sample games are taken. Games of matches, ladders
-    and engines are PGN too: `alphagateau match A B --pgn FILE`. All boards of a game are either for training or for
-    tests. Games of other boards, and games that break the rules, are left out, and how many is said.
+    Sources are PGN files (also .gz, .bz2, .xz, .zst), such as those of matches and ladders, runs, whose sample games
+    are taken, and games of --players against one another, which are kept as games.pgn. All boards of a game are either
+    for training or for tests. Games of other boards and games that break the rules are left out; how many is said.
 
     Example: alphagateau positions club.pgn checkpoints/quickstart --output data/club
     """
@@ -35,6 +38,16 @@ class Arguments:
     """of the games, whose boards are for tests"""
     max_boards: int = 0
     """of more boards, a sample of so many is kept; 0: all"""
+    players: tuple[str, ...] = ()
+    """who plays games for it: uci:COMMAND?nodes=50, random, checkpoints; one alone plays itself"""
+    games: int = 100
+    """of each pair of those, an even number: each opening is played with both colors"""
+    opening_plies: int = 8
+    """random plies that open their games"""
+    simulations: int = 0
+    """search simulations a ply of players that do not say; 0: as in their training"""
+    seed: int = 0
+    """of their openings and of the random mover"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -45,21 +58,26 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.games.entries import GAME_NAMES
     from alphagateau.games.pgn_files import PgnFileError
     from alphagateau.games.variants import get_game
+    from alphagateau.matches.players import PlayerError
 
     if arguments.game not in GAME_NAMES:
         raise UsageError(f"--game must be one of {', '.join(GAME_NAMES)}, got {arguments.game!r}")
     if not 0 <= arguments.test_share <= 1:
         raise UsageError(f"--test-share must be from 0 to 1, got {arguments.test_share:g}")
+    if not arguments.sources and not arguments.players:
+        raise UsageError("positions needs sources or --players, as in: alphagateau positions games.pgn --output data/x")
+    if arguments.games % 2:
+        raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
     left_out: list[str] = []
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
-        games = games_of(arguments.sources, arguments.game, left_out)
+        games = chain(games_of(arguments.sources, arguments.game, left_out), played_games(arguments, left_out))
         found = gather(get_game(arguments.game), games, arguments.output, arguments.test_share, arguments.max_boards)
-    except (DataError, PgnFileError) as error:
+    except (DataError, PgnFileError, PlayerError, ValueError) as error:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None
     if left_out:
-        print(f"{len(left_out)} games left out, the first: {left_out[0]}", file=sys.stderr)
+        print(f"{len(left_out)} games or players left out, the first: {left_out[0]}", file=sys.stderr)
     boards = ", ".join(f"{number:,} boards for {split}" for split, number in found.boards.items())
     print(f"{arguments.output}: {boards}, from {found.games:,} games; {found.repeated:,} repeated boards removed")
     return 0
@@ -84,3 +102,36 @@ def games_of(sources: Sequence[Path], game_name: str, left_out: list[str]) -> It
                     left_out.append(f"{path}, line {written.line}: a game of {replayed.record.game}")
                 else:
                     yield replayed.record
+
+
+def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]":
+    """The finished games of the players against one another, kept as games.pgn. Raises PlayerError, ValueError."""
+    if not arguments.players:
+        return []
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.match import games_to_pgn, play_games
+    from alphagateau.matches.openings import make_openings
+    from alphagateau.matches.player_specs import load_player
+    from alphagateau.matches.players import HostPlayer
+    from alphagateau.matches.scheduler import Match, PlayedGame
+    from alphagateau.runs.files import write_text
+
+    use_compilation_cache()
+    game, specs = get_game(arguments.game), arguments.players
+    openings = make_openings(game, arguments.games // 2, arguments.opening_plies, arguments.seed)
+    specs = specs * 2 if len(specs) == 1 else specs
+    players = [load_player(spec, game.name, arguments.simulations or None).player for spec in specs]
+    pairs = enumerate(combinations(players, 2))
+    matches = [Match(a, b, openings, arguments.seed + number) for number, (a, b) in pairs]
+    records: list[PlayedGame] = []
+    tell = make_teller(len(matches) * arguments.games, "games")
+    try:
+        statistics = play_games(game, matches, on_game=lambda played: tell(records.append(played) or len(records)))
+    finally:
+        for player in players:
+            if isinstance(player, HostPlayer):
+                player.close()
+    left_out += [f"{name} left: {why}" for name, why in statistics.failures.items()]
+    finished = [played for played in records if played.score is not None]
+    write_text(arguments.output / "games.pgn", games_to_pgn(finished, "alphagateau positions"))
+    return [played.record for played in sorted(finished, key=lambda x: (x.match, x.opening, not x.a_is_white))]

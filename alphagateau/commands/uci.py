@@ -4,7 +4,6 @@ import dataclasses
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import tyro
@@ -19,12 +18,13 @@ class Arguments:
 
     The board is chosen by the option UCI_Variant: chess unless the network plays no other board than its own. Without
     limits, `go` takes as many simulations as the option Simulations says; `go depth D` takes 2 ** (D + 3). Temperature
-    is in hundredths, Hash in megabytes, Move Overhead in milliseconds.
+    is in hundredths, Hash in megabytes, Move Overhead in milliseconds. With `?search=action_value`, `state_value` or
+    `policy` behind the checkpoint it plays without search.
 
     Example: alphagateau uci checkpoints/quickstart
     """
 
-    path: tyro.conf.Positional[Path]
+    path: tyro.conf.Positional[str]
     """a checkpoint, or a run: its newest one"""
     platform: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     """device kind to run on"""
@@ -40,13 +40,13 @@ def run(words: Sequence[str]) -> int:
     """Serves until `quit` or the end of input."""
     arguments = parse(Arguments, words, "uci")
     from alphagateau.distributed.mesh import choose_platform
+    from alphagateau.play.asked_players import find_player
     from alphagateau.play.uci import serve
     from alphagateau.runs.checkpoint import WEIGHTS, verify
-    from alphagateau.runs.run_folder import newest
 
     choose_platform(arguments.platform)
     use_compilation_cache()
-    found = newest(arguments.path)
+    found = find_player(arguments.path)
     verify(found, WEIGHTS)
     sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     try:

@@ -29,6 +29,10 @@ ACTION_VALUES = "a head that values every legal move at once, for losses on labe
 NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
 REPLY_HEAD = "a head that learns the opponent's reply from self-play"
 MOVES_LEFT_HEAD = "a head that learns the plies to the end of the game from self-play"
+ALGORITHM = "Gumbel MuZero: gumbel; no search: policy, action_value, state_value, random"
+MIRRORS = "evaluations averaged over a position and its mirror image"
+TEMPERATURE = "moves are drawn from softmax(score / temperature); 0: the best is played"
+TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
 
 
 @record
@@ -130,14 +134,14 @@ ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record
 class GumbelConfig:
     """Gumbel MuZero search."""
 
-    algorithm: Literal["gumbel"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="gumbel")
+    algorithm: Literal["gumbel"] = choice(ALGORITHM, default="gumbel")
     num_simulations: int = num("search simulations a ply", default=128, low=1)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
     value_scale: float = num("weight of the search's values beside the prior's logits", default=0.1)
     maxvisit_init: float = num("visits added to the most visited move's, which values are weighed by", default=50.0)
     rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
-    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
+    average_mirrors: bool = key(MIRRORS, default=False)
 
 
 @record
@@ -146,8 +150,39 @@ class PolicyConfig:
 
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["policy"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="policy")
-    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
+    algorithm: Literal["policy"] = choice(ALGORITHM, default="policy")
+    average_mirrors: bool = key(MIRRORS, default=False)
+    temperature: float = num(TEMPERATURE, default=0.0)
+    temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
+
+
+@record
+class ActionValueConfig:
+    """No search: the move that the network values highest."""
+
+    num_simulations: ClassVar[int] = 0
+    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
+    algorithm: Literal["action_value"] = choice(ALGORITHM, default="action_value")
+    endings: Literal["exact", "repetition", "none"] = choice(
+        "moves valued by rule: mates and draws, those that repeat a position a third time, or none", default="exact"
+    )
+    finisher: str = key(
+        "UCI engine of matches that chooses among the best moves where all win (none: empty)", default=""
+    )
+    temperature: float = num(TEMPERATURE, default=0.0)
+    temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
+
+
+@record
+class StateValueConfig:
+    """No search beyond the position after each move: the one that the network values lowest for the opponent."""
+
+    num_simulations: ClassVar[int] = 0
+    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
+    algorithm: Literal["state_value"] = choice(ALGORITHM, default="state_value")
+    average_mirrors: bool = key(MIRRORS, default=False)
+    temperature: float = num(TEMPERATURE, default=0.0)
+    temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
 
 
 @record
@@ -156,10 +191,10 @@ class RandomConfig:
 
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["random"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="random")
+    algorithm: Literal["random"] = choice(ALGORITHM, default="random")
 
 
-SearchConfig = GumbelConfig | PolicyConfig | RandomConfig
+SearchConfig = GumbelConfig | PolicyConfig | ActionValueConfig | StateValueConfig | RandomConfig
 ALGORITHMS = kinds_of(SearchConfig, "algorithm")
 
 
@@ -184,7 +219,7 @@ class SelfPlayConfig:
 class DataConfig:
     """The labelled positions from which an iteration learns, in place of games."""
 
-    path: str = key("folder of labels that `alphagateau label` wrote")
+    path: str = key("folder of labels that `alphagateau label` wrote, or Bagz shards of ChessBench")
     record: Literal["board", "move"] = choice(
         "what a frame is: a board with all its labels, or one labelled move of a board", default="board"
     )
@@ -193,6 +228,9 @@ class DataConfig:
         "boards alike, or by how often they occurred in games", default="uniform"
     )
     temperature: float = num("of the policy target, softmax(q / temperature); 0: the best move alone", default=0.0)
+    mate_value: Literal["certain", "graded"] = choice(
+        "q of a mate: 1, or by its k moves 1 - min(k, 20) / 500, so that players of values mate", default="certain"
+    )
 
 
 @record

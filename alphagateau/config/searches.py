@@ -11,7 +11,7 @@ LONG_NAMES = {
     "mirrors": "average_mirrors",
 }
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
-WITHOUT_NOISE = {"gumbel_scale": 0.0}  # what a search plays matches with, unless told otherwise
+WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # what a search plays matches with, unless told otherwise
 ALWAYS_SHOWN = ("num_simulations", "max_num_considered_actions")
 
 
@@ -36,10 +36,10 @@ def describe_search(config: SearchConfig) -> str:
     return f"{config.algorithm} {', '.join(shown)}".strip()
 
 
-def _amount(value: float | bool) -> str:
+def _amount(value: float | bool | str) -> str:
     if isinstance(value, bool):
         return "" if value else "no "
-    return f"{value:g} "
+    return f"{value} " if isinstance(value, str) else f"{value:g} "
 
 
 def simulations_per_ply(experiment: Experiment, full_share: float | None = None) -> float:

@@ -8,7 +8,7 @@ big-endian double.
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,36 @@ from alphagateau.data.tables import DataError
 Kind = Literal["action_value", "state_value", "behavioral_cloning"]
 
 
+TARGETS = {"action_value": "actions", "state_value": "states", "behavioral_cloning": "best"}
+
+
 class Record(NamedTuple):
     """One label of ChessBench."""
 
     fen: str
     move: str  # UCI; "" of a state's value
     win: float  # probability in [0, 1] for the player to move; NaN of a move to clone
+
+
+def find_shards(path: Path) -> list[Path]:
+    """The Bagz files that a path is or holds, by name; none if it is something else."""
+    if path.suffix == ".bag":
+        return [path]
+    return sorted(path.glob("*.bag")) if path.is_dir() else []
+
+
+def describe_shards(shards: list[Path]) -> dict[str, Any]:
+    """What a manifest of labels would say of shards. Raises DataError if they are of several kinds, or of none."""
+    kinds = {next((kind for kind in TARGETS if shard.name.startswith(kind)), None) for shard in shards}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None:
+        expected = ", ".join(TARGETS)
+        raise DataError(f"{shards[0]}: expected shards of one kind, their names beginning with one of {expected}")
+    try:
+        sizes = {shard.name: [shard.stat().st_size, shard.stat().st_mtime_ns] for shard in shards}
+    except OSError as error:
+        raise DataError(f"{error.filename}: {error.strerror}") from None
+    return {"game": "chess", "target": TARGETS[kind], "engine": {"name": "ChessBench"}, "kind": kind, "shards": sizes}
 
 
 def read_bag(path: Path, kind: Kind) -> Iterator[Record]:

@@ -6,76 +6,40 @@ So workers, their number, their order and kills cannot change a byte.
 
 import json
 import shutil
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import psutil
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from alphagateau.data.engine import Engine, EngineError
+from alphagateau.data.bagz import describe_shards, find_shards
+from alphagateau.data.crew import Crew, Order, Pace, Unit, part_path, start_engine
+from alphagateau.data.engine import OWN_OPTIONS, Engine
 from alphagateau.data.positions import SPLITS
-from alphagateau.data.scores import NO_SCORE
-from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows, write_table
-from alphagateau.games.notation import board_edges, board_from_fen
-from alphagateau.games.rules import Game
+from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
 from alphagateau.runs.files import write_text
 
 UNIT = 256  # boards of a part
 FORMAT = 1
-WATCH_SECONDS = 0.5
-TARGETS = ("actions", "states", "best")
-
-
-class Order(NamedTuple):
-    """What is to be labelled, how, and by how many."""
-
-    game: Game
-    boards: Path  # folder of train.parquet and test.parquet
-    output: Path
-    command: str
-    options: Mapping[str, str]
-    nodes: int
-    target: str  # one of TARGETS: all legal moves and the state, the state, or the state and its best move
-    workers: int
-    timeout: float  # seconds of one search
-
-
-class Unit(NamedTuple):
-    """Boards whose labels are one file."""
-
-    name: str  # such as train-00012
-    boards: list[dict[str, Any]]
-
-
-class Pace(NamedTuple):
-    """How the labelling goes, since this start."""
-
-    done: int  # boards, of all
-    total: int
-    labelled: int  # since this start
-    seconds: float
-    engine_seconds: float  # of processor time of all engines
 
 
 def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], None]) -> bool:
     """Labels what is not labelled yet; True once all is, False if it was stopped before.
 
-    Several processes, on one machine or several that share the folder, may work at once. Raises DataError.
+    Several processes, on one machine or several that share the folder, may work at once. Where nothing is left to do no
+    engine is started. Raises DataError.
     """
     order.output.mkdir(parents=True, exist_ok=True)
     units = [unit for split in SPLITS for unit in read_units(order, split)]
+    if is_finished(order, units):
+        return True
     first = start_engine(order)
     try:
         identity = claim(order, first)
     except BaseException:
         first.close()
         raise
-    crew = _Crew(order, identity, units, should_stop, tell)
+    crew = Crew(order, identity, units, should_stop, tell)
     crew.work(first)
     if crew.failure:
         raise crew.failure
@@ -95,27 +59,47 @@ def read_units(order: Order, split: str) -> list[Unit]:
     return [Unit(f"{split}-{number:05}", rows(table.slice(start, UNIT))) for number, start in enumerate(cut)]
 
 
-def start_engine(order: Order) -> Engine:
-    return Engine(order.command, order.options, order.game.uci_variant, order.timeout)
+def is_finished(order: Order, units: list[Unit]) -> bool:
+    """Whether the labels asked for are all there, as far as can be told without the engine."""
+    try:
+        there = read_manifest(order.output)
+        engine, parts = there.pop("engine"), there.pop("parts")
+        name, options = engine["name"], engine["options"]
+        left = {key.lower(): value for key, value in options.items()}
+    except (DataError, KeyError, TypeError, AttributeError):
+        return False
+    asked = {key.lower(): value for key, value in order.options.items()}
+    own = {key.lower(): value for key, value in {**OWN_OPTIONS, "UCI_Variant": order.game.uci_variant}.items()}
+    if any(value != {**own, **asked}.get(key) for key, value in left.items()) or not asked.keys() <= left.keys():
+        return False
+    paths = {unit.name: part_path(order.output, unit) for unit in units}
+    is_whole = all(path.exists() for path in [*paths.values(), order.output / "failed.jsonl"])
+    is_same = {**there, "engine": engine} == describe(order, name, options)
+    return is_whole and is_same and parts == {unit: file_hash(path) for unit, path in paths.items()}
 
 
-def claim(order: Order, engine: Engine) -> str:
-    """Writes manifest.json, or checks that the one there is of the same labels; a hash of it marks every part."""
-    program = shutil.which(engine.command.split()[0])
-    manifest = {
+def describe(order: Order, name: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """The manifest of an order's labels, by an engine of this name with these options."""
+    program = shutil.which(order.command.split()[0])
+    return {
         "format": FORMAT,
         "game": order.game.name,
         "target": order.target,
         "engine": {
-            "name": engine.name,
+            "name": name,
             "sha256": file_hash(Path(program)) if program else "",
-            "options": engine.options,
+            "options": options,
             "nodes": order.nodes,
             "clear": "move",
         },
         "boards": {split: file_hash(order.boards / f"{split}.parquet") for split in SPLITS},
         "unit": UNIT,
     }
+
+
+def claim(order: Order, engine: Engine) -> str:
+    """Writes manifest.json, or checks that the one there is of the same labels; a hash of it marks every part."""
+    manifest = describe(order, engine.name, engine.options)
     path = order.output / "manifest.json"
     with FileLock(order.output / ".manifest.lock"):
         if not path.exists():
@@ -131,8 +115,10 @@ def claim(order: Order, engine: Engine) -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """manifest.json of a folder of labels. Raises DataError."""
+    """manifest.json of a folder of labels, or what is known of Bagz shards. Raises DataError."""
     path = folder / "manifest.json"
+    if not path.exists() and (shards := find_shards(folder)):
+        return describe_shards(shards)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict):
@@ -140,144 +126,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no manifest of labels: {getattr(error, 'strerror', None) or error}") from None
     return found
-
-
-def part_path(folder: Path, unit: Unit) -> Path:
-    return folder / f"{unit.name}.parquet"
-
-
-class _Crew:
-    """Threads with an engine each that take units until none is left."""
-
-    def __init__(self, order: Order, identity: str, units: list[Unit], should_stop, tell) -> None:
-        self.order, self.identity, self.units = order, identity, units
-        self._should_stop, self._tell = should_stop, tell
-        self.failure: DataError | None = None
-        self._engines: list[Engine] = []
-        self._lock, self._began = threading.Lock(), time.monotonic()
-        self._labelled, self._engine_seconds = 0, 0.0
-        self._is_over = threading.Event()
-
-    def work(self, first: Engine) -> None:
-        watch = threading.Thread(target=self._watch, daemon=True)
-        watch.start()
-        locks = self.order.output / ".locks"
-        locks.mkdir(exist_ok=True)
-        try:
-            with ThreadPoolExecutor(self.order.workers) as pool:
-                engines = [first, *[None] * (self.order.workers - 1)]
-                for worker in [pool.submit(self._take_units, engine) for engine in engines]:
-                    worker.result()
-        finally:
-            self._is_over.set()
-            watch.join()
-            first.close()
-
-    def _stopped(self) -> bool:
-        return self.failure is not None or self._should_stop()
-
-    def _take_units(self, engine: Engine | None) -> None:
-        """The life of a worker; one that fails ends the others."""
-        try:
-            for unit in self.units:
-                path = part_path(self.order.output, unit)
-                if self._stopped():
-                    break
-                with suppress(Timeout), FileLock(self.order.output / ".locks" / unit.name, timeout=0):
-                    if not path.exists():
-                        engine = self._label_unit(self._join(engine), unit, path)
-        except DataError as error:
-            self.failure = self.failure or error
-        except OSError as error:
-            self.failure = self.failure or DataError(f"{self.order.output}: {error.strerror or error}")
-        finally:
-            if engine:
-                self._leave(engine)
-
-    def _join(self, engine: Engine | None) -> Engine:
-        engine = engine or start_engine(self.order)
-        with self._lock:
-            if engine not in self._engines:
-                self._engines.append(engine)
-        return engine
-
-    def _leave(self, engine: Engine) -> None:
-        with self._lock:
-            self._engine_seconds += _processor_seconds(engine)
-            if engine in self._engines:
-                self._engines.remove(engine)
-        engine.close()
-
-    def _label_unit(self, engine: Engine, unit: Unit, path: Path) -> Engine:
-        """Writes the part of a unit, unless it is stopped; an engine that fails makes room for another."""
-        found: list[dict[str, Any]] = []
-        for board in unit.boards:
-            if self._stopped():
-                return engine
-            try:
-                labels = label_board(self.order, engine, board["fen"])
-            except EngineError:
-                self._leave(engine)
-                engine = self._join(None)
-                try:
-                    labels = label_board(self.order, engine, board["fen"])
-                except EngineError as error:
-                    self._leave(engine)
-                    engine = self._join(None)
-                    labels = no_labels(str(error))
-            found.append({**board, **labels})
-            with self._lock:
-                self._labelled += 1
-        if found and all(row["failed"] for row in found):
-            raise DataError(f"none of the {len(found)} boards of {unit.name} could be labelled: {found[0]['failed']}")
-        columns = {name: [row[name] for row in found] for name in LABELS.names}
-        write_table(path, columns, LABELS, {"board": self.order.game.name, "labels": self.identity})
-        return engine
-
-    def _watch(self) -> None:
-        """Kills engines that hang, and says how it goes."""
-        while not self._is_over.wait(WATCH_SECONDS):
-            with self._lock:
-                hung = [engine for engine in self._engines if engine.deadline < time.monotonic()]
-                seconds = self._engine_seconds + sum(map(_processor_seconds, self._engines))
-            for engine in hung:
-                engine.process.kill()
-            done = sum(len(unit.boards) for unit in self.units if part_path(self.order.output, unit).exists())
-            total = sum(len(unit.boards) for unit in self.units)
-            self._tell(Pace(done, total, self._labelled, time.monotonic() - self._began, seconds))
-
-
-def _processor_seconds(engine: Engine) -> float:
-    with suppress(psutil.Error):
-        times = psutil.Process(engine.process.pid).cpu_times()
-        return times.user + times.system
-    return 0.0
-
-
-def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
-    """The labels of a board. Raises EngineError, DataError."""
-    board = board_from_fen(order.game, fen)
-    moves = board_edges(order.game, board)
-    state = engine.search(fen, order.nodes)
-    if state.move not in moves.values():
-        raise DataError(f"engine {order.command!r} answered {state.move}, which is no legal move of {fen}")
-    found = {}
-    if order.target == "actions":
-        found = {edge: engine.search(fen, order.nodes, move) for edge, move in moves.items()}
-    elif order.target == "best":
-        found = {edge: state for edge, move in moves.items() if move == state.move}
-    return {
-        "state_score": state.score,
-        "edges": list(found),
-        "scores": [x.score for x in found.values()],
-        "depths": [x.depth for x in found.values()],
-        "failed": "",
-    }
-
-
-def no_labels(why: str) -> dict[str, Any]:
-    """Of a board on which the engine failed twice."""
-    return {"state_score": NO_SCORE, "edges": [], "scores": [], "depths": [], "failed": why}
 
 
 def finish(folder: Path, units: list[Unit], identity: str) -> None:

@@ -1,20 +1,22 @@
-"""Labels in parquet parts in, memory-mapped columns that training reads by row out."""
+"""Labels in parquet parts or Bagz shards in, memory-mapped columns that training reads by row out."""
 
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from alphagateau.data.bagz import Kind, Record, read_bag
 from alphagateau.data.labelling import read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
-from alphagateau.games.notation import from_fens
+from alphagateau.games.notation import board_edges, board_from_fen, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.runs.files import sync, write_text
@@ -68,18 +70,36 @@ def columns_of(game: Game) -> dict[str, tuple[str, tuple[int, ...]]]:
     }
 
 
-def open_packed(labels: Path, split: str) -> Boards:
-    """The columns of a finished folder of labels, memory-mapped; packed first where they are not yet.
+class Labelled(NamedTuple):
+    """The labels of a board, as codes: round(65534 q), NO_VALUE where there is none."""
 
-    Raises DataError if the labelling has not ended, or a part is damaged or of other labels.
+    fen: str
+    edges: list[int]
+    values: np.ndarray  # uint16, of those edges
+    state_value: int
+    count: int
+
+
+def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards:
+    """The columns of a finished folder of labels, or of shards, memory-mapped; packed first where they are not yet.
+
+    mate_value: as in `win_probability`. Raises DataError if the labelling has not ended, or a part is damaged or of
+    other labels; shards have no splits, and probabilities that say nothing of mates.
     """
-    manifest = read_manifest(labels)
-    if "parts" not in manifest:
+    manifest, grade = read_manifest(labels), "" if mate_value == "certain" else f"-{mate_value}"
+    if grade and "shards" in manifest:
+        raise DataError(f'{labels} holds probabilities: expected mate_value "certain", got "{mate_value}"')
+    if "shards" in manifest:
+        folder = labels.parent / f"{labels.name}.packed" if labels.is_file() else labels / "packed"
+        make_blocks = partial(_shard_blocks, labels, manifest)
+    elif "parts" in manifest:
+        folder = labels / f"packed-{split}{grade}"
+        make_blocks = partial(_part_blocks, labels, manifest, split, mate_value)
+    else:
         raise DataError(f"{labels} is not labelled to its end: `alphagateau label` goes on with it")
     game = get_game(manifest["game"])
-    folder = labels / f"packed-{split}"
     if not _is_of(folder, manifest):
-        _pack(game, labels, split, manifest, folder)
+        _write(game, folder, make_blocks(game), manifest)
     return Boards(*(np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in columns_of(game)))
 
 
@@ -90,16 +110,14 @@ def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
         return False
 
 
-def _pack(game: Game, labels: Path, split: str, manifest: dict[str, Any], folder: Path) -> None:
+def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[str, Any]) -> None:
     """Writes the columns under another name, and gives them theirs when they are whole."""
-    parts = {name: digest for name, digest in manifest["parts"].items() if name.startswith(f"{split}-")}
-    identity = json.dumps({key: value for key, value in manifest.items() if key != "parts"}, sort_keys=True)
-    blocks = [block for name, digest in parts.items() for block in _blocks(game, labels, name, digest, identity)]
+    found = list(blocks)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     for name, (kind, shape) in columns_of(game).items():
-        column = np.concatenate([np.zeros((0, *shape), kind), *(getattr(block, name) for block in blocks)])
+        column = np.concatenate([np.zeros((0, *shape), kind), *(getattr(block, name) for block in found)])
         np.save(temporary / f"{name}.npy", column.astype(kind))
         sync(temporary / f"{name}.npy")
     write_text(temporary / "packed.json", json.dumps({"format": FORMAT, "labels": manifest}))
@@ -107,19 +125,70 @@ def _pack(game: Game, labels: Path, split: str, manifest: dict[str, Any], folder
     temporary.rename(folder)
 
 
-def _blocks(game: Game, labels: Path, name: str, digest: str, identity: str) -> Iterator[Boards]:
-    """The columns of a part, some boards at a time; boards on which the engine failed are left out."""
-    path = labels / f"{name}.parquet"
-    if path.exists() and file_hash(path) != digest:
-        raise DataError(f"{path} is not the file whose hash manifest.json has")
-    found = [row for row in read_part(labels, name, identity) if not row["failed"]]
-    for start in range(0, len(found), CHUNK):
-        yield pack_rows(game, found[start : start + CHUNK], f"{path}, row {start}")
+def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value: str, game: Game) -> Iterator[Boards]:
+    """The columns of a split, some boards at a time; boards on which the engine failed are left out."""
+    identity = json.dumps({key: value for key, value in manifest.items() if key != "parts"}, sort_keys=True)
+    for name, digest in manifest["parts"].items():
+        if not name.startswith(f"{split}-"):
+            continue
+        path = labels / f"{name}.parquet"
+        if path.exists() and file_hash(path) != digest:
+            raise DataError(f"{path} is not the file whose hash manifest.json has")
+        found = [row for row in read_part(labels, name, identity) if not row["failed"]]
+        for start in range(0, len(found), CHUNK):
+            yield pack_rows(game, found[start : start + CHUNK], f"{path}, row {start}", mate_value)
 
 
-def pack_rows(game: Game, found: list[dict[str, Any]], where: str = "") -> Boards:
+def _shard_blocks(path: Path, manifest: dict[str, Any], game: Game) -> Iterator[Boards]:
+    """The columns of shards; the moves of a board that are in one shard become one row."""
+    for name in manifest["shards"]:
+        shard = path if path.is_file() else path / name
+        rows = iter(_shard_rows(game, shard, manifest["kind"]))
+        while some := list(islice(rows, CHUNK)):
+            yield pack_labels(game, some, str(shard))
+
+
+def _shard_rows(game: Game, shard: Path, kind: Kind) -> Iterator[Labelled]:
+    """The boards of a shard in the order of their first records. Raises DataError."""
+    records: dict[str, list[Record]] = {}
+    for record in read_bag(shard, kind):
+        records.setdefault(record.fen, []).append(record)
+    for fen, found in records.items():
+        if kind == "state_value":
+            yield Labelled(fen, [], np.zeros(0, np.uint16), round(LARGEST * found[0].win), len(found))
+            continue
+        try:
+            edges = {move: edge for edge, move in board_edges(game, board_from_fen(game, fen)).items()}
+        except ValueError as error:
+            raise DataError(f"{shard}: {error}") from None
+        by_move = {record.move: record.win for record in found}
+        if unknown := [move for move in by_move if move not in edges]:
+            raise DataError(f"{shard}: the labelled move {unknown[0]} of {fen} is not legal")
+        is_best = kind == "behavioral_cloning"
+        codes = [NO_VALUE if is_best else round(LARGEST * win) for win in by_move.values()]
+        moves = [edges[move] for move in by_move]
+        last = slice(-1, None) if is_best else slice(None)  # of several best moves of a board the last
+        yield Labelled(fen, moves[last], np.array(codes[last], np.uint16), NO_VALUE, 1)
+
+
+def pack_rows(game: Game, found: list[dict[str, Any]], where: str = "", mate_value: str = "certain") -> Boards:
     """The columns of rows of labels. Raises DataError for a board or a move that is none of the game's."""
-    fens = [row["fen"] for row in found]
+    rows = [
+        Labelled(
+            row["fen"],
+            row["edges"],
+            to_codes(np.array(row["scores"], np.int16), mate_value),
+            int(to_codes(np.array(row["state_score"], np.int16), mate_value)),
+            row["count"],
+        )
+        for row in found
+    ]
+    return pack_labels(game, rows, where)
+
+
+def pack_labels(game: Game, found: list[Labelled], where: str) -> Boards:
+    """The columns of up to CHUNK boards, but for those at which the game is over. Raises DataError."""
+    fens = [row.fen for row in found]
     try:
         states = from_fens(game, fens + fens[:1] * (CHUNK - len(fens)))  # of one size, so compiled once
     except ValueError as error:
@@ -128,21 +197,21 @@ def pack_rows(game: Game, found: list[dict[str, Any]], where: str = "") -> Board
     values = np.full((len(found), game.max_legal_moves), NO_VALUE, np.uint16)
     best = np.full(len(found), -1, np.int16)
     for number, row in enumerate(found):
-        legal = states.legal_edges[number]
-        slots = np.flatnonzero(np.isin(legal, row["edges"]) & (legal >= 0))
-        if len(slots) != len(row["edges"]):
-            raise DataError(f"{where}: a labelled move of {row['fen']} is not legal")
-        values[number, slots] = codes = to_codes(np.array(row["scores"], np.int16))
+        order = np.argsort(row.edges)
+        slots = np.flatnonzero(np.isin(states.legal_edges[number], row.edges) & (states.legal_edges[number] >= 0))
+        if len(slots) != len(row.edges):
+            raise DataError(f"{where}: a labelled move of {row.fen} is not legal")
+        values[number, slots] = codes = row.values[order]
         if len(slots):
             best[number] = slots[np.where(codes == NO_VALUE, -1, codes.astype(np.int32)).argmax()]
-    size = len(found)
+    rows = np.flatnonzero(~states.terminated[: len(found)])
     return Boards(
-        board=positions.boards[:size, 0],
-        **{name: getattr(positions, name)[:size] for name in Boards._fields[1:7]},
-        state_value=to_codes(np.array([row["state_score"] for row in found], np.int16)),
-        action_value=values,
-        best=best,
-        count=np.array([row["count"] for row in found], np.int32),
+        board=positions.boards[rows, 0],
+        **{name: getattr(positions, name)[rows] for name in Boards._fields[1:7]},
+        state_value=np.array([row.state_value for row in found], np.uint16)[rows],
+        action_value=values[rows],
+        best=best[rows],
+        count=np.array([row.count for row in found], np.int32)[rows],
     )
 
 
@@ -151,8 +220,7 @@ def _to_positions(game_name: str) -> Callable:
     return jax.jit(jax.vmap(get_game(game_name).position))
 
 
-def to_codes(scores: np.ndarray) -> np.ndarray:
+def to_codes(scores: np.ndarray, mate_value: str = "certain") -> np.ndarray:
     """uint16 of coded scores: round(65534 q), NO_VALUE where there is none."""
-    return np.where(scores == NO_SCORE, NO_VALUE, np.rint(np.nan_to_num(win_probability(scores)) * LARGEST)).astype(
-        np.uint16
-    )
+    q = np.nan_to_num(win_probability(scores, mate_value))
+    return np.where(scores == NO_SCORE, NO_VALUE, np.rint(q * LARGEST)).astype(np.uint16)

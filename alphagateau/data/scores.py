@@ -7,6 +7,7 @@ import numpy as np
 
 NO_SCORE = -32768
 MATE, CENTIPAWNS = 32_000, 30_000
+SLOWEST_MATE, MATE_STEPS = 20, 500  # of graded mates: all slower ones are worth the same, one move is 1 / 500
 
 
 def encode(kind: str, number: int) -> int:
@@ -17,12 +18,15 @@ def encode(kind: str, number: int) -> int:
     return MATE - moves if number > 0 else moves - MATE
 
 
-def win_probability(scores: np.ndarray) -> np.ndarray:
+def win_probability(scores: np.ndarray, mate_value: str = "certain") -> np.ndarray:
     """float64 in [0, 1] for the player to move, of coded scores; NaN where there is none.
 
-    1 / (1 + exp(-0.00368208 cp)); a mate for the mover is 1, against it 0 (Ruoss et al. 2024, section 2).
+    1 / (1 + exp(-0.00368208 cp)); a mate for the mover is 1, against it 0 (Ruoss et al. 2024, section 2). With
+    `mate_value` "graded" a mate in k moves is 1 - min(k, 20) / 500, so that a player of values that has won goes on.
     """
     scores = np.asarray(scores, np.int16).astype(np.float64)
     by_centipawns = 1 / (1 + np.exp(-0.00368208 * scores))
-    found = np.where(np.abs(scores) > CENTIPAWNS, (scores > 0).astype(float), by_centipawns)
+    moves = np.minimum(MATE - np.abs(scores), SLOWEST_MATE) if mate_value == "graded" else 0
+    of_mate = np.where(scores > 0, 1 - moves / MATE_STEPS, moves / MATE_STEPS)
+    found = np.where(np.abs(scores) > CENTIPAWNS, of_mate, by_centipawns)
     return np.where(scores == NO_SCORE, np.nan, found)

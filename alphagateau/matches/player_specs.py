@@ -3,6 +3,8 @@
 checkpoints/quickstart            the newest checkpoint of a run
 checkpoints/quickstart/checkpoints/3?simulations=64
 PATH?search=policy                another search, with its own options: no search, the move of the highest prior
+PATH?search=action_value          the move that the network values highest
+PATH?search=state_value           the move to the position that it values lowest for the opponent
 PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
@@ -13,13 +15,13 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from alphagateau.config import (
     ALGORITHMS,
+    ActionValueConfig,
     ConfigError,
     NetworkConfig,
-    PolicyConfig,
     SearchConfig,
     read_network,
 )
@@ -45,13 +47,18 @@ class RatedPlayer(NamedTuple):
     identity: tuple[str, ...]  # (weights hash or engine, search, board)
     run: str  # "" if it is of no run
     iteration: int | None
+    network: NetworkConfig | None = None  # None: it has none
 
 
 @lru_cache
 def match_search(game_name: str, network: NetworkConfig, config: SearchConfig) -> Search:
-    """One object for all players that share its settings, and so one compiled program."""
-    game = get_game(game_name)
-    return make_search(game, make_network(game, network), config)
+    """One object for all players that share its settings, and so one compiled program. Raises UciError."""
+    game, finish = get_game(game_name), None
+    if isinstance(config, ActionValueConfig) and config.finisher:
+        from alphagateau.matches.finishing import make_finish
+
+        finish = make_finish(game_name, config.finisher)
+    return make_search(game, make_network(game, network), config, finish)
 
 
 def match_config(values: Mapping[str, Any]) -> SearchConfig:
@@ -76,15 +83,24 @@ def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any])
     if algorithm not in SEARCHES:
         raise PlayerError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
     if texts.get("num_simulations") == "0":
-        values["algorithm"] = algorithm = "policy"
-        texts = {name: text for name, text in texts.items() if name in option_types(PolicyConfig)}
+        if "num_simulations" in option_types(SEARCHES[algorithm]):
+            values["algorithm"] = algorithm = "policy"
+        texts = {name: text for name, text in texts.items() if name in option_types(SEARCHES[algorithm])}
     types = option_types(SEARCHES[algorithm])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
         raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
-    parse = {int: parse_count, float: _parse_number, bool: _parse_switch}
-    asked = {name: parse[types[name]](spec, name, text) for name, text in texts.items()}
+    asked = {name: _parse(types[name], spec, name, text) for name, text in texts.items()}
     return dataclasses.replace(match_config(values), **asked)
+
+
+def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
+    """The value of an option of this type. Raises PlayerError."""
+    if choices := get_args(kind):  # of a Literal
+        return _parse_choice(spec, name, text, choices)
+    if kind is str:
+        return text
+    return {int: parse_count, float: _parse_number, bool: _parse_switch}[kind](spec, name, text)
 
 
 def _parse_number(spec: str, name: str, text: str) -> float:
@@ -97,10 +113,24 @@ def _parse_number(spec: str, name: str, text: str) -> float:
     return value
 
 
+def _parse_choice(spec: str, name: str, text: str, choices: Sequence[str]) -> str:
+    if text not in choices:
+        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected {', '.join(choices)}")
+    return text
+
+
 def _parse_switch(spec: str, name: str, text: str) -> bool:
     if text not in ("true", "false"):
         raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected true or false")
     return text == "true"
+
+
+def check_search(spec: str, search: SearchConfig, network: NetworkConfig) -> None:
+    """Raises PlayerError if a player's network has not what its search asks it for."""
+    if isinstance(search, ActionValueConfig) and not network.action_values:
+        raise PlayerError(
+            f"player {spec!r}: its network values no moves, expected one with network.action_values = true"
+        )
 
 
 def network_config(found: Checkpoint) -> NetworkConfig:
@@ -141,13 +171,14 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
     trained = found.manifest["search"]
     if num_simulations:
         trained = {**trained, "num_simulations": num_simulations}
-    search = search_of(spec, options, trained)
+    search, network = search_of(spec, options, trained), network_config(found)
+    check_search(spec, search, network)
     run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
     name = f"{run}/{found.path.name}"
     known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
-    made = match_search(game_name, network_config(found), search)
+    made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
-    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration)
+    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration, network)
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:

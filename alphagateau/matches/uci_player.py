@@ -95,6 +95,23 @@ def load_uci_player(spec: str, game: Game) -> HostPlayer:
     return HostPlayer(f"{name} {settings}", _make_move(processes, asked, game), asked.processes, close, known)
 
 
+def start_process(asked: UciSpec, game: Game) -> Process:
+    """One process of an engine, which ends with this program. Raises UciError."""
+    process = _run(_start(asked.command))
+    atexit.register(lambda: _run(_close([process])))
+    _run(_set_up(process, asked, game))
+    return process
+
+
+def analyse(process: Process, asked: UciSpec, board: chess.Board, moves: Sequence[chess.Move]) -> chess.engine.InfoDict:
+    """What the engine's search of some moves says, from a clean hash table. Raises UciError."""
+    name, value = asked.limit
+    searching = process.protocol.analyse(
+        board, chess.engine.Limit(**{name: value}), game=object(), root_moves=list(moves)
+    )
+    return _run(_answered(process, searching, f"go {name} {value}", asked.timeout))
+
+
 def _make_move(processes: list[Process], asked: UciSpec, game: Game) -> Callable[[str, Sequence[str]], Reply]:
     idle: queue.Queue[Process | str] = queue.Queue()  # in the place of one that failed, what it did first
     for process in processes:

@@ -43,8 +43,8 @@ def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) ->
 
     def row_norm(variables: Variables, name: str, x: Array, moments: tuple[Array, Array] | None = None):
         del x, moments
-        params = variables["params"][name]
-        return lambda x: normalize_rows(kind, params, x.astype(jnp.float32)), {}
+        normalize = partial(normalize_rows, kind, variables["params"][name])
+        return lambda x: normalize(x.astype(jnp.float32)), {}
 
     return batch_norm if kind in ("batch", "ghost") else row_norm
 

@@ -10,8 +10,9 @@ from alphagateau.games.notation import board_from_fen, ending
 from alphagateau.games.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
+from alphagateau.play.asked_players import identity_of
 from alphagateau.play.board_requests import MAX_PLIES, Asked
-from alphagateau.play.boards import identity_of, name_of
+from alphagateau.play.boards import name_of
 from alphagateau.runs.checkpoint import Checkpoint
 
 

@@ -1,7 +1,6 @@
 """A checkpoint in, what it is called and the boards that its network plays out, before any of its weights are read."""
 
 from alphagateau.games.entries import GAMES
-from alphagateau.games.pgn import Identity
 from alphagateau.networks.make_network import EVERY_BOARD
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
 
@@ -30,9 +29,3 @@ def run_of(found: Checkpoint) -> str:
 def name_of(found: Checkpoint) -> str:
     """What a checkpoint is called: quickstart/000014."""
     return f"{run_of(found)}/{found.path.name}"
-
-
-def identity_of(found: Checkpoint, num_simulations: int) -> Identity:
-    """Who it is in PGN, playing with the search that grows."""
-    search = f"growing gumbel {num_simulations} simulations"
-    return Identity(run_of(found), found.manifest["iteration"], found.manifest["weights_hash"], search)

@@ -18,7 +18,7 @@ import numpy as np
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
-from alphagateau.search.search import evaluate_states
+from alphagateau.search.search import Search, evaluate_states
 from alphagateau.search.tree import (
     BATCH,
     Evaluate,
@@ -34,6 +34,7 @@ from alphagateau.search.tree import (
 
 CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
 DESCENTS = 4 * BATCH  # for one batch, of which some meet
+LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
 
 def make_evaluate(game: Game, network: Network) -> Evaluate:
@@ -53,13 +54,43 @@ def _like(mask: Array, x: Array) -> Array:
     return mask.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None) -> None:
-    """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try."""
+def make_look(game: Game, search: Search) -> Evaluate:
+    """What a player that does not search says of the first of some States, for `start_tree`.
+
+    Its priors are the softmax of what it takes the moves to be worth, where it values them, so that the highest is its
+    move; each branch starts with that value.
+    """
+
+    def look(variables: Variables, states: State, edges: Array) -> Leaves:
+        first = jax.tree.map(lambda x: x[:1], states)
+        found = search(variables, jax.random.split(jax.random.key(0), 1), first)
+        logits, values = found.prior_logits, found.move_values
+        if values is not None:  # exact near the highest, where it matters
+            logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
+            is_played = first.legal_edges == found.edge[:, None]
+            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice
+        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
+
+    return jax.jit(look)
+
+
+def start_tree(
+    tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None
+) -> None:
+    """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try.
+
+    `evaluate`: by what the root is evaluated, if not as all nodes are.
+    """
     states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
     states = states._replace(terminated=np.zeros(BATCH, bool))
-    leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
+    evaluate = evaluate or tree.evaluate
+    leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
     tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
+    if leaves.move_values is not None:
+        here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
+        tree.totals[here] = [values[edge] for edge in tree.edges[here]]
 
 
 def grow(tree: Tree, num_leaves: int) -> int:

@@ -10,14 +10,15 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
 
-def make_policy_search(game: Game, network: Network) -> Search:
-    """No search: the move with the network's highest prior."""
+def make_policy_search(
+    game: Game, network: Network, *, temperature: float = 0.0, temperature_plies: int = 10
+) -> Search:
+    """No search: the move with the network's highest prior, or in the first plies one drawn by softmax(logit / T)."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
-        del keys
         logits, value = evaluate_states(game, network, variables, states)
-        edge = choose(states, logits.argmax(axis=-1))
-        return SearchOutput(edge, softmax_over_legal(logits), logits, value, value)
+        slot, _ = draw(keys, states, logits, temperature, temperature_plies)
+        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value)
 
     return search
 
@@ -33,3 +34,19 @@ def make_random_search() -> Search:
         return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value)
 
     return search
+
+
+def draw(keys: Array, states: State, scores: Array, temperature: float, plies: int) -> tuple[Array, Array]:
+    """(slot [B], weights [B, S]): drawn by softmax(score / temperature) before ply `plies`, then the highest score.
+
+    Of several highest the first; with temperature 0 nothing is drawn. On empty slots scores are the lowest.
+    """
+    best = scores.argmax(axis=-1)
+    weights = jnp.where(states.legal_edges >= 0, jax.nn.one_hot(best, scores.shape[-1]), 0.0)
+    if not temperature:
+        return best, weights
+    logits = jnp.where(states.legal_edges >= 0, scores / temperature, ILLEGAL)
+    is_early = states.ply < plies
+    drawn = jax.vmap(jax.random.categorical)(keys, logits)
+    weights = jnp.where(is_early[:, None], softmax_over_legal(logits), weights)
+    return jnp.where(is_early, drawn, best), weights

@@ -11,15 +11,21 @@ from alphagateau.networks.mirrors import average_mirrors
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.move_values import Finish, make_action_value_search, make_state_value_search
 from alphagateau.search.search import Search
 
 
-def make_search(game: Game, network: Network, config: Any) -> Search:
-    """The search that `config.algorithm` names; the rest of `config` is that algorithm's own."""
+def make_search(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
+    """The search that `config.algorithm` names; the rest of `config` is that algorithm's own.
+
+    finish: what a player of action values asks in won positions.
+    """
     if config.algorithm not in ALGORITHMS:
         raise ValueError(f"unknown search algorithm {config.algorithm!r}: expected one of {', '.join(ALGORITHMS)}")
     if getattr(config, "average_mirrors", False):
         network = average_mirrors(game, network)
+    if finish:
+        return _action_value(game, network, config, finish)
     return ALGORITHMS[config.algorithm](game, network, config)
 
 
@@ -41,8 +47,20 @@ def _gumbel(game: Game, network: Network, config: Any) -> Search:
 
 
 def _policy(game: Game, network: Network, config: Any) -> Search:
-    del config
-    return make_policy_search(game, network)
+    return make_policy_search(game, network, **_drawn(config))
+
+
+def _action_value(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
+    return make_action_value_search(game, network, endings=config.endings, finish=finish, **_drawn(config))
+
+
+def _state_value(game: Game, network: Network, config: Any) -> Search:
+    return make_state_value_search(game, network, **_drawn(config))
+
+
+def _drawn(config: Any) -> dict[str, Any]:
+    """How moves are drawn."""
+    return {"temperature": config.temperature, "temperature_plies": config.temperature_plies}
 
 
 def _random(game: Game, network: Network, config: Any) -> Search:
@@ -53,5 +71,7 @@ def _random(game: Game, network: Network, config: Any) -> Search:
 ALGORITHMS: dict[str, Callable[[Game, Network, Any], Search]] = {
     "gumbel": _gumbel,
     "policy": _policy,
+    "action_value": _action_value,
+    "state_value": _state_value,
     "random": _random,
 }

@@ -31,6 +31,7 @@ class Leaves(NamedTuple):
     values: Array  # float32 [B], for the player to move there; 0 if the game is over
     rewards: Array  # float32 [B], for the player who moved
     discounts: Array  # float32 [B], as `reward_and_discount` says: 0 if the game is over
+    move_values: Array | None = None  # float32 [B, S], of a player that values every move and does not search
 
 
 # (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1 is no move: the state itself is evaluated.

@@ -45,6 +45,8 @@ def check_experiment(experiment: Experiment) -> None:
         raise ConfigError(f"training.loss {show(loss)} learns from labels, and the frames of [selfplay] have none")
     if auxiliary_targets(experiment.network) and not experiment.selfplay:
         raise ConfigError("network.reply_head and network.moves_left_head learn from the games of [selfplay]")
+    if experiment.search.algorithm == "action_value" and not experiment.network.action_values:
+        raise ConfigError('network.action_values must be true for search.algorithm "action_value", got false')
     check_heads(loss, experiment.network)
     is_of_boards = experiment.data is not None and experiment.data.record == "board"
     if is_of_boards and experiment.network.architecture in ONE_MOVE and re.fullmatch(ACTION_VALUE_LOSSES, loss):

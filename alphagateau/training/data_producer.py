@@ -88,8 +88,8 @@ def open_columns(data: DataConfig, game: Game) -> Boards:
         name = read_manifest(labels).get("game")
         if name != game.name:
             raise ConfigError(f"data.path ({labels}) holds labels of {name}, expected {game.name}")
-        on_first(lambda: open_packed(labels, "train") and None, DataError)  # one process packs
-        columns = open_packed(labels, "train")
+        on_first(lambda: open_packed(labels, "train", data.mate_value) and None, DataError)  # one process packs
+        columns = open_packed(labels, "train", data.mate_value)
     except DataError as error:
         raise ConfigError(f"data.path: {error}") from None
     if not len(columns.count):

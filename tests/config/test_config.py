@@ -92,7 +92,7 @@ def test_a_section_is_the_record_that_its_tag_names():
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
     assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer"}
-    assert set(config.ALGORITHMS) == {"gumbel", "policy", "random"}
+    assert set(config.ALGORITHMS) == {"gumbel", "policy", "action_value", "state_value", "random"}
 
 
 def test_dictionary_round_trip_and_flat_view():
@@ -101,8 +101,9 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    of_tokens = {f"network.{key}" for key in config.fields_of(TokenTransformerConfig)} - set(flat)
-    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_tokens
+    of_others = {f"network.{key}" for key in config.fields_of(TokenTransformerConfig)} - set(flat)
+    of_others |= {f"search.{key}" for key in ("endings", "finisher", "temperature", "temperature_plies")}
+    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_others
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
 
@@ -171,7 +172,7 @@ def test_an_experiment_made_in_code_is_checked_too():
         ("architecture = ['gateau']", "network", '"token_transformer", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
-        ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "random", got'),
+        ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "action'),
         ("num_simulations = 0", "search", "search.num_simulations must be an integer from 1 to 2147483647, got 0"),
         ("loss = 3", "training", "training.loss must be a text, got 3"),
         (

@@ -3,10 +3,16 @@
 import struct
 from pathlib import Path
 
+import chess
+import numpy as np
 import pytest
 
 from alphagateau.data.bagz import Record, decode, read_bag
+from alphagateau.data.labelling import read_manifest
+from alphagateau.data.packed import LARGEST, NO_VALUE, open_packed
 from alphagateau.data.tables import DataError
+from alphagateau.games.notation import from_fen, legal_moves
+from alphagateau.games.variants import get_game
 
 FEN = "8/8/8/8/8/8/8/K1k5 w - - 0 1"
 PUBLISHED = b"\x1c" + FEN.encode() + b"\x04a1b1" + bytes.fromhex("3fe2e9af2470dd79")  # as Beam 2.77 codes it
@@ -54,3 +60,60 @@ def test_a_damaged_shard_is_named(tmp_path):
     mixed = write_bag(tmp_path / "mixed.bag", [PUBLISHED, b"\x1c" + FEN.encode() + b"a1b1"])
     with pytest.raises(DataError, match=r"mixed.bag, record 1"):
         list(read_bag(mixed, "action_value"))
+
+
+def coded(fen: str, move: str | None, win: float | None) -> bytes:
+    """A record as Beam codes it; the last field has no length."""
+    text = struct.pack("B", len(fen)) + fen.encode()
+    if win is None:
+        return text + str(move).encode()
+    return text + (struct.pack("B", len(move)) + move.encode() if move else b"") + struct.pack(">d", win)
+
+
+START = chess.STARTING_FEN
+BLACK = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+LATE = "8/8/8/8/8/2k5/8/K6R w - - 0 300"  # a finished game here
+
+
+def test_action_values_of_shards_are_packed_a_row_a_board(tmp_path):
+    """Two moves of one board are one row; a board beyond the ply limit is left out; shards are read by name."""
+    first = [coded(START, "e2e4", 0.6), coded(BLACK, "e7e5", 0.25), coded(LATE, "h1h3", 0.5), coded(START, "a2a3", 0.5)]
+    write_bag(tmp_path / "action_value-00000-of-00002_data.bag", first)
+    write_bag(tmp_path / "action_value-00001-of-00002_data.bag", [coded(START, "e2e4", 1.0)])
+    packed = open_packed(tmp_path, "train")
+    assert packed.color.tolist() == [0, 1, 0] and read_manifest(tmp_path)["target"] == "actions"
+    assert isinstance(packed.board, np.memmap) and packed.board.shape == (3, 64)
+    slots = [list(legal_moves(get_game("chess"), from_fen(get_game("chess"), fen))) for fen in (START, BLACK)]
+    values = packed.action_value
+    assert values[0, slots[0].index("e2e4")] == round(0.6 * LARGEST) and (values[0] != NO_VALUE).sum() == 2
+    assert values[1, slots[1].index("e7e5")] == round(0.25 * LARGEST) and (values[1] != NO_VALUE).sum() == 1
+    assert packed.best.tolist() == [slots[0].index("e2e4"), slots[1].index("e7e5"), slots[0].index("e2e4")]
+    assert (packed.state_value == NO_VALUE).all()
+    again = (tmp_path / "packed" / "board.npy").stat().st_mtime_ns
+    open_packed(tmp_path, "test")
+    assert (tmp_path / "packed" / "board.npy").stat().st_mtime_ns == again
+
+
+def test_state_values_and_best_moves_are_packed_too(tmp_path):
+    shard = write_bag(tmp_path / "state_value_data.bag", [coded(START, None, 0.5), coded(BLACK, None, 0.4)])
+    packed = open_packed(shard, "train")
+    assert packed.state_value.tolist() == [round(0.5 * LARGEST), round(0.4 * LARGEST)] and (packed.best == -1).all()
+    cloned = write_bag(tmp_path / "behavioral_cloning_data.bag", [coded(BLACK, "e7e5", None)])
+    packed = open_packed(cloned, "test")
+    moves = list(legal_moves(get_game("chess"), from_fen(get_game("chess"), BLACK)))
+    assert packed.best.tolist() == [moves.index("e7e5")] and (packed.action_value == NO_VALUE).all()
+
+
+def test_shards_that_cannot_be_packed_are_named(tmp_path):
+    write_bag(tmp_path / "action_value_data.bag", [coded(START, "e2e5", 0.6)])
+    with pytest.raises(DataError, match=r"action_value_data.bag: the labelled move e2e5 of .* is not legal"):
+        open_packed(tmp_path, "train")
+    with pytest.raises(DataError, match=r'holds probabilities: expected mate_value "certain", got "graded"'):
+        open_packed(tmp_path, "train", "graded")
+    write_bag(tmp_path / "state_value_data.bag", [coded("8/8 w - - 0 1", None, 0.6)])
+    with pytest.raises(DataError, match=r"state_value_data.bag: FEN .* has a wrong board"):
+        open_packed(tmp_path / "state_value_data.bag", "train")
+    with pytest.raises(DataError, match=r"expected shards of one kind, their names beginning with one of action_value"):
+        open_packed(tmp_path, "train")
+    with pytest.raises(DataError, match=r"none.bag: No such file"):
+        open_packed(tmp_path / "action_value_none.bag", "train")

@@ -14,7 +14,7 @@ import pytest
 from fake_engine import score
 from random_games import random_records
 
-from alphagateau.data import labelling
+from alphagateau.data import crew
 from alphagateau.data.engine import Engine
 from alphagateau.data.labelling import Order, label, read_manifest, read_part
 from alphagateau.data.positions import gather
@@ -95,6 +95,14 @@ def test_workers_and_stops_do_not_change_a_byte(gardner, boards, labelled, tmp_p
     assert files_of(tmp_path / "labels") == files_of(labelled)
 
 
+def test_the_last_thing_told_is_what_was_done(gardner, boards, tmp_path):
+    told = []
+    order = order_of(gardner, boards, tmp_path, fake(), target="states")
+    assert label(order, lambda: False, told.append)
+    assert told[-1].done == told[-1].total == told[-1].labelled > 0
+    assert 0 < told[-1].engine_seconds < 2.5 * told[-1].seconds
+
+
 @pytest.mark.whole
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(gardner, boards, labelled, tmp_path):
     words = ["label", str(boards), "--output", str(tmp_path / "labels"), "--engine", fake(), "--nodes", "50"]
@@ -112,7 +120,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(gardner, boards, label
 
 @pytest.mark.parametrize(("manner", "why"), [("crash", "ended by itself (exit code 3)"), ("hang", "within 0.5 s")])
 def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, monkeypatch, manner, why):
-    monkeypatch.setattr(labelling, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(crew, "WATCH_SECONDS", 0.05)
     victim = read_table(boards / "train.parquet", BOARDS)[0]["fen"][5].as_py()
     order = order_of(gardner, boards, tmp_path, fake(manner, victim), timeout=0.5 if manner == "hang" else 20.0)
     assert run(order)
@@ -121,6 +129,19 @@ def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, monkeyp
     assert failure["fen"] == victim and failure["row"] == 5 and why in failure["why"]
     table, _ = read_table(tmp_path / "train-00000.parquet", LABELS)
     assert [row["state_score"] == NO_SCORE for row in rows(table)].count(True) == 1
+
+
+def test_what_is_done_is_done_without_the_engine(gardner, boards, labelled, tmp_path):
+    """A command that is no engine cannot be started; other labels than those that are there need it."""
+    shutil.copytree(labelled, tmp_path / "labels")
+    order = order_of(gardner, boards, tmp_path / "labels", f"{sys.executable} -c pass")
+    assert run(order) and files_of(tmp_path / "labels") == files_of(labelled)
+    for changes in ({"nodes": 51}, {"target": "best"}, {"options": {"Hash": "4"}}, {"options": {"Skill": "1"}}):
+        with pytest.raises(DataError, match="ended by itself"):
+            run(order._replace(**changes))
+    (tmp_path / "labels" / "test-00000.parquet").unlink()
+    with pytest.raises(DataError, match="ended by itself"):
+        run(order)
 
 
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):

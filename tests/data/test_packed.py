@@ -53,6 +53,20 @@ def test_mates_are_certain_and_moves_without_a_label_have_none():
     assert packed.best[0] == 4
 
 
+def test_graded_mates_are_worth_less_the_slower_they_are(labels):
+    """In 1, 5 and 30 moves, and against the mover in 2; what is no mate stays."""
+    scores = [MATE - 1, MATE - 5, MATE - 30, 2 - MATE, 100]
+    found = win_probability(scores, "graded")
+    np.testing.assert_allclose(found, [1 - 1 / 500, 1 - 5 / 500, 1 - 20 / 500, 2 / 500, 0.591026], atol=5e-7)
+    row = row_of(FENS[0])
+    row |= {"edges": row["edges"][:5], "scores": scores}
+    packed = pack_rows(CHESS, [row], "", "graded")
+    assert packed.action_value[0, :2].tolist() == [round(0.998 * LARGEST), round(0.99 * LARGEST)]
+    assert pack_rows(CHESS, [row]).action_value[0, :2].tolist() == [LARGEST, LARGEST]
+    open_packed(labels, "train", "graded"), open_packed(labels, "train")
+    assert {path.name for path in labels.glob("packed-*")} == {"packed-train", "packed-train-graded"}
+
+
 def test_an_illegal_move_and_a_fen_of_another_game_are_refused():
     with pytest.raises(DataError, match=r"p.parquet, row 0: a labelled move of .* is not legal"):
         pack_rows(CHESS, [row_of(FENS[0], edges=[4000], scores=[1])], "p.parquet, row 0")

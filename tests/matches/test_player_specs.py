@@ -2,7 +2,7 @@
 
 import pytest
 
-from alphagateau.config import GumbelConfig, PolicyConfig
+from alphagateau.config import ActionValueConfig, GumbelConfig, PolicyConfig, SearchConfig, StateValueConfig
 from alphagateau.config.searches import describe_search
 from alphagateau.matches.player_specs import load_player, search_of
 from alphagateau.matches.players import PlayerError, split_spec
@@ -43,9 +43,16 @@ TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a check
             ),
             "gumbel 32 simulations, 8 considered, 0.5 value_scale, no rescale_values",
         ),
+        ("?search=action_value", ActionValueConfig(), "action_value"),
+        ("?search=state_value&mirrors=true", StateValueConfig(average_mirrors=True), "state_value mirrors"),
+        (
+            "?search=action_value&endings=repetition&temperature=0.005&temperature_plies=6",
+            ActionValueConfig(endings="repetition", temperature=0.005, temperature_plies=6),
+            "action_value repetition endings, 0.005 temperature, 6 temperature_plies",
+        ),
     ],
 )
-def test_search_of_a_spec(options: str, config: GumbelConfig | PolicyConfig, shown: str) -> None:
+def test_search_of_a_spec(options: str, config: SearchConfig, shown: str) -> None:
     spec = f"runs/a{options}"
     assert search_of(spec, split_spec(spec)[1], TRAINED) == config
     assert shown in describe_search(config)
@@ -59,11 +66,12 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("?search=mcts", "search is 'mcts', expected one of gumbel, policy"),
+        ("?search=mcts", "search is 'mcts', expected one of gumbel, policy, action_value, state_value"),
         ("?simulation=4", "'simulation' is no option of search gumbel, expected search, simulations, considered"),
         ("?search=policy&simulations=4", "'simulations' is no option of search policy, expected search"),
         ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
         ("?mirrors=1", "average_mirrors is '1', expected true or false"),
+        ("?search=action_value&endings=all", "endings is 'all', expected exact, repetition, none"),
         ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
         ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
         ("?simulations=4&simulations=5", "'simulations=5' was given, expected options such as nodes=50, each once"),
@@ -77,7 +85,7 @@ def test_search_that_cannot_be_is_one_sentence(options: str, message: str) -> No
 
 
 def test_a_manifest_may_name_a_search_of_a_later_version() -> None:
-    with pytest.raises(PlayerError, match="search is 'minimax', expected one of gumbel, policy"):
+    with pytest.raises(PlayerError, match="search is 'minimax', expected one of gumbel, policy, action_value"):
         search_of("runs/a", {}, {"algorithm": "minimax"})
 
 

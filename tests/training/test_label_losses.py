@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from alphagateau.commands.throughput import random_positions
-from alphagateau.config import ConfigError, DataConfig, Experiment, GateauConfig, TokenTransformerConfig, TrainingConfig
+from alphagateau.config import (
+    ConfigError,
+    DataConfig,
+    Experiment,
+    GateauConfig,
+    TokenTransformerConfig,
+    TrainingConfig,
+    from_dict,
+)
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
@@ -233,3 +241,11 @@ def test_a_loss_whose_head_is_there_is_not_refused():
     check_heads("policy_value", GateauConfig(value_head="bins", action_values=True))
     check_heads("all_labels_hl_gauss", GateauConfig(value_head="bins", action_values=True))
     check_heads("action_value_l2", GateauConfig(action_values=True, num_bins=1))
+
+
+def test_a_player_of_action_values_needs_them():
+    search = {"algorithm": "action_value"}
+    table = {"game": "gardner_chess", "num_iterations": 1, "data": {"path": "x"}, "search": search}
+    with pytest.raises(ConfigError, match=r'network.action_values must be true for search.algorithm "action_value"'):
+        check_experiment(from_dict({**table, "network": {"history": False}}))
+    check_experiment(from_dict({**table, "network": {"history": False, "action_values": True}}))

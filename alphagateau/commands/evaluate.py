@@ -1,0 +1,163 @@
+"""`alphagateau evaluate`: players and labelled boards in, how well each plays and ranks the moves out."""
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.telling import make_teller
+
+if TYPE_CHECKING:
+    from alphagateau.matches.player_specs import RatedPlayer
+    from alphagateau.suites.intervals import Estimate
+    from alphagateau.suites.labelled_moves import Answers
+
+SHARES = ("action_accuracy",)  # shown in percent
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Measure players on the boards that an engine labelled.
+
+    Of every player: how often it plays one of the best moves. Of networks and the random mover also Kendall's tau-b of
+    their ranking of the moves (and the published variant, another number), the log loss of the policy, and what values
+    are off by; of networks with bins of values their log loss and divergence. Intervals are 2 standard errors. A player
+    is a run, a checkpoint (with `?search=action_value` or another search behind it), `random`, or `uci:COMMAND`.
+
+    Example: alphagateau evaluate checkpoints/labelled random data/gardner/labels
+    """
+
+    words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER... FOLDER")]
+    """the players, and last the folder of labels"""
+    split: Literal["test", "train"] = "test"
+    """which boards"""
+    simulations: int = 0
+    """search simulations a move of players that do not say; 0: as in their training"""
+    max_boards: int = 0
+    """only the first so many; 0: all"""
+    seed: int = 0
+    """of the random mover"""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """write all measures of each player, with their intervals"""
+
+
+def run(words: Sequence[str]) -> int:
+    """1 if a player failed."""
+    arguments = parse(Arguments, words, "evaluate")
+    if len(arguments.words) < 2:
+        raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
+    use_compilation_cache()
+    from alphagateau.data.labelling import read_manifest
+    from alphagateau.data.packed import open_packed
+    from alphagateau.data.tables import DataError
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.ladder_players import load_players
+    from alphagateau.matches.players import PlayerError
+    from alphagateau.suites.labelled_moves import read_answers
+
+    *specs, folder = arguments.words
+    try:
+        manifest = read_manifest(Path(folder))
+        game = get_game(manifest["game"])
+        players, notes = load_players(specs, game.name, arguments.simulations or None)
+        failures = [note for note in notes if note.startswith("left out")]
+        if not players:
+            raise UsageError(failures[0])
+        columns = open_packed(Path(folder), arguments.split)
+    except DataError as error:
+        raise UsageError(str(error)) from None
+    if not len(columns.count):
+        raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
+    answers = read_answers(game, columns, arguments.max_boards)
+    found = {}
+    for player in players:
+        try:
+            found[player.name] = measure(player, answers, arguments.seed, manifest["target"] == "best")
+        except PlayerError as error:
+            failures.append(f"{player.name} left: {error}")
+    print_measures(found, f"{len(answers.rows.count):,} {arguments.split} boards of {folder}")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    if arguments.json:
+        write_json(arguments.json, found, {"labels": manifest["engine"], "split": arguments.split, "game": game.name})
+    return 1 if failures else 0
+
+
+def measure(player: "RatedPlayer", answers: "Answers", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
+    """The measures of a player by name; an engine is closed after them. Raises PlayerError."""
+    from alphagateau.matches.players import HostPlayer
+    from alphagateau.suites.labelled_moves import ask, judge
+
+    teller = make_teller(len(answers.rows.count), "boards", player.name)
+    try:
+        opinions = ask(answers, player.player, seed, teller)
+        return judge(answers, opinions, is_best_only) | bins_of(player, answers)
+    finally:
+        if isinstance(player.player, HostPlayer):
+            player.player.close()
+
+
+def bins_of(player: "RatedPlayer", answers: "Answers") -> "dict[str, Estimate]":
+    """What is measured of a network's distributions; nothing of other players."""
+    from alphagateau.matches.players import Player
+    from alphagateau.networks.make_network import make_network
+    from alphagateau.suites.intervals import mean
+    from alphagateau.training.label_measures import measure_bins
+
+    if player.network is None or not isinstance(player.player, Player):
+        return {}
+    network = make_network(answers.game, player.network)
+    measures = measure_bins(network, player.player.variables, answers.rows)
+    return {name: mean(values) for name, values in measures.items()}
+
+
+def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:
+    """A table on standard output: a row a measure, a column a player."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("measure", no_wrap=True)
+    for name in found:
+        table.add_column(name, justify="right")
+    for measure in dict.fromkeys(name for measures in found.values() for name in measures):
+        cells = [shown(measure, measures.get(measure)) for measures in found.values()]
+        table.add_row(measure, *cells)
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)
+
+
+def shown(measure: str, estimate: "Estimate | None") -> str:
+    """Such as "61.2% (58.8 - 63.5)" or "0.275 ± 0.031"; "-" where nothing was measured."""
+    if estimate is None or not estimate.count:
+        return "-"
+    if measure in SHARES:
+        return f"{estimate.value:.1%} ({100 * estimate.lower:.1f} - {100 * estimate.upper:.1f})"
+    half = "" if math.isnan(estimate.upper) else f" ± {estimate.upper - estimate.value:.3f}"
+    return f"{estimate.value:.3f}{half}"
+
+
+def write_json(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:
+    """One object a player: name, score and total of its action accuracy, and every measure."""
+    from alphagateau.runs.files import write_text
+
+    rows = []
+    for name, measures in found.items():
+        accuracy = measures["action_accuracy"]
+        score = round(accuracy.value * accuracy.count) if accuracy.count else 0
+        known = {key: _finite(estimate) for key, estimate in measures.items()}
+        rows.append({"name": name, "score": score, "total": accuracy.count, "measures": known, **about})
+    write_text(path, json.dumps(rows, indent=1) + "\n")
+
+
+def _finite(estimate: "Estimate") -> dict[str, float | int | None]:
+    """JSON has no NaN."""
+    numbers = estimate._asdict()
+    return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in numbers.items()}

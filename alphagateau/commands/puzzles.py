@@ -1,0 +1,188 @@
+"""`alphagateau puzzles`: players and a file of puzzles in, how many each solves out, on the terminal and as a page."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.telling import make_teller
+
+if TYPE_CHECKING:
+    from alphagateau.reports.puzzles_page import PuzzleResult
+    from alphagateau.suites.puzzles import Puzzle
+    from alphagateau.suites.solving import Solution
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Have players solve puzzles: share solved by rating and theme, with intervals, a page and a plot.
+
+    The file is Lichess's CSV (also compressed; columns FEN, Moves, Rating). The first move of a line is the opponent's;
+    all moves of the player must be found, but any mate at once solves the puzzle too. A player is a run, a checkpoint
+    (with `?search=action_value` or another search behind it), `random`, or an engine `uci:COMMAND?nodes=50`.
+
+    Example: alphagateau puzzles checkpoints/chess random lichess_puzzles.csv --simulations 64
+    """
+
+    words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER... FILE.csv")]
+    """the players, and last the file"""
+    simulations: int = 0
+    """search simulations a move of players that do not say; 0: as in their training"""
+    game: Annotated[str, tyro.conf.arg(metavar="NAME")] = "chess"
+    """the board"""
+    band: int = 200
+    """width of a band of ratings"""
+    max_puzzles: int = 0
+    """only the first so many; 0: all"""
+    seed: int = 0
+    """of the random mover"""
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("eval/puzzles")
+    """where index.html, puzzles.svg and solutions.csv go"""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """write name, score, total, bands and themes of each player"""
+
+
+def run(words: Sequence[str]) -> int:
+    """1 if a player failed."""
+    arguments = parse(Arguments, words, "puzzles")
+    if len(arguments.words) < 2:
+        raise UsageError("puzzles needs players and a file, as in: alphagateau puzzles random lichess_puzzles.csv")
+    if not arguments.band:
+        raise UsageError("--band must be 1 or more, got 0")
+    use_compilation_cache()
+    from alphagateau.games.variants import get_game
+    from alphagateau.suites.puzzles import PuzzleError, read_puzzles
+
+    *specs, file = arguments.words
+    try:
+        game = get_game(arguments.game)
+        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles)
+    except (PuzzleError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    if left_out:
+        print(f"{len(left_out)} puzzles left out, the first: {left_out[0]}", file=sys.stderr)
+    solutions, failures = solve_all(arguments, specs, puzzles)
+    if not solutions:
+        raise UsageError(failures[0])
+    results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]
+    about = {"file": Path(file).name, "sha256": _digest(file), "game": game.name}
+    write(arguments, results, [*left_out, *failures], about)
+    write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
+    print_results(results, f"{len(puzzles)} puzzles of {about['file']}")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(arguments.out / "index.html")
+    return 1 if failures else 0
+
+
+def solve_all(
+    arguments: Arguments, specs: Sequence[str], puzzles: "Sequence[Puzzle]"
+) -> "tuple[dict[str, list[Solution]], list[str]]":
+    """(what each player made of the puzzles, a sentence on each that failed)."""
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.ladder_players import load_players
+    from alphagateau.matches.players import HostPlayer, PlayerError
+    from alphagateau.suites.solving import solve
+
+    players, notes = load_players(specs, arguments.game, arguments.simulations or None)
+    found, failures = {}, [note for note in notes if note.startswith("left out")]
+    for player in players:
+        try:
+            teller = make_teller(len(puzzles), "puzzles", player.name)
+            found[player.name] = solve(get_game(arguments.game), player.player, puzzles, arguments.seed, teller)
+        except PlayerError as error:
+            failures.append(f"{player.name} left: {error}")
+        finally:
+            if isinstance(player.player, HostPlayer):
+                player.player.close()
+    return found, failures
+
+
+def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> "PuzzleResult":
+    """The shares of a player: in all, by band of ratings, by theme."""
+    from alphagateau.reports.puzzles_page import Band, PuzzleResult
+
+    rows = [(puzzle, solution.is_solved) for puzzle, solution in zip(puzzles, solutions, strict=True)]
+    lows = sorted({puzzle.rating // width * width for puzzle, _ in rows})
+    bands = [
+        Band(low, low + width, _share([solved for puzzle, solved in rows if low <= puzzle.rating < low + width]))
+        for low in lows
+    ]
+    of_themes: dict[str, list[bool]] = {}
+    for puzzle, solved in rows:
+        for theme in puzzle.themes:
+            of_themes.setdefault(theme, []).append(solved)
+    themes = {theme: _share(solved) for theme, solved in sorted(of_themes.items())}
+    return PuzzleResult(name, _share([solved for _, solved in rows]), bands, themes)
+
+
+def _share(solved: Sequence[bool]):
+    from alphagateau.reports.puzzles_page import Share
+    from alphagateau.suites.intervals import share
+
+    found = share(sum(solved), len(solved))
+    return Share(sum(solved), len(solved), found.lower, found.upper)
+
+
+def write(
+    arguments: Arguments, results: "Sequence[PuzzleResult]", notes: Sequence[str], about: Mapping[str, Any]
+) -> None:
+    """The page, the drawing and, if asked for, JSON."""
+    from alphagateau.reports.puzzles_page import PuzzlesPage, puzzles_drawing, puzzles_json, puzzles_page
+    from alphagateau.runs.files import write_text
+
+    protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
+    page = PuzzlesPage(f"Puzzles of {about['file']}", results, notes, protocol)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    write_text(arguments.out / "index.html", puzzles_page(page))
+    write_text(arguments.out / "puzzles.svg", puzzles_drawing(page))
+    if arguments.json:
+        write_text(arguments.json, json.dumps(puzzles_json(results, about), indent=1) + "\n")
+
+
+def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:
+    """One row a player and puzzle."""
+    import csv
+    import io
+
+    from alphagateau.runs.files import write_text
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["player", "puzzle", "rating", "solved", "found", "answer"])
+    for name, found in solutions.items():
+        for puzzle, one in zip(puzzles, found, strict=True):
+            writer.writerow([name, puzzle.name, puzzle.rating, int(one.is_solved), one.found, one.answer])
+    write_text(path, text.getvalue())
+
+
+def print_results(results: "Sequence[PuzzleResult]", title: str) -> None:
+    """A table on standard output: a row a player, its share in all and by band."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("player")
+    bands = [f"{band.low}-" for band in results[0].bands] if results else []
+    for name in ("solved", "share", "2 sigma", *bands):
+        table.add_column(name, justify="right")
+    for result in results:
+        whole = result.whole
+        shares = [f"{band.share.share:.0%}" for band in result.bands]
+        span = f"{whole.lower:.1%} - {whole.upper:.1%}"
+        table.add_row(result.name, str(whole.solved), f"{whole.share:.1%}", span, *shares)
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)
+
+
+def _digest(file: str) -> str:
+    import hashlib
+
+    with Path(file).open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

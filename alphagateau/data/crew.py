@@ -1,0 +1,202 @@
+"""Units of boards in, their parts on disk out: threads with an engine each, which are watched and replaced."""
+
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from filelock import FileLock, Timeout
+
+from alphagateau.data.engine import Engine, EngineError
+from alphagateau.data.scores import NO_SCORE
+from alphagateau.data.tables import LABELS, DataError, write_table
+from alphagateau.games.notation import board_edges, board_from_fen
+from alphagateau.games.rules import Game
+
+WATCH_SECONDS = 0.5
+TARGETS = ("actions", "states", "best")
+
+
+class Order(NamedTuple):
+    """What is to be labelled, how, and by how many."""
+
+    game: Game
+    boards: Path  # folder of train.parquet and test.parquet
+    output: Path
+    command: str
+    options: Mapping[str, str]
+    nodes: int
+    target: str  # one of TARGETS: all legal moves and the state, the state, or the state and its best move
+    workers: int
+    timeout: float  # seconds of one search
+
+
+class Unit(NamedTuple):
+    """Boards whose labels are one file."""
+
+    name: str  # such as train-00012
+    boards: list[dict[str, Any]]
+
+
+class Pace(NamedTuple):
+    """How the labelling goes, since this start."""
+
+    done: int  # boards, of all
+    total: int
+    labelled: int  # since this start
+    seconds: float
+    engine_seconds: float  # of processor time of all engines
+
+
+def part_path(folder: Path, unit: Unit) -> Path:
+    return folder / f"{unit.name}.parquet"
+
+
+def start_engine(order: Order) -> Engine:
+    return Engine(order.command, order.options, order.game.uci_variant, order.timeout)
+
+
+class Crew:
+    """Threads with an engine each that take units until none is left."""
+
+    def __init__(self, order: Order, identity: str, units: list[Unit], should_stop, tell) -> None:
+        self.order, self.identity, self.units = order, identity, units
+        self._should_stop, self._tell = should_stop, tell
+        self.failure: DataError | None = None
+        self._engines: list[Engine] = []
+        self._lock, self._began = threading.Lock(), time.monotonic()
+        self._labelled, self._engine_seconds, self._before = 0, 0.0, self._in_parts()
+        self._is_over = threading.Event()
+
+    def work(self, first: Engine) -> None:
+        watch = threading.Thread(target=self._watch, daemon=True)
+        watch.start()
+        locks = self.order.output / ".locks"
+        locks.mkdir(exist_ok=True)
+        try:
+            with ThreadPoolExecutor(self.order.workers) as pool:
+                engines = [first, *[None] * (self.order.workers - 1)]
+                for worker in [pool.submit(self._take_units, engine) for engine in engines]:
+                    worker.result()
+        finally:
+            self._is_over.set()
+            watch.join()
+            first.close()
+            self._tell(self._pace())
+
+    def _stopped(self) -> bool:
+        return self.failure is not None or self._should_stop()
+
+    def _take_units(self, engine: Engine | None) -> None:
+        """The life of a worker; one that fails ends the others."""
+        try:
+            for unit in self.units:
+                path = part_path(self.order.output, unit)
+                if self._stopped():
+                    break
+                with suppress(Timeout), FileLock(self.order.output / ".locks" / unit.name, timeout=0):
+                    if not path.exists():
+                        engine = self._label_unit(self._join(engine), unit, path)
+        except DataError as error:
+            self.failure = self.failure or error
+        except OSError as error:
+            self.failure = self.failure or DataError(f"{self.order.output}: {error.strerror or error}")
+        finally:
+            if engine:
+                self._leave(engine)
+
+    def _join(self, engine: Engine | None) -> Engine:
+        engine = engine or start_engine(self.order)
+        with self._lock:
+            if engine not in self._engines:
+                self._engines.append(engine)
+        return engine
+
+    def _leave(self, engine: Engine) -> None:
+        with self._lock:
+            self._engine_seconds += _processor_seconds(engine)
+            if engine in self._engines:
+                self._engines.remove(engine)
+        engine.close()
+
+    def _label_unit(self, engine: Engine, unit: Unit, path: Path) -> Engine:
+        """Writes the part of a unit, unless it is stopped; an engine that fails makes room for another."""
+        found: list[dict[str, Any]] = []
+        for board in unit.boards:
+            if self._stopped():
+                return engine
+            try:
+                labels = label_board(self.order, engine, board["fen"])
+            except EngineError:
+                self._leave(engine)
+                engine = self._join(None)
+                try:
+                    labels = label_board(self.order, engine, board["fen"])
+                except EngineError as error:
+                    self._leave(engine)
+                    engine = self._join(None)
+                    labels = no_labels(str(error))
+            found.append({**board, **labels})
+            with self._lock:
+                self._labelled += 1
+        if found and all(row["failed"] for row in found):
+            raise DataError(f"none of the {len(found)} boards of {unit.name} could be labelled: {found[0]['failed']}")
+        columns = {name: [row[name] for row in found] for name in LABELS.names}
+        write_table(path, columns, LABELS, {"board": self.order.game.name, "labels": self.identity})
+        return engine
+
+    def _watch(self) -> None:
+        """Kills engines that hang, and says how it goes."""
+        while not self._is_over.wait(WATCH_SECONDS):
+            with self._lock:
+                hung = [engine for engine in self._engines if engine.deadline < time.monotonic()]
+            for engine in hung:
+                engine.process.kill()
+            self._tell(self._pace())
+
+    def _in_parts(self) -> int:
+        return sum(len(unit.boards) for unit in self.units if part_path(self.order.output, unit).exists())
+
+    def _pace(self) -> Pace:
+        with self._lock:
+            seconds = self._engine_seconds + sum(map(_processor_seconds, self._engines))
+        done = max(self._before + self._labelled, self._in_parts())  # of others too, once their parts are whole
+        total = sum(len(unit.boards) for unit in self.units)
+        return Pace(min(done, total), total, self._labelled, time.monotonic() - self._began, seconds)
+
+
+def _processor_seconds(engine: Engine) -> float:
+    with suppress(psutil.Error):
+        times = psutil.Process(engine.process.pid).cpu_times()
+        return times.user + times.system
+    return 0.0
+
+
+def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
+    """The labels of a board. Raises EngineError, DataError."""
+    board = board_from_fen(order.game, fen)
+    moves = board_edges(order.game, board)
+    state = engine.search(fen, order.nodes)
+    if state.move not in moves.values():
+        raise DataError(f"engine {order.command!r} answered {state.move}, which is no legal move of {fen}")
+    found = {}
+    if order.target == "actions":
+        found = {edge: engine.search(fen, order.nodes, move) for edge, move in moves.items()}
+    elif order.target == "best":
+        found = {edge: state for edge, move in moves.items() if move == state.move}
+    return {
+        "state_score": state.score,
+        "edges": list(found),
+        "scores": [x.score for x in found.values()],
+        "depths": [x.depth for x in found.values()],
+        "failed": "",
+    }
+
+
+def no_labels(why: str) -> dict[str, Any]:
+    """Of a board on which the engine failed twice."""
+    return {"state_score": NO_SCORE, "edges": [], "scores": [], "depths": [], "failed": why}

@@ -1,0 +1,62 @@
+"""Positions that a player of values holds for won in, the move by which an engine would win them out.
+
+To such a player every move that keeps a won game won is worth the same, and it may never mate. As in Ruoss et al.
+(2024): where its best moves are all as good as won and the engine agrees, the engine's choice among them is played. It
+is asked on the host, from the midst of a device call.
+"""
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import chess
+import chess.engine
+import numpy as np
+
+from alphagateau.games.notation import edge_to_uci, to_board
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Position
+from alphagateau.games.variants import get_game
+from alphagateau.matches.uci_player import UciSpec, analyse, start_process
+from alphagateau.search.move_values import Finish
+
+NODES = 10_000  # of the engine's search
+WON = 0.99  # chance of winning, by the engine, from which it agrees
+TIMEOUT = 60.0  # seconds
+
+
+@lru_cache
+def make_finish(game_name: str, command: str) -> Finish:
+    """Asks an engine, which is started here and runs until this program ends. Raises UciError if it cannot be."""
+    game, asked = get_game(game_name), UciSpec(command, ("nodes", NODES), {}, TIMEOUT, 1)
+    process, lock = start_process(asked, game), threading.Lock()
+
+    def finish(positions: Position, candidates: Any) -> np.ndarray:
+        edges = np.asarray(candidates)
+        found = np.full(len(edges), -1, np.int32)
+        for row in np.flatnonzero(edges[:, 0] >= 0):
+            position = Position(*(np.asarray(x)[row] for x in positions))
+            with lock:
+                found[row] = _choose(game, position, edges[row][edges[row] >= 0].tolist(), process, asked)
+        return found
+
+    return finish
+
+
+def _choose(game: Game, position: Position, edges: Sequence[int], process: Any, asked: UciSpec) -> int:
+    """The engine's edge, or -1 where it does not hold the position for won."""
+    board = to_board(game, position)
+    moves = {edge_to_uci(game, board, edge): edge for edge in edges}
+    info = analyse(process, asked, board, [chess.Move.from_uci(uci) for uci in moves])
+    found, line = info.get("score"), info.get("pv")
+    if found is None or not line:
+        return -1
+    score = found.pov(board.turn)
+    is_won = (score.mate() or 0) > 0 or chance(score.score(mate_score=0) or 0) >= WON
+    return moves.get(line[0].uci(), -1) if is_won else -1
+
+
+def chance(centipawns: float) -> float:
+    """Of winning, as in `data/scores.py`."""
+    return 1 / (1 + np.exp(-0.00368208 * centipawns))

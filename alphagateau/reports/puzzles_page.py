@@ -1,0 +1,134 @@
+"""Turns what players made of puzzles into a page (templates/puzzles.html), a drawing and JSON."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from alphagateau.reports.charts import Chart, Labels, Series, line_chart, standalone
+from alphagateau.reports.pages import render
+from alphagateau.reports.tables import Cell, Table, key_values, number_cell, table
+
+MAX_THEMES = 30  # on the page, the most frequent ones
+
+
+class Share(NamedTuple):
+    """Of some puzzles, how many were solved, and the interval of 2 standard errors of their share."""
+
+    solved: int
+    total: int
+    lower: float
+    upper: float
+
+    @property
+    def share(self) -> float:
+        return self.solved / self.total if self.total else float("nan")
+
+
+class Band(NamedTuple):
+    """Puzzles of ratings from `low` up to, and not with, `high`."""
+
+    low: int
+    high: int
+    share: Share
+
+
+class PuzzleResult(NamedTuple):
+    """What a player made of the puzzles; its bands are those of the other players."""
+
+    name: str
+    whole: Share
+    bands: Sequence[Band]
+    themes: Mapping[str, Share]
+
+
+class PuzzlesPage(NamedTuple):
+    """What the page shows; notes: what was left out."""
+
+    title: str
+    results: Sequence[PuzzleResult]
+    notes: Sequence[str] = ()
+    protocol: Mapping[str, Any] = {}
+
+
+def puzzles_page(page: PuzzlesPage) -> str:
+    """The page as HTML."""
+    ranked = sorted(page.results, key=lambda result: -result.whole.solved)
+    return render(
+        "puzzles.html",
+        title=page.title,
+        subtitle="a puzzle is solved by all moves of its line, or by any mate at once; intervals: Wilson, 2σ",
+        players=player_table(ranked),
+        chart=band_chart(ranked),
+        bands=band_table(ranked),
+        themes=theme_table(ranked),
+        notes=page.notes,
+        protocol=key_values(page.protocol),
+    )
+
+
+def player_table(results: Sequence[PuzzleResult]) -> Table:
+    """One row a player, in the order given."""
+    rows = []
+    for place, result in enumerate(results, 1):
+        whole = result.whole
+        numbers = (number_cell(x, ".1%") for x in (whole.share, whole.lower, whole.upper))
+        rows.append([place, result.name, whole.solved, whole.total, *numbers])
+    return table(["#", "Player", "Solved", "Puzzles", "Share", "from", "to"], rows)
+
+
+def band_chart(results: Sequence[PuzzleResult]) -> Chart:
+    """The share solved against the puzzles' rating, a line a player in the band of its interval."""
+    series = []
+    for result in results:
+        middles = [(band.low + band.high) / 2 for band in result.bands]
+        shares = [band.share for band in result.bands]
+        edges = [(100 * x.lower, 100 * x.upper) for x in shares]
+        series.append(Series(result.name, middles, [100 * x.share for x in shares], band=edges))
+    labels = Labels("Puzzles solved, shaded: 2 standard errors", x="rating of the puzzle", y="%")
+    return line_chart(series, labels, levels=[("", 0.0), ("", 100.0)], kind="wide")
+
+
+def band_table(results: Sequence[PuzzleResult]) -> Table:
+    """One row a band of ratings, a column a player."""
+    rows = []
+    for number, band in enumerate(results[0].bands if results else ()):
+        cells = [_cell(result.bands[number].share) for result in results]
+        rows.append([Cell(f"{band.low} - {band.high - 1}", band.low), band.share.total, *cells])
+    return table(["Rating", "Puzzles", *(result.name for result in results)], rows)
+
+
+def theme_table(results: Sequence[PuzzleResult]) -> Table:
+    """One row a theme, the most frequent first, a column a player."""
+    totals = Counter({name: share.total for name, share in results[0].themes.items()} if results else {})
+    rows = [
+        [name, total, *(_cell(result.themes[name]) for result in results)]
+        for name, total in totals.most_common(MAX_THEMES)
+    ]
+    return table(["Theme", "Puzzles", *(result.name for result in results)], rows)
+
+
+def _cell(share: Share) -> Cell:
+    return Cell(f"{share.share:.0%} ({share.lower:.0%} - {share.upper:.0%})", share.share)
+
+
+def puzzles_drawing(page: PuzzlesPage) -> str:
+    """The chart as an SVG file."""
+    return standalone(page.title, [band_chart(page.results)])
+
+
+def puzzles_json(results: Sequence[PuzzleResult], about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One object a player: name, score, total, bands, themes, and what all have in common."""
+    return [
+        {
+            "name": result.name,
+            **_numbers(result.whole),
+            "bands": [{"low": band.low, "high": band.high, **_numbers(band.share)} for band in result.bands],
+            "themes": {name: _numbers(share) for name, share in result.themes.items()},
+            **about,
+        }
+        for result in results
+    ]
+
+
+def _numbers(share: Share) -> dict[str, Any]:
+    return {"score": share.solved, "total": share.total, "lower": share.lower, "upper": share.upper}

@@ -1,0 +1,128 @@
+"""`alphagateau positions`, `label`, `evaluate` and `puzzles` as their users meet them: what is said, and exit codes."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from markup import Outline
+from random_games import random_records
+
+from alphagateau.commands.main import main
+from alphagateau.games.pgn import read_pgn, to_pgn
+from alphagateau.games.rules import Game
+
+FAKE = Path(__file__).parents[1] / "fake_engine.py"
+ENGINE = shlex.join([sys.executable, str(FAKE)])
+MATE = "k4/p2P1/2K2/P4/5 b - - 0 19"
+
+
+@pytest.fixture(scope="module")
+def games(gardner: Game, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("games") / "games.pgn"
+    path.write_text("".join(map(to_pgn, random_records(gardner, 4, seed=7))))
+    return path
+
+
+@pytest.fixture(scope="module")
+def boards(games) -> Path:
+    folder = games.parent / "boards"
+    words = ["positions", str(games), "--game", "gardner_chess", "--output", str(folder), "--test-share", "0.5"]
+    assert main([*words, "--max-boards", "60"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def labels(boards) -> Path:
+    assert main(["label", str(boards), "--engine", ENGINE, "--nodes", "50", "--workers", "1"]) == 0
+    return boards / "labels"
+
+
+def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
+    again = ["label", str(boards), "--engine", ENGINE, "--nodes", "50"]
+    assert main(again) == 0
+    out, error = capfd.readouterr()
+    assert out == f"{labels}: all boards are labelled\n" and not error  # no engine was started
+    best = [*again, "--target", "best", "--output", str(boards / "best"), "--workers", "1"]
+    assert main(best) == 0
+    assert "the engines' cores were " in capfd.readouterr().err
+    assert json.loads((boards / "best" / "manifest.json").read_text())["target"] == "best"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("label BOARDS --nodes 0", "--nodes must be 1 or more, got 0"),
+        ("label BOARDS --timeout -1", "--timeout must be a number above 0, got -1"),
+        ("label BOARDS --stop-after soon", "soon"),
+        ("label BOARDS --engine nothing-here", "engine 'nothing-here' cannot be started: No such file"),
+        ("label BOARDS --engine ENGINE?Contempt=0", "has no option 'Contempt'"),
+        ("label BOARDS --engine ENGINE --nodes 51", "manifest.json has engine {"),
+        ("label nowhere", "nowhere/train.parquet does not exist: expected a folder that `alphagateau positions` wrote"),
+        ("positions PGN --game go --output x", "--game must be one of chess, "),
+        ("positions PGN --test-share 2 --output x", "--test-share must be from 0 to 1, got 2"),
+        ("positions nowhere.pgn --output x", "nowhere.pgn cannot be read: No such file"),
+        ("positions PGN --output x", "hold no board of chess to label; left out: "),
+        ("positions --output x", "positions needs sources or --players"),
+        ("positions --output x --players random --games 3", "--games must be even"),
+        ("evaluate random", "evaluate needs players and a folder"),
+        ("evaluate random nowhere", "nowhere/manifest.json is no manifest of labels: No such file"),
+        ("evaluate nowhere LABELS", "left out: nowhere holds no whole checkpoint"),
+        ("puzzles random", "puzzles needs players and a file"),
+        ("puzzles random nowhere.csv", "nowhere.csv cannot be read: No such file"),
+        ("puzzles random PGN", "games.pgn, line 1: expected the columns FEN (or PGN), Moves and Rating"),
+        ("puzzles random PGN --game go", "unknown game 'go'"),
+        ("puzzles random PGN --band 0", "--band must be 1 or more, got 0"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_exit_code_2(words, said, games, boards, labels, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    places = {"PGN": str(games), "BOARDS": str(boards), "LABELS": str(labels)}
+    given = [places.get(word, word.replace("ENGINE", ENGINE)) for word in words.split()]
+    assert main(given) == 2
+    out, error = capfd.readouterr()
+    assert said in error and error.count("\n") == 1 and not out
+
+
+@pytest.mark.whole
+def test_games_of_players_are_sources(tmp_path, capfd):
+    words = ["positions", "--players", "random", "--games", "4", "--game", "gardner_chess", "--output", str(tmp_path)]
+    assert main(words) == 0
+    assert "from 4 games" in capfd.readouterr().out
+    records = read_pgn((tmp_path / "games.pgn").read_text())
+    assert len(records) == 4 and all(record.game == "gardner_chess" for record in records)
+    boards = (tmp_path / "train.parquet").read_bytes(), (tmp_path / "test.parquet").read_bytes()
+    assert main([*words[:-1], str(tmp_path / "again")]) == 0
+    again = tmp_path / "again"
+    assert boards == ((again / "train.parquet").read_bytes(), (again / "test.parquet").read_bytes())
+
+
+@pytest.mark.whole
+def test_players_are_measured_on_labels(labels, capfd, tmp_path):
+    """The fake engine is right where its first move is the best of its own labels, as is said of nobody else."""
+    engine = f"uci:{ENGINE}?nodes=50"
+    assert main(["evaluate", "random", engine, str(labels), "--json", str(tmp_path / "m.json")]) == 0
+    shown = capfd.readouterr().out
+    assert "action_accuracy" in shown and "tau_published" in shown
+    random, fake = json.loads((tmp_path / "m.json").read_text())
+    assert random["name"] == "random" and random["total"] == fake["total"] > 5
+    assert random["measures"]["tau_b"]["value"] == 0 and set(fake["measures"]) == {"action_accuracy"}
+    assert random["score"] == round(random["measures"]["action_accuracy"]["value"] * random["total"])
+
+
+@pytest.mark.whole
+def test_players_solve_puzzles_as_a_page(tmp_path, capfd):
+    file = tmp_path / "few.csv"
+    file.write_text(f"PuzzleId,FEN,Moves,Rating,Themes\na,{MATE},a5b5 d4d5q,801,mate\nb,{MATE},a5b5 d4d5r,1200,mate\n")
+    words = ["puzzles", "random", str(file), "--game", "gardner_chess", "--out", str(tmp_path / "page")]
+    assert main([*words, "--json", str(tmp_path / "p.json")]) == 0
+    out = capfd.readouterr().out
+    assert "800-" in out and str(tmp_path / "page" / "index.html") in out
+    (random,) = json.loads((tmp_path / "p.json").read_text())
+    assert random["total"] == 2 and [band["low"] for band in random["bands"]] == [800, 1200]
+    assert random["themes"]["mate"]["total"] == 2 and 0 <= random["score"] <= 2
+    page = Outline((tmp_path / "page" / "index.html").read_text())
+    assert page
+    assert (tmp_path / "page" / "puzzles.svg").read_text().startswith("<svg")
+    assert (tmp_path / "page" / "solutions.csv").read_text().count("\n") == 3

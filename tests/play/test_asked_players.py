@@ -1,0 +1,99 @@
+"""Players without search in games against people and programs: the move is the search's, whatever the limits."""
+
+import chess
+import jax
+import numpy as np
+import pytest
+from tiny_checkpoints import save_tiny
+
+from alphagateau.config import AlphaZeroConfig, StateValueConfig
+from alphagateau.games.notation import edge_to_uci
+from alphagateau.matches.player_specs import load_player
+from alphagateau.matches.players import PlayerError
+from alphagateau.play.asked_players import find_player, player_without_search
+from alphagateau.play.board_games import pgn_of
+from alphagateau.play.board_requests import Asked
+from alphagateau.play.terminal import Setup, converse
+from alphagateau.play.thinking import Limits, choose, make_thinker, replay, think
+from alphagateau.play.uci import serve
+from alphagateau.search.tree_lines import lines
+
+pytestmark = pytest.mark.whole  # networks are initialised
+ACTION_VALUE = "?search=action_value"
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory) -> str:
+    """A checkpoint whose network values moves."""
+    heads = {"history": False, "action_values": True, "num_bins": 8}
+    return str(save_tiny(tmp_path_factory.mktemp("tiny"), "gardner_chess", AlphaZeroConfig, **heads).path)
+
+
+@pytest.fixture(scope="module")
+def thinker(spec):
+    return make_thinker(find_player(spec + ACTION_VALUE), "gardner_chess", 4)
+
+
+def test_it_plays_the_searchs_move_and_says_its_value(gardner, spec, thinker):
+    player = load_player(spec + ACTION_VALUE, "gardner_chess").player
+    played = replay(thinker, gardner.start_fen, ["b2b3", "a4b3"])
+    states = jax.tree.map(lambda x: np.asarray(x)[None], played.state)
+    found = jax.device_get(jax.jit(player.search)(player.variables, jax.random.split(jax.random.key(0), 1), states))
+    assert think(thinker, played, Limits(200)) == (True, 0)
+    best = lines(thinker.tree, 3)
+    assert choose(thinker, played) == found.edge[0] == best[0].edges[0]
+    values = np.sort(found.move_values[0])[::-1]
+    np.testing.assert_allclose([line.value for line in best], values[:3], rtol=1e-6)
+
+
+def test_it_mates_as_a_uci_engine(spec):
+    heard: list[str] = []
+    position = "position fen 1k3/p2P1/2K2/P4/5 w - - 0 20"
+    serve(
+        find_player(spec + ACTION_VALUE), [position, "go nodes 64", "go infinite", "stop", "quit"], heard.append
+    ).join()
+    best = [line.split()[1] for line in heard if line.startswith("bestmove")]
+    assert len(best) >= 1 and set(best) <= {"d4d5q", "d4d5r"}
+    assert any("nodes 0" in line and line.endswith(f"pv {best[0]}") for line in heard)
+
+
+def test_it_plays_at_the_terminal(gardner, thinker):
+    shown = "\n".join(converse(thinker, Setup(False, 200), ["quit"]))
+    edge = thinker.tree.edges[0]
+    move = chess.Move.from_uci(edge_to_uci(gardner, gardner.init(), edge))
+    assert f"white plays {gardner.board_class(gardner.start_fen).san(move)}" in shown
+
+
+def test_a_saved_game_names_the_player(gardner, spec):
+    asked = Asked(board="gardner_chess", fen=gardner.start_fen, white="0", black="Human", simulations=200)
+    assert '[WhiteSearch "action_value"]' in pgn_of(gardner, asked, [find_player(spec + ACTION_VALUE)])
+    assert '[WhiteSearch "growing gumbel 200 simulations"]' in pgn_of(gardner, asked, [find_player(spec)])
+
+
+def test_a_run_whose_search_is_one_of_values_plays_by_it(spec):
+    found = find_player(spec)
+    assert player_without_search(found) is None
+    of_values = found._replace(manifest={**found.manifest, "search": {"algorithm": "state_value", "temperature": 0.1}})
+    assert player_without_search(of_values) == StateValueConfig()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("?simulations=4", "expected search=policy or search=action_value or search=state_value"),
+        ("?search=state_value&temperature=0.1", "without temperature"),
+        ("?search=none", "search is 'none', expected one of gumbel, policy, action_value, state_value"),
+    ],
+)
+def test_what_is_searched_by_a_tree_has_no_options(spec, options, said):
+    with pytest.raises(PlayerError) as error:
+        find_player(spec + options)
+    assert said in str(error.value)
+
+
+def test_a_network_that_values_no_moves_is_named(tmp_path):
+    found = save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig)
+    with pytest.raises(
+        PlayerError, match=r"its network values no moves, expected one with network.action_values = true"
+    ):
+        load_player(f"{found.path}{ACTION_VALUE}", "gardner_chess")
