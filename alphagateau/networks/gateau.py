@@ -30,6 +30,7 @@ from alphagateau.networks.graph_features import PLANES, board_codes, position_sc
 from alphagateau.networks.heads import LEAKY_SLOPE, Heads, edge_heads, make_evaluation, make_heads, node_heads
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import Norm, make_norm
+from alphagateau.networks.products import dot
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
 
 Rows = tuple[Array, Array]  # (h, g)
@@ -78,8 +79,8 @@ class Gateau(NamedTuple):
     rematerialize: bool = False  # of a block, training keeps what enters it
 
     def dot(self, x: Array, w: Array, out: Any = jnp.float32) -> Array:
-        """The matrix product of operands rounded to `dtype`, summed in float32; the result is as `out` says."""
-        return jnp.dot(x.astype(self.dtype), w.astype(self.dtype), preferred_element_type=out)
+        """The product of operands rounded to the network's `dtype`."""
+        return dot(self.dtype, x, w, out)
 
 
 def make_layout(game: Game) -> Layout:

@@ -6,6 +6,7 @@ move's; what it says stands at the last place. Its three heads are those of the 
 its own: values of moves (AV, a pass a move), the value of the state (SV) and the policy (BC).
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -16,10 +17,10 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, in_chunks, num_cores
-from alphagateau.networks.gateau import Dot, make_dot
 from alphagateau.networks.heads import Heads, make_evaluation, make_heads, mean_of_bins, read_value
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import row_means
+from alphagateau.networks.products import dot
 from alphagateau.networks.rows import lookup
 from alphagateau.networks.tokens import CHARACTERS, action_names, action_tokens, num_position_tokens, position_tokens
 
@@ -37,7 +38,7 @@ class Transformer(NamedTuple):
     hidden_size: int  # d
     num_blocks: int
     num_heads: int
-    dot: Dot
+    dot: Callable[[Array, Array], Array]  # matrix product
     heads: Heads
     has_policy: bool
 
@@ -212,7 +213,7 @@ def make_token_transformer(game: Game, config) -> Network:
         hidden_size=hidden_size,
         num_blocks=num_blocks,
         num_heads=num_heads,
-        dot=make_dot(config.dtype),
+        dot=partial(dot, config.dtype),
         heads=make_heads(game, config),
         has_policy=config.policy_head,
     )
