@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from alphagateau.data.tables import LABELS, write_table
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.notation import board_edges, board_from_fen
+from alphagateau.games.variants import get_game
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.stop import StopRequest
@@ -149,8 +151,6 @@ def test_frames_hold_what_the_labels_say(gardner, labels):
 
 
 def test_labels_of_another_game_are_refused(labels, experiment):
-    from alphagateau.games.variants import get_game
-
     with pytest.raises(ConfigError, match="holds labels of gardner_chess, expected chess"):
         open_columns(experiment.data, get_game("chess"))
 
@@ -164,6 +164,18 @@ def by_moves(experiment: Experiment) -> Experiment:
         data=dataclasses.replace(experiment.data, record="move"),
         training=dataclasses.replace(experiment.training, loss="action_value_log"),
     )
+
+
+def test_published_shards_are_data_too(tmp_path):
+    """A Bagz file of one record: the length of the FEN, the FEN, of the move, the move, a double; then its end."""
+    game = get_game("chess")
+    record = struct.pack("B", len(game.start_fen)) + game.start_fen.encode() + b"\x04e2e4" + struct.pack(">d", 0.75)
+    path = tmp_path / "action_value_data.bag"
+    path.write_bytes(record + struct.pack("<q", len(record)))
+    columns = open_columns(DataConfig(path=str(path)), game)
+    assert columns.best.shape == (1,) and columns.action_value[0, columns.best[0]] == round(0.75 * LARGEST)
+    with pytest.raises(ConfigError, match=r"action_value_data.bag\) holds labels of chess, expected gardner_chess"):
+        open_columns(DataConfig(path=str(path)), get_game("gardner_chess"))
 
 
 @pytest.mark.whole
