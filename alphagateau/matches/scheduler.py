@@ -7,7 +7,7 @@ game goes to the next one at once. While the device searches, the host does its 
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,8 +36,9 @@ class Match(NamedTuple):
     a: AnyPlayer
     b: AnyPlayer
     openings: Openings
-    seed: int = 0  # a game draws from this, its number and its ply, and from nothing else
+    seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
     done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
+    numbers: Sequence[int] = ()  # of the openings, which games draw from; (): 0, 1, 2, ...
 
 
 class PlayedGame(NamedTuple):
@@ -64,6 +65,12 @@ class LiveGame(NamedTuple):
         """White and black."""
         a, b = self.match.a, self.match.b
         return (b, a) if self.number % 2 else (a, b)
+
+    @property
+    def draw(self) -> int:
+        """What it draws from besides the seed and the ply: its number, with its opening's where the match says so."""
+        opening, is_swapped = divmod(self.number, 2)
+        return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
 
     @property
     def start_fen(self) -> str:
@@ -225,7 +232,7 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     rows = places + places[:1] * (num_rows - len(places))
     states = select_states(scheduler.boards, rows)
     games = [scheduler.live[place] for place in rows]
-    draws = [[live.match.seed % 2**32 for live in games], [live.number for live in games], states.ply]
+    draws = [[live.match.seed % 2**32 for live in games], [live.draw for live in games], states.ply]
     if queue.variables is None:
         queue.variables = jax.device_put(player.variables, NamedSharding(scheduler.mesh, REPLICATED))
     search = compiled_search(scheduler.game.name, player.search, scheduler.mesh)
