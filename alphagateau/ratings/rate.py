@@ -26,7 +26,7 @@ class Ratings:
     Elo squared, relative to the component's mean or to the anchor. games [K]. score [K]: points a
     game. component [K]: 0 is the largest. dispersion: factor the variances include. draw_parameter:
     Davidson's nu (0: no draws, or wls). white_advantage and its error: Elo, 0 if not estimated. rates:
-    of `history`, by curve, the standard deviation of strength over an iteration, Elo. notes: what a
+    of `history`, by curve, by how much strength usually changes in an iteration, Elo. notes: what a
     reader of the numbers must know, one sentence each.
     """
 
@@ -149,7 +149,7 @@ def _rate_history(
     dispersion, said = _dispersion(alone, plain, dispersion)
     prior, notes = _prior(results.players, games, connected(games), prior_draws)
     found = fit_history(games, prior, steps, plain, dispersion)
-    rates = {name: float(x) * ELO_PER_NAT for name, x in zip(steps.names, np.sqrt(found.rates), strict=True)}
+    rates = {name: float(x) * ELO_PER_NAT for name, x in zip(steps.names, np.sqrt(found.walk.rates), strict=True)}
     covariance = found.fit.covariance * ELO_PER_NAT**2  # with the dispersion in it
     more = _more(found.fit, covariance, dispersion, notes + said + _rate_notes(rates))
     return found.fit.theta * ELO_PER_NAT, covariance[:-1, :-1], {**more, "rates": rates}
@@ -179,7 +179,7 @@ def _rate_notes(rates: Mapping[str, float]) -> tuple[str, ...]:
         return ("no two players are iterations of one run: history is bradley-terry here",)
     shown = [f"{name} {rate:.1f}" for name, rate in list(rates.items())[:5]]
     more = f" and {len(rates) - len(shown)} more" if len(rates) > len(shown) else ""
-    return (f"how far strength wanders in an iteration, Elo, growing with its square root: {', '.join(shown)}{more}",)
+    return (f"what a run's strength usually changes by in an iteration, Elo, as fitted: {', '.join(shown)}{more}",)
 
 
 def _prior(

@@ -10,10 +10,8 @@ from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs import checkpoint
 from alphagateau.runs.costs import costs, make_prices
-from alphagateau.runs.log import read_metrics
+from alphagateau.runs.log import ENERGY, read_metrics
 from alphagateau.runs.run_folder import RunError, read_record
-
-ENERGY = "energy/joules"  # of metrics.jsonl
 
 
 class Spent(NamedTuple):
