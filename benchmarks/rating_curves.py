@@ -1,6 +1,6 @@
 """Simulates training runs of known strength and measures what docs/ratings.md says of `--method history`.
 
-    python benchmarks/rating_curves.py curves|prior|pairing [--pools 20] [--checkpoints 40]
+    python benchmarks/rating_curves.py curves|pairing [--pools 20] [--checkpoints 40]
 
 Two runs and four outside players a pool; a third of the games between equals is drawn. Prints Markdown tables.
 """
@@ -47,6 +47,7 @@ def plateaus(rng, n: int) -> np.ndarray:
 
 
 def brownian(rng, n: int) -> np.ndarray:
+    """50 Elo an iteration, with steps of no heavy tails."""
     return np.cumsum(rng.normal(0, 50, n))
 
 
@@ -55,7 +56,7 @@ CURVES: dict[str, Callable] = {
     "jumps": jumps,
     "collapse": collapse,
     "plateaus": plateaus,
-    "Brownian, 50 an iteration": brownian,
+    "Brownian": brownian,
 }
 
 
@@ -116,22 +117,10 @@ def curves(num_pools: int, num_checkpoints: int) -> None:
             print(f"| {label} | {FULL // share} | {' | '.join(cells)} |", flush=True)
 
 
-def prior(num_pools: int, num_checkpoints: int) -> None:
-    """The same for steps of lighter tails."""
-    from alphagateau.ratings import history
-
-    global METHODS
-    METHODS = ("history",)
-    for tail in (1.0, 2.0, 4.0, 1e9):
-        history.TAIL = tail
-        print(f"\nTAIL {tail:g}\n")
-        curves(num_pools, num_checkpoints)
-
-
 def pairing(num_pools: int, num_checkpoints: int) -> None:
     """Informative pairing by the covariance of each method, rated by it: games to an rms error of 30 Elo."""
     print("| curves | bradley-terry: games | history: games |\n|---|---|---|")
-    for label in ("smooth", "jumps", "plateaus"):
+    for label, curve in CURVES.items():
         needed = {method: [] for method in METHODS}
         for seed in range(num_pools):
             for method in METHODS:
@@ -158,11 +147,14 @@ def games_to(target: float, rng, curve: Callable, num_checkpoints: int, method: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["curves", "prior", "pairing"])
+    parser.add_argument("what", choices=["curves", "pairing"])
     parser.add_argument("--pools", type=int, default=20)
     parser.add_argument("--checkpoints", type=int, default=40, help="of each run")
+    parser.add_argument("--only", nargs="*", choices=list(CURVES), default=list(CURVES), help="kinds of curve")
     options = parser.parse_args()
-    {"curves": curves, "prior": prior, "pairing": pairing}[options.what](options.pools, options.checkpoints)
+    for name in set(CURVES) - set(options.only):
+        del CURVES[name]
+    {"curves": curves, "pairing": pairing}[options.what](options.pools, options.checkpoints)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ from alphagateau.matches.players import HostPlayer
 BOARD = "gardner_chess"
 
 
-def host_player(name: str, folder: Path | None = None, iteration: int | None = None) -> RatedPlayer:
+def host_player(
+    name: str, folder: Path | None = None, iteration: int | None = None, board_name: str = BOARD
+) -> RatedPlayer:
     """Of a run and iteration if these are given."""
 
     def move(start_fen: str, moves: Sequence[str]) -> str:
-        board = board_class(BOARD)(start_fen)
+        board = board_class(board_name)(start_fen)
         for uci in moves:
             board.push_uci(uci)
         legal = sorted(one.uci() for one in board.legal_moves)
@@ -26,4 +28,4 @@ def host_player(name: str, folder: Path | None = None, iteration: int | None = N
 
     player = HostPlayer(name, move, identity=Identity(search="hash"))
     run = folder.name if folder else ""
-    return RatedPlayer(name, player, (name, "hash", BOARD), run, iteration, folder=folder)
+    return RatedPlayer(name, player, (name, "hash", board_name), run, iteration, folder=folder)

@@ -14,12 +14,14 @@ from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint
 SMALL = {"hidden_size": 8, "num_blocks": 1}
 
 
-def save_tiny(folder: Path, game_name: str, kind: type[GateauConfig] | type[AlphaZeroConfig]) -> Checkpoint:
-    """A checkpoint of iteration 0 in `folder`, of a network of one block, 8 features wide."""
+def save_tiny(
+    folder: Path, game_name: str, kind: type[GateauConfig] | type[AlphaZeroConfig], name: str = "0", seed: int = 0
+) -> Checkpoint:
+    """A checkpoint in `folder`, its iteration its name, of a network of one block, 8 features wide."""
     config = kind(**SMALL)
-    variables = make_network(get_game(game_name), config).init(jax.random.key(0))
+    variables = make_network(get_game(game_name), config).init(jax.random.key(seed))
     manifest = {
-        "iteration": 0,
+        "iteration": int(name),
         "parameters": 0,
         "optimizer_steps": 0,
         "game": game_name,
@@ -27,7 +29,7 @@ def save_tiny(folder: Path, game_name: str, kind: type[GateauConfig] | type[Alph
         "progress": {},
         "network": dataclasses.asdict(config),
         "search": {"algorithm": "gumbel", "num_simulations": 4},
-        "order": [0, 0, 0],
+        "order": [int(name), 0, 0],
         "symptoms": [],
     }
-    return checkpoint.save(folder, "0", {WEIGHTS: variables}, manifest)
+    return checkpoint.save(folder, name, {WEIGHTS: variables}, manifest)

@@ -114,6 +114,11 @@ def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: i
     raise RuntimeError(f"the Bradley-Terry fit did not settle in {max_steps} Newton steps")
 
 
+def information_at(x: np.ndarray, equations: Equations) -> Any:
+    """Of the free part of x, sparse."""
+    return _derivatives(x, equations)[1][equations.free][:, equations.free]
+
+
 def _derivatives(x: np.ndarray, equations: Equations) -> tuple[np.ndarray, Any]:
     """Gradient [K + 1] and sparse information [K + 1, K + 1] of what is maximised, at x."""
     design, total, points, prior, _, precision = equations

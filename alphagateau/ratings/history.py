@@ -10,7 +10,15 @@ import numpy as np
 import scipy.sparse
 import scipy.special
 
-from alphagateau.ratings.bradley_terry import Equations, Fit, draw_parameter, make_equations, maximise, sandwich
+from alphagateau.ratings.bradley_terry import (
+    Equations,
+    Fit,
+    draw_parameter,
+    information_at,
+    make_equations,
+    maximise,
+    sandwich,
+)
 from alphagateau.ratings.curves import Steps, step_design
 from alphagateau.ratings.model import ELO_PER_NAT, Games, inverse, score_variance
 
@@ -48,7 +56,8 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     Beside a prior the games must weigh what they tell: their log-likelihood is taken c times, c the information of
     the points' true scatter, draws and dispersion counted, over that of wins and losses. The covariance is the
     sandwich H^-1 (c^2 B + Q) H^-1, with H = c A + Q, A and B as in `fit_bradley_terry` and Q of the steps; without
-    steps it is that of the plain fit.
+    steps it is that of the plain fit. In Q a step counts for no more than the information of Student's t, 1 / (w s)
+    times (TAIL + 1) / (TAIL + 3): its factor was fitted to the same games, and would make short steps too sure.
     """
     unweighted = make_equations(games, prior_draws)
     weight, nu, walk = 1.0, plain.draw_parameter, _first_walk(steps, np.append(plain.theta, plain.white))
@@ -59,10 +68,11 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
         equations = unweighted._replace(total=weight * unweighted.total, points=weight * unweighted.points)
         walk = _fit_walk(equations, steps, walk)
         nu = draw_parameter(scipy.special.expit(unweighted.design @ walk.x)[:-1], games)
-    equations = equations._replace(precision=_precision(steps, walk))
-    x, information = maximise(equations, walk.x)
+    x, _ = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
+    wide = walk._replace(factors=np.maximum(walk.factors, (TAIL + 3) / (TAIL + 1)))
+    equations = equations._replace(precision=_precision(steps, wide))
     variance = weight * dispersion * score_variance(scipy.special.expit(equations.design @ x), nu)
-    covariance = sandwich(equations, x, information, variance)
+    covariance = sandwich(equations, x, information_at(x, equations), variance)
     return HistoryFit(Fit(x[:-1], float(x[-1]), nu, covariance), walk)
 
 
