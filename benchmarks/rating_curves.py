@@ -124,9 +124,7 @@ def pairing(num_pools: int, num_checkpoints: int) -> None:
         needed = {method: [] for method in METHODS}
         for seed in range(num_pools):
             for method in METHODS:
-                needed[method].append(
-                    games_to(30.0, np.random.default_rng(seed), CURVES[label], num_checkpoints, method)
-                )
+                needed[method].append(games_to(30.0, np.random.default_rng(seed), curve, num_checkpoints, method))
         print(f"| {label} | {' | '.join(f'{np.mean(x):.0f}' for x in needed.values())} |", flush=True)
 
 

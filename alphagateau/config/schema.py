@@ -331,7 +331,7 @@ class LadderConfig:
     openings: str = key("file of openings instead, a FEN or UCI moves on each line", default="")
     seed: int = num("seed of the openings and the noise", default=0)
     part: str = key("which of the openings to play here, as 2/3: those of the second of three machines", default="1/1")
-    rows: int = num("games in progress at a time", default=64, low=1)
+    rows: int = num("games in progress at a time (0: 64; on an accelerator as its memory allows)", default=0)
     method: Literal["bradley-terry", "history", "wls"] = choice("how ratings are estimated", default="bradley-terry")
     anchor: str = key("the player whose rating is anchor_rating", default="")
     anchor_rating: float = num("rating of the anchor, Elo", default=0.0, low=None)

@@ -30,6 +30,7 @@ from alphagateau.matches.match import Statistics, play_games
 from alphagateau.matches.player_specs import RatedPlayer, board_of
 from alphagateau.matches.players import HostPlayer
 from alphagateau.matches.scheduler import PlayedGame
+from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pairing import Pairing
 from alphagateau.ratings.rate import Ratings, rate
@@ -164,8 +165,12 @@ def _play_rounds(table: Table, told: Say) -> list[str]:
 
 
 def _play(table: Table, meetings: Sequence[Meeting], on_game: Callable[[PlayedGame], None], told: Say) -> Statistics:
-    matches, rows = [meeting.match for meeting in meetings], table.ladder.rows
-    statistics = play_games(table.game, matches, num_rows=rows, on_game=on_game, should_stop=told.should_stop)
+    matches = [meeting.match for meeting in meetings]
+    players = [player for match in matches for player in (match.a, match.b)]
+    num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
+    rows, per_search = choose_rows(table.game, players, num_games, table.ladder.rows)
+    options = {"num_rows": rows, "rows_per_search": per_search}
+    statistics = play_games(table.game, matches, **options, on_game=on_game, should_stop=told.should_stop)
     told.say(_pace(statistics))
     return statistics
 

@@ -1,6 +1,5 @@
 """Matches between players: openings in, game records and wins, draws and losses out."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.scheduler import Match, PlayedGame, Scheduler, Sizes, advance, close, open_scheduler
+from alphagateau.matches.search_rows import choose_rows_per_search, choose_searches_at_once
 
 
 class Statistics(NamedTuple):
@@ -85,22 +85,6 @@ def _statistics(scheduler: Scheduler, seconds: float) -> Statistics:
         unfinished=counts.unfinished,
         failures=scheduler.failures,
     )
-
-
-def choose_rows_per_search(num_rows: int, num_games: int | None = None) -> int:
-    """So few rows that the games which wait fill them until the last few games.
-
-    Some games last for ten times the others: the last ones leave the rows of many searches empty. A
-    CPU searches 8 rows nearly as fast, a row, as 64; an accelerator does not, and is given larger
-    searches although the last ones are emptier.
-    """
-    parts = 8 if jax.default_backend() == "cpu" else 4
-    return max(min(num_rows, num_games or num_rows) // parts, 1)
-
-
-def choose_searches_at_once() -> int:
-    """One a core, as small searches use no more; on an accelerator one that waits while one runs."""
-    return max(os.cpu_count() or 1, 2) if jax.default_backend() == "cpu" else 2
 
 
 def play_match(
