@@ -48,7 +48,7 @@ def play_games(
     matches: Iterable[Match],
     *,
     num_rows: int = 64,
-    rows_per_search: int | None = None,
+    rows_per_search: int | Sequence[int] | None = None,
     on_game: Callable[[PlayedGame], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Statistics:
@@ -56,7 +56,8 @@ def play_games(
 
     `on_game` gets each game as it ends. `matches` may be a generator: it is asked for the next match when a place is
     free, so it can go by the games that ended. `rows_per_search` is what `choose_rows_per_search` says unless given,
-    rounded up to a multiple of this host's devices, which share each search. The games in progress when `should_stop`
+    rounded up to a multiple of this host's devices, which share each search; of several, a search has the fewest that
+    hold the games which wait for its player. The games in progress when `should_stop`
     says so, or a player fails, are handed over without results.
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
@@ -65,7 +66,9 @@ def play_games(
         if isinstance(matches, Sequence):
             num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
         rows_per_search = choose_rows_per_search(num_rows, num_games)
-    sizes = Sizes(num_rows, rows_per_search + -rows_per_search % mesh.size, choose_searches_at_once())
+    widths = [rows_per_search] if isinstance(rows_per_search, int) else rows_per_search
+    widths = sorted({width + -width % mesh.size for width in widths}, reverse=True)
+    sizes = Sizes(num_rows, tuple(widths), choose_searches_at_once())
     scheduler = open_scheduler(game, matches, mesh, sizes, on_game or (lambda played: None))
     try:
         while not (should_stop and should_stop()) and advance(scheduler):

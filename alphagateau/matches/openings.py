@@ -168,7 +168,7 @@ def read_openings(game: Game, path: str | PathLike) -> Openings:
         found[identity] = number, state, start_fen, moves
     if not found:
         raise ValueError(f"{path}: it has no openings: expected a FEN or UCI moves on each line")
-    return stack_openings(one for _, *one in found.values())
+    return stack_openings((state, start_fen, moves) for _, state, start_fen, moves in found.values())
 
 
 def _read_opening(game: Game, words: list[str]) -> tuple[State, str, tuple[str, ...]]:

@@ -81,7 +81,7 @@ class Sizes(NamedTuple):
     """How much is done at a time."""
 
     num_rows: int  # games in progress
-    rows_per_search: int
+    rows_per_search: tuple[int, ...]  # the widest first; a search has the fewest rows that hold what waits
     searches_at_once: int
 
 
@@ -132,7 +132,7 @@ class Scheduler:
     queues: dict[tuple[int, ...], PlayerQueue] = field(default_factory=dict)
     calls: dict[Future[FoundMoves], Call] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
-    warm: set[Search] = field(default_factory=set)  # searches that were called
+    warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
 
 
@@ -169,7 +169,7 @@ def advance(scheduler: Scheduler) -> bool:
     longest = max(scheduler.queues.values(), key=lambda queue: len(queue.waiting), default=None)
     num_waiting = len(longest.waiting) if longest else 0
     num_searches = sum(isinstance(call.player, Player) for call in scheduler.calls.values())
-    is_due = num_waiting >= (scheduler.sizes.rows_per_search if scheduler.calls else 1)
+    is_due = num_waiting >= (scheduler.sizes.rows_per_search[0] if scheduler.calls else 1)
     if longest and is_due and num_searches < scheduler.sizes.searches_at_once:
         _start_search(scheduler, longest)
     elif scheduler.calls:
@@ -225,7 +225,8 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
 
 def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     """One device call, for the games that are least far on; rows left over repeat the first."""
-    begun, player, num_rows = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
+    begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
+    num_rows = min((width for width in widths if width >= len(queue.waiting)), default=widths[0])
     assert isinstance(player, Player)
     queue.waiting.sort(key=lambda place: scheduler.boards.ply[place])
     places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
@@ -240,8 +241,8 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     scheduler.calls[found] = Call(player, places, games[: len(places)])
     scheduler.counts.rows += len(rows)
     scheduler.counts.live_rows += len(places)
-    if player.search not in scheduler.warm:
-        scheduler.warm.add(player.search)
+    if (player.search, num_rows) not in scheduler.warm:
+        scheduler.warm.add((player.search, num_rows))
         wait([found])
         scheduler.counts.warm_seconds += time.perf_counter() - begun
         scheduler.counts.warm_moves += len(places)

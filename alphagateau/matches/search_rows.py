@@ -17,21 +17,25 @@ COPIES = 4  # of a search's largest values that are in memory at a time; XLA's o
 MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
 
 
-def choose_rows(game: Game, players: Iterable[AnyPlayer], num_games: int, num_rows: int = 0) -> tuple[int, int]:
-    """(games in progress, rows of a search); `num_rows`: the first of them, if it is asked for.
+def choose_rows(
+    game: Game, players: Iterable[AnyPlayer], num_games: int, num_rows: int = 0
+) -> tuple[int, tuple[int, ...]]:
+    """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is asked for.
 
     On an accelerator all games are in progress that its memory can search. A search takes so many of them that while
-    two are running the games which wait still fill a third, whoever of the players they wait for.
+    two are running the games which wait still fill a third, whoever of the players they wait for; the last games are
+    searched a quarter as wide, and a sixteenth, so that most rows are live.
     """
     networks = [p for p in players if isinstance(p, Player)]
     if jax.default_backend() == "cpu":
         rows = num_rows or CPU_ROWS
-        return rows, choose_rows_per_search(rows, num_games)
+        return rows, (choose_rows_per_search(rows, num_games),)
     parts = max(LEAST_PARTS, len({id(p.variables) for p in networks}) + 2)
     most = min((rows_in_memory(game, p) for p in {id(p.search): p for p in networks}.values()), default=num_games)
     rows = num_rows or max(min(num_games, parts * most), 1)
     at_least = min(rows, CPU_ROWS) // LEAST_PARTS
-    return rows, max(min(max(min(rows, num_games) // parts, at_least), most * len(jax.local_devices())), 1)
+    widest = max(min(max(min(rows, num_games) // parts, at_least), most * len(jax.local_devices())), 1)
+    return rows, tuple(width for width in (widest, widest // 4, widest // 16) if width)
 
 
 def choose_rows_per_search(num_rows: int, num_games: int | None = None) -> int:

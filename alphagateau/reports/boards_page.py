@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from alphagateau.reports.charts import Chart
 from alphagateau.reports.ladder_page import LearntOn, RatedPlayer, transfer_chart
@@ -48,7 +49,7 @@ def run_table(players: Mapping[str, list[RatedPlayer]], runs: Mapping[str, Learn
         header += [f"{board}: first", f"{board}: last", "± 2σ"]
     rows = []
     for run, known in runs.items():
-        row = [run, known.board]
+        row: list[Any] = [run, known.board]
         for board in players:
             places = [(i, p) for p in players[board] for name, i in p.places if name == run and math.isfinite(p.rating)]
             ends = [min(places, key=lambda one: one[0])[1], max(places, key=lambda one: one[0])[1]] if places else []

@@ -72,11 +72,12 @@ def rated_players(report: RatingsReport) -> list[RatedPlayer]:
     """The players for a page."""
     players, ratings = [], report.ratings
     for k, name in enumerate(ratings.players):
-        (run, iteration), *also = report.curves.get(name) or [("", None)]
+        places = report.curves.get(name, ())
+        run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
         costs = {unit: float(by_name[name]) for unit, by_name in _costs(report.columns) if name in by_name}
         shown = int(ratings.games[k]), float(ratings.score[k])
-        players.append(RatedPlayer(name, *numbers, *shown, run, iteration, also, costs))
+        players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs))
     return players
 
 

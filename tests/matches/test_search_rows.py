@@ -49,12 +49,13 @@ def test_an_accelerator_searches_as_many_rows_as_its_memory_and_the_games_allow(
     gardner: Game, accelerator, memory, num_players, num_games, asked, expected
 ):
     accelerator(memory)
-    assert choose_rows(gardner, players(num_players), num_games, asked) == expected
+    rows, widths = choose_rows(gardner, players(num_players), num_games, asked)
+    assert (rows, widths[0]) == expected and widths[1:] == tuple(w for w in (widths[0] // 4, widths[0] // 16) if w)
 
 
 def test_a_cpu_searches_as_before(gardner: Game):
-    assert choose_rows(gardner, players(2), 4000) == (64, 8) == choose_rows(gardner, players(9), 4000, 64)
-    assert choose_rows(gardner, players(2), 40) == (64, 5)
+    assert choose_rows(gardner, players(2), 4000) == (64, (8,)) == choose_rows(gardner, players(9), 4000, 64)
+    assert choose_rows(gardner, players(2), 40) == (64, (5,))
 
 
 def test_rows_in_memory_go_by_what_is_free(gardner: Game, monkeypatch):
@@ -86,7 +87,7 @@ def test_searches_of_many_players_are_full(gardner: Game, accelerator):
     accelerator(1000)
     openings, some = make_openings(gardner, 10, 4, 0), players(12)
     matches = [Match(a, b, openings, seed=k) for k, a in enumerate(some) for b in some[:k]]
-    rows, per_search = choose_rows(gardner, some, 20 * len(matches))
-    assert (rows, per_search) == (1320, 94)
-    statistics = play_games(gardner, matches, num_rows=rows, rows_per_search=per_search)
+    rows, widths = choose_rows(gardner, some, 20 * len(matches))
+    assert (rows, widths) == (1320, (94, 23, 5))
+    statistics = play_games(gardner, matches, num_rows=rows, rows_per_search=widths)
     assert statistics.live_fraction > 0.85 and statistics.unfinished == 0
