@@ -1,11 +1,12 @@
 """Simulates training runs of known strength and measures what docs/ratings.md says of `--method history`.
 
-    python benchmarks/rating_curves.py curves|pairing [--pools 20] [--checkpoints 40]
+    python benchmarks/rating_curves.py curves|pairing|speed [--pools 20] [--checkpoints 40]
 
 Two runs and four outside players a pool; a third of the games between equals is drawn. Prints Markdown tables.
 """
 
 import argparse
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -143,16 +144,34 @@ def games_to(target: float, rng, curve: Callable, num_checkpoints: int, method: 
             return int(rated.games.sum()) // 2
 
 
+def speed() -> None:
+    """CPU time of a fit by history over that of a fit by bradley-terry, in one process."""
+    print("| players | pairs | history / bradley-terry |\n|---|---|---|")
+    for num_checkpoints in (40, 160):
+        rng = np.random.default_rng(0)
+        pool = make_pool(rng, smooth, num_checkpoints)
+        pairs = meetings(rng, np.array(list(pool.values())), MEETINGS)
+        results, took = make_results(play(rng, pool, pairs, FULL), pool), []
+        for method in METHODS:
+            begin = time.process_time()
+            rate(results, method)
+            took.append(time.process_time() - begin)
+        print(f"| {len(pool)} | {len(pairs)} | {took[1] / took[0]:.0f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["curves", "pairing"])
+    parser.add_argument("what", choices=["curves", "pairing", "speed"])
     parser.add_argument("--pools", type=int, default=20)
     parser.add_argument("--checkpoints", type=int, default=40, help="of each run")
     parser.add_argument("--only", nargs="*", choices=list(CURVES), default=list(CURVES), help="kinds of curve")
     options = parser.parse_args()
     for name in set(CURVES) - set(options.only):
         del CURVES[name]
-    {"curves": curves, "pairing": pairing}[options.what](options.pools, options.checkpoints)
+    if options.what == "speed":
+        speed()
+    else:
+        {"curves": curves, "pairing": pairing}[options.what](options.pools, options.checkpoints)
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
         ("match a b --games 3", "--games must be even, as each opening is played with both colors, got 3"),
         ("match a b --sprt 5", "--sprt must be two Elo differences such as 0,10, got '5'"),
         ("match a b --opening-ply 4", 'unknown option "--opening-ply"; did you mean --opening-plies?'),
-        ("rate a --method elo", '--method must be one of "bradley-terry", "wls", got "elo"'),
+        ("rate a --method elo", '--method must be one of "bradley-terry", "history", "wls", got "elo"'),
         ("bench --quik", "did you mean --quick?"),
         ("bench everything", "bench measures one of games, network,"),
         ("ladder", "ladder file"),

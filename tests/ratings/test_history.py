@@ -1,5 +1,7 @@
 """Ratings along training curves: against an oracle, and on simulated runs whose strength is known."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -146,25 +148,27 @@ def errors_of(found, true, held_out):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("curve", [smooth, jumps, collapse, plateaus])
-def test_intervals_hold_the_truth_and_no_pool_is_predicted_worse(curve):
-    inside = []
-    for seed, num_games in ((0, 24), (1, 6), (2, 12)):
+def test_intervals_hold_the_truth_and_no_pool_is_predicted_worse():
+    """All of a run's errors are off together, so that only many pools tell: docs/ratings.md has each kind of curve."""
+    inside, kinds = [], (smooth, jumps, collapse, plateaus)
+    for curve, (seed, num_games) in itertools.product(kinds, ((0, 24), (1, 6), (2, 12))):
         true, results, held_out = simulate(curve, seed, num_games)
         (_, plain), found = errors_of(rate(results), true, held_out), rate(results, "history")
         off, missed = errors_of(found, true, held_out)
         assert missed < plain
         inside.append(np.abs(off[:80]) < 2 * found.standard_error[:80])
-    assert 0.90 <= np.mean(inside) <= 0.99
+    assert 0.92 <= np.mean(inside) <= 0.98
 
 
 @pytest.mark.whole
 def test_an_eighth_of_the_games_does_on_a_smooth_curve():
-    def rms(method, num_games):
-        pools = [simulate(smooth, seed, num_games, size=80) for seed in (0, 1)]
-        return np.sqrt(np.mean([errors_of(rate(r, method), true, h)[0] ** 2 for true, r, h in pools]))
+    """To predict the scores of meetings, with checkpoints that are near one another."""
 
-    assert rms("history", 3) <= rms("bradley-terry", 24)
+    def missed(method, num_games):
+        pools = [simulate(smooth, seed, num_games, size=120) for seed in (0, 1)]
+        return np.mean([errors_of(rate(results, method), true, held)[1] for true, results, held in pools])
+
+    assert missed("history", 3) <= missed("bradley-terry", 24)
 
 
 def test_informative_pairing_goes_by_the_covariance_of_the_curves():
