@@ -43,8 +43,8 @@ class Arguments:
     """play nothing: take up the games of the same ladder from other machines, as folders or games.jsonl, and rate"""
 
 
-def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Arguments]:
-    """What is asked for, by a file and by options. Raises UsageError, ConfigError."""
+def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]:
+    """(ladder, folder, what else is asked for), by a file and by options. Raises UsageError, ConfigError."""
     nobody = LadderConfig(players=("random",))
     players = parse(Arguments, words, "ladder", Arguments((), nobody)).players
     if not players:
@@ -59,20 +59,12 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Arguments]:
     if arguments.watch and arguments.merge:
         raise UsageError("--merge plays nothing, so it does not go with --watch: merge first, then watch")
     out = arguments.out or Path("eval") / (Path(players[0]).stem if is_file else "ladder")
-    return ladder, dataclasses.replace(arguments, out=out)
-
-
-def read_ladder(words: Sequence[str]) -> tuple[LadderConfig, Path]:
-    """(ladder, folder). Raises UsageError, ConfigError."""
-    ladder, arguments = read_arguments(words)
-    assert arguments.out is not None
-    return ladder, arguments.out
+    return ladder, out, arguments
 
 
 def run(words: Sequence[str]) -> int:
     """Plays what is left, and prints the page's path."""
-    ladder, arguments = read_arguments(words)
-    folder = arguments.out or Path()
+    ladder, folder, arguments = read_arguments(words)
     use_compilation_cache()
     from alphagateau.runs.run_folder import locked
     from alphagateau.runs.stop import StopRequest
