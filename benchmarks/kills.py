@@ -92,7 +92,8 @@ def newest_order(run: Path) -> tuple[int, int, int]:
 def outcome(run: Path) -> dict[str, Any]:
     """What must be the same however often a run was killed: weights, figures, and the files it leaves."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    lasting = [{k: v for k, v in row.items() if "per_second" not in k and "time/" not in k} for row in rows]
+    of_machine = ("per_second", "time/", "energy/")
+    lasting = [{k: v for k, v in row.items() if not any(name in k for name in of_machine)} for row in rows]
     found, complaints = checkpoint.find(run / "checkpoints")
     return {
         "weights": [(c.path.name, c.manifest["weights_hash"]) for c in found],

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from alphagateau.ratings.model import POINTS, expected_score, outcome_chances
-from alphagateau.ratings.pairing import informative_pairings, paper_pairing
+from alphagateau.ratings.pairing import informative_pairings, paper_pairings
 from alphagateau.ratings.rate import METHODS, rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
@@ -124,8 +124,7 @@ def schedule(rng, true, next_pairings, rounds: int):
 
 
 def by_paper(players, results):
-    pairing = paper_pairing(players, results)
-    return [pairing] if pairing else []
+    return paper_pairings(players, results)[:1]
 
 
 def by_information(players, results):

@@ -12,8 +12,8 @@ from alphagateau.studies.budget import make_ask
 STEPS = 3  # of each iteration
 
 
-def write_checkpoint(run: Path, experiment: Experiment, iteration: int) -> None:
-    """The folder of a checkpoint, its manifest alone."""
+def write_checkpoint(run: Path, experiment: Experiment, iteration: int, weights: str = "") -> None:
+    """The folder of a checkpoint, its manifest alone; `weights`: their hash, if it is to be that of others."""
     path = run / "checkpoints" / str(iteration)
     path.mkdir(parents=True)
     manifest = {
@@ -22,7 +22,7 @@ def write_checkpoint(run: Path, experiment: Experiment, iteration: int) -> None:
         "parameters": 7,
         "optimizer_steps": STEPS * iteration,
         "game": experiment.game,
-        "weights_hash": f"{run.name}/{iteration}" if iteration else f"seed {experiment.seed}",
+        "weights_hash": weights or (f"{run.name}/{iteration}" if iteration else f"seed {experiment.seed}"),
         "progress": {},
         "network": {},
         "search": {"num_simulations": 4},

@@ -16,12 +16,12 @@ SMALL = {"hidden_size": 8, "num_blocks": 1}
 Kind = type[GateauConfig] | type[AlphaZeroConfig] | type[TokenTransformerConfig]
 
 
-def save_tiny(folder: Path, game_name: str, kind: Kind, **changes: Any) -> Checkpoint:
-    """A checkpoint of iteration 0 in `folder`, of a network of one block, 8 features wide, with `changes`."""
+def save_tiny(folder: Path, game_name: str, kind: Kind, name: str = "0", seed: int = 0, **changes: Any) -> Checkpoint:
+    """A checkpoint in `folder`, its iteration its name, of one block, 8 features wide, its configuration changed so."""
     config = kind(**SMALL, **changes)
-    variables = make_network(get_game(game_name), config).init(jax.random.key(0))
+    variables = make_network(get_game(game_name), config).init(jax.random.key(seed))
     manifest = {
-        "iteration": 0,
+        "iteration": int(name),
         "parameters": 0,
         "optimizer_steps": 0,
         "game": game_name,
@@ -29,7 +29,7 @@ def save_tiny(folder: Path, game_name: str, kind: Kind, **changes: Any) -> Check
         "progress": {},
         "network": dataclasses.asdict(config),
         "search": {"algorithm": "gumbel", "num_simulations": 4},
-        "order": [0, 0, 0],
+        "order": [int(name), 0, 0],
         "symptoms": [],
     }
-    return checkpoint.save(folder, "0", {WEIGHTS: variables}, manifest)
+    return checkpoint.save(folder, name, {WEIGHTS: variables}, manifest)

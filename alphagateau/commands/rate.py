@@ -14,14 +14,15 @@ from alphagateau.commands.arguments import UsageError, parse
 class Arguments:
     """Rate the players of a table of results or of PGN games, without playing.
 
-    A table has the columns player,opponent,wins,draws,losses; docs/ratings.md describes the methods.
+    A table has the columns player,opponent,wins,draws,losses; docs/ratings.md describes the methods. For `history`
+    players called RUN/ITERATION, such as quickstart/14, are checkpoints of one run.
 
     Example: alphagateau rate results.csv --method wls --out ratings
     """
 
     results: tyro.conf.Positional[Path]
     """RESULTS.csv or GAMES.pgn"""
-    method: Literal["bradley-terry", "wls"] = "bradley-terry"
+    method: Literal["bradley-terry", "history", "wls"] = "bradley-terry"
     """how ratings are estimated"""
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None
     """the player whose rating is 0; None: the mean is 1000"""
@@ -32,6 +33,7 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """Prints the ratings."""
     arguments = parse(Arguments, words, "rate")
+    from alphagateau.ratings.curves import curves_by_name
     from alphagateau.ratings.rate import rate
     from alphagateau.ratings.results import ResultsError
     from alphagateau.ratings.results_files import read_any_results
@@ -47,5 +49,6 @@ def run(words: Sequence[str]) -> int:
     for note in notes:
         print(f"note: {note}")
     if arguments.out:
-        write_ratings_report(arguments.out, RatingsReport(path.stem, results, ratings, notes=notes))
+        curves = curves_by_name(results.players)
+        write_ratings_report(arguments.out, RatingsReport(path.stem, results, ratings, curves, notes=notes))
     return 0

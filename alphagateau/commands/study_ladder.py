@@ -10,8 +10,7 @@ from alphagateau.commands.ladder import run_ladder
 from alphagateau.config import LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
-from alphagateau.matches.player_specs import describe_search, search_of
-from alphagateau.matches.players import split_spec
+from alphagateau.matches.player_specs import describe_search, player_search
 from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.stop import StopRequest
@@ -52,7 +51,7 @@ def list_players(
             continue
         for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
             name, spec = f"{run.name}/{checkpoint.path.name}", f"{checkpoint.path}{query}"
-            identity = _identity(checkpoint, spec, ladder.simulations)
+            identity = _identity(checkpoint, spec, ladder)
             if identity not in same:
                 specs.append(spec)
             names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
@@ -65,7 +64,7 @@ def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
     return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
 
 
-def _identity(checkpoint: Checkpoint, spec: str, num_simulations: int) -> tuple[str, str]:
+def _identity(checkpoint: Checkpoint, spec: str, ladder: LadderConfig) -> tuple[str, str]:
     """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
-    trained = checkpoint.manifest["search"] | ({"num_simulations": num_simulations} if num_simulations else {})
-    return checkpoint.manifest["weights_hash"], describe_search(search_of(spec, split_spec(spec)[1], trained))
+    search = player_search(spec, checkpoint.manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
+    return checkpoint.manifest["weights_hash"], describe_search(search)

@@ -30,6 +30,7 @@ from alphagateau.games.moves import flip_boards, make_move
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
 
+RULES_VERSION = 1  # raise it when a game of the same moves may go another way: ladders pool games of one version only
 NO_PROGRESS_LIMIT = 100  # plies: the fifty-move rule
 REPETITION_LIMIT = 3  # occurrences
 

@@ -1,27 +1,55 @@
 """The ladder: players in, games on disk as they end, ratings out; the same command goes on where it was killed.
 
-What is rated is worked out from the games on disk alone, by the players' identities (weights, search, board), so games
-under different protocols are never pooled.
+What is rated is worked out from the games on disk alone, by the players' identities (weights, search, board) and the
+protocol of the games, so games under different protocols are never pooled.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
 from alphagateau.games.pgn import GameRecord
+from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, append_game, read_games, tabulate, to_records
-from alphagateau.matches.ladder_meetings import Meeting, make_take_openings, meet, to_stored
-from alphagateau.matches.ladder_players import list_specs, load_players
+from alphagateau.matches.ladder_meetings import Draw, Meeting, meet, to_stored
+from alphagateau.matches.ladder_openings import NumberedOpenings, open_openings
+from alphagateau.matches.ladder_pairings import Standing, anchor_of, check_openings, next_pairings, part_of
+from alphagateau.matches.ladder_players import curves_of, list_specs, load_players
+from alphagateau.matches.ladder_protocol import (
+    describe_protocol,
+    merge_games,
+    of_protocol,
+    with_protocols,
+    write_protocol,
+)
 from alphagateau.matches.match import Statistics, play_games
-from alphagateau.matches.player_specs import board_of
+from alphagateau.matches.player_specs import RatedPlayer, board_of
+from alphagateau.matches.players import HostPlayer
 from alphagateau.matches.scheduler import PlayedGame
-from alphagateau.ratings.pairing import Pairing, informative_pairings, paper_pairing, stop_reason
+from alphagateau.matches.search_rows import choose_rows
+from alphagateau.ratings.curves import Curves
+from alphagateau.ratings.pairing import Pairing
 from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results
+
+
+class TooFewPlayers(LadderGamesError):
+    """Nobody to play with; one sentence."""
+
+
+class Say(NamedTuple):
+    """Whom a ladder tells what it does, and whom it asks whether to go on.
+
+    should_stop: asked all the time, ends the games in progress. should_renew: asked between two rounds.
+    """
+
+    say: Callable[[str], None]
+    should_stop: Callable[[], bool] = lambda: False
+    should_renew: Callable[[], bool] = lambda: False
 
 
 class RatedPool(NamedTuple):
@@ -29,128 +57,151 @@ class RatedPool(NamedTuple):
 
     folder: Path
     title: str
+    board: str
+    players: list[RatedPlayer]
     results: Results
     ratings: Ratings
-    places: dict[str, tuple[str, int]]  # name -> (run, iteration), of those that have one
+    curves: Curves
     records: list[GameRecord]
     notes: list[str]
     protocol: dict[str, str]
+    protocol_name: str
 
 
-def play_ladder(
-    ladder: LadderConfig,
-    folder: Path,
-    say: Callable[[str], None],
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Iterator[RatedPool]:
+class Table(NamedTuple):
+    """A board at which players sit, and what is the same for all of its games."""
+
+    ladder: LadderConfig
+    game: Game
+    folder: Path
+    players: list[RatedPlayer]
+    openings: NumberedOpenings
+    protocol: str
+    notes: list[str]
+
+    @property
+    def games_file(self) -> Path:
+        return self.folder / "games.jsonl"
+
+
+def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[RatedPool]:
     """Plays what is left, board by board; each board's pool as it ends."""
+    for board, target, specs in _boards(ladder, folder):
+        with _seated(ladder, specs, board, target, told) as table:
+            notes = check_openings(ladder, table.openings, table.players)
+            for note in notes:
+                told.say(note)
+            failures = _play_rounds(table, told)
+            yield _rated_pool(table, [*notes, *failures])
+
+
+def merge_ladders(ladder: LadderConfig, folder: Path, sources: Sequence[Path], told: Say) -> Iterator[RatedPool]:
+    """Takes up the games of other ladders, and plays none; each board's pool."""
+    for board, target, specs in _boards(ladder, folder):
+        with _seated(ladder, specs, board, target, told) as table:
+            for said in merge_games(table.games_file, sources, board, table.protocol, table.openings):
+                told.say(said)
+            yield _rated_pool(table, [])
+
+
+def _boards(ladder: LadderConfig, folder: Path) -> Iterator[tuple[str, Path, list[str]]]:
+    """(board, its folder, specs of the players) of each."""
     specs = list_specs(ladder.players, ladder.every)
     boards = [get_game(board).name for board in ladder.boards] or [board_of(specs)]
     for board in boards:
         target = folder / board if len(boards) > 1 else folder
         target.mkdir(parents=True, exist_ok=True)
-        yield _play_board(ladder, specs, board, target, say, should_stop)
+        yield board, target, specs
 
 
-def _play_board(ladder, specs, board, folder, say, should_stop) -> RatedPool:
-    players, notes = load_players(specs, board, ladder.simulations or None)
-    for note in notes:
-        say(note)
-    if len(players) < 2:
-        why = "; ".join(notes)
-        raise LadderGamesError(f"{len(players)} players are left on {board}, expected two or more: {why}")
-    games, failures = _play_rounds(ladder, get_game(board), players, folder / "games.jsonl", say, should_stop)
-    return _rated_pool(ladder, board, folder, players, games, notes + failures)
+@contextmanager
+def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path, told: Say) -> Iterator[Table]:
+    """The table; engines run until the block ends."""
+    game = get_game(board)
+    players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
+    try:
+        for note in notes:
+            told.say(note)
+        if len(players) < 2:
+            why = "; ".join(notes)
+            raise TooFewPlayers(f"{len(players)} players are left on {board}, expected two or more: {why}")
+        openings = open_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)
+        yield Table(ladder, game, folder, players, openings, write_protocol(game, openings), notes)
+    finally:
+        for one in players:
+            if isinstance(one.player, HostPlayer):
+                one.player.close()
 
 
-def _play_rounds(ladder, game, players, path, say, should_stop) -> tuple[list[StoredGame], list[str]]:
-    """Plays what is left of a board: all its games, and a sentence on each player that failed."""
-    games, failures, active = read_games(path), [], list(players)
-    take_openings = make_take_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)
-    by_name = {p.name: p for p in players}
+def _play_rounds(table: Table, told: Say) -> list[str]:
+    """Plays what is left of a board; a sentence on each player that failed."""
+    failures, active, closed = [], list(table.players), set()
+    by_name = {p.name: p for p in table.players}
+    games, draw = _counted(table)[0], Draw(table.openings, table.ladder.seed, *part_of(table.ladder))
 
     def keep(meetings: Sequence[Meeting], played: PlayedGame) -> None:
         if played.score is not None:
-            games.append(to_stored(played, meetings))
-            append_game(path, games[-1])
+            games.append(to_stored(played, meetings, table.protocol))
+            append_game(table.games_file, games[-1])
 
-    while not should_stop():
-        pairings = _next_pairings(ladder, [p.name for p in active], tabulate(games, players))
+    while not (told.should_stop() or told.should_renew()):
+        results = tabulate(games, table.players)
+        standing = Standing([p.name for p in active], results, curves_of(table.players), closed)
+        pairings = next_pairings(table.ladder, standing)
         if not pairings:
             break
-        pairs = [((by_name[p.player], by_name[p.opponent]), p.games) for p in pairings]
-        meetings = [meet(pair, num_games, games, take_openings, ladder.seed) for pair, num_games in pairs]
-        say(f"{game.name}: {len(games)} games played; next {_describe(pairings)}")
-        matches, on_game = [meeting.match for meeting in meetings], partial(keep, meetings)
-        statistics = play_games(game, matches, num_rows=ladder.rows, on_game=on_game, should_stop=should_stop)
-        say(_pace(statistics))
+        met = [(p, meet((by_name[p.player], by_name[p.opponent]), p.games, games, draw)) for p in pairings]
+        closed |= {frozenset(p[:2]) for p, meeting in met if meeting is None}
+        meetings = [meeting for _, meeting in met if meeting]
+        if not meetings:
+            continue
+        told.say(f"{table.game.name}: {len(games)} games played; next {_describe(pairings)}")
+        statistics = _play(table, meetings, partial(keep, meetings), told)
         for name, why in statistics.failures.items():
             failures.append(f"{name} left the ladder: {why}")
-            say(failures[-1])
+            told.say(failures[-1])
         active = [p for p in active if p.name not in statistics.failures]
-    return games, failures
+    return failures
 
 
-def _next_pairings(ladder: LadderConfig, names: Sequence[str], results: Results) -> list[Pairing]:
-    """The meetings to play next, () at the end."""
-    if len(names) < 2 or _is_enough(ladder, len(names), results):
-        return []
-    if ladder.matching == "informative":
-        num_pairs = max(len(names) // 2, 1)
-        anchor = _anchor(ladder, results)
-        merged: dict[tuple[str, str], int] = {}
-        for p in informative_pairings(names, results, num_pairs, ladder.games_per_pair, anchor):
-            merged[p[:2]] = merged.get(p[:2], 0) + p.games
-        return [Pairing(*pair, games) for pair, games in merged.items()]
-    if ladder.matching == "paper":
-        pairing = paper_pairing(names, results)
-        return [pairing] if pairing else []
-    return _missing_games(names, results, ladder.games_per_pair)
+def _play(table: Table, meetings: Sequence[Meeting], on_game: Callable[[PlayedGame], None], told: Say) -> Statistics:
+    matches = [meeting.match for meeting in meetings]
+    players = [player for match in matches for player in (match.a, match.b)]
+    num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
+    rows, per_search = choose_rows(table.game, players, num_games, table.ladder.rows)
+    options = {"num_rows": rows, "rows_per_search": per_search}
+    statistics = play_games(table.game, matches, **options, on_game=on_game, should_stop=told.should_stop)
+    told.say(_pace(statistics))
+    return statistics
 
 
-def _is_enough(ladder: LadderConfig, num_players: int, results: Results) -> bool:
-    """Whether the most games or the least error that was asked for is reached."""
-    limit = ladder.max_games
-    if ladder.matching == "informative" and not (limit or ladder.target_error):
-        limit = 20 * num_players
-    if not (limit or ladder.target_error):
-        return False
-    ratings = rate(results, anchor=_anchor(ladder, results))
-    return bool(stop_reason(ratings, limit or None, ladder.target_error or None))
+def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
+    """The games on disk under the table's protocol, and a sentence on each kind of the others."""
+    games = with_protocols(read_games(table.games_file), table.protocol, table.openings)
+    return of_protocol(games, table.protocol)
 
 
-def _missing_games(names: Sequence[str], results: Results, num_games: int) -> list[Pairing]:
-    """What every pair has still to play."""
-    played: dict[frozenset[str], int] = {}
-    for row in results.rows:
-        pair = frozenset(row[:2])
-        played[pair] = played.get(pair, 0) + sum(row[2:5])
-    pairs = itertools.combinations(names, 2)
-    left = [Pairing(a, b, num_games - played.get(frozenset((a, b)), 0)) for a, b in pairs]
-    return [p for p in left if p.games > 0]
-
-
-def _anchor(ladder: LadderConfig, results: Results) -> str | None:
-    if ladder.anchor and ladder.anchor not in results.players:
-        raise LadderGamesError(f"anchor {ladder.anchor!r} is not a player: {', '.join(results.players)}")
-    return ladder.anchor or None
-
-
-def _rated_pool(ladder, board, folder, players, games, notes) -> RatedPool:
-    results = tabulate(games, players)
-    ratings = rate(results, ladder.method, _anchor(ladder, results), anchor_rating=ladder.anchor_rating)
-    records = to_records(games, players, board, folder.name)
+def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
+    ladder, players = table.ladder, table.players
+    games, others = _counted(table)
+    results, curves = tabulate(games, players), curves_of(players)
+    anchor = anchor_of(ladder, results)
+    ratings = rate(results, ladder.method, anchor, anchor_rating=ladder.anchor_rating, curves=curves)
+    records = to_records(games, players, table.game.name, table.folder.name)
     if len(records) < len(games):
-        notes = [*notes, f"{len(games) - len(records)} games of players that are not on this ladder are not counted"]
+        others.append(f"{len(games) - len(records)} games of players that are not on this ladder are not counted")
     return RatedPool(
-        folder,
-        f"{folder.name}: {board}",
+        table.folder,
+        f"{table.folder.name}: {table.game.name}",
+        table.game.name,
+        players,
         results,
         ratings,
-        places={p.name: (p.run, p.iteration) for p in players if p.iteration is not None},
-        records=records,
-        notes=notes,
-        protocol={"board": board, **{p.name: p.identity[1] or p.identity[0] for p in players}},
+        curves,
+        records,
+        [*table.notes, *notes, *others],
+        protocol={"board": table.game.name, **describe_protocol(table.game, table.openings)},
+        protocol_name=table.protocol,
     )
 
 

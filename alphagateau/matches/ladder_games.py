@@ -9,6 +9,7 @@ from typing import NamedTuple
 from alphagateau.games.pgn import GameRecord, player_tags, read_note
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.ratings.results import Results, Row, make_results
+from alphagateau.runs.files import write_text
 
 POINTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}
 
@@ -28,6 +29,15 @@ class StoredGame(NamedTuple):
     start_fen: str
     moves: tuple[str, ...]
     comments: tuple[str, ...] = ()  # of the moves, as in PGN
+    protocol: str = ""  # what decides a game besides its players; "": stored before protocols were
+
+
+GameKey = tuple[tuple[str, ...], tuple[str, ...], int, str]
+
+
+def key_of(game: StoredGame) -> GameKey:
+    """The same for games that are one: players with their colors, opening, protocol."""
+    return game.white, game.black, game.opening, game.protocol
 
 
 def append_game(path: Path, game: StoredGame) -> None:
@@ -38,22 +48,40 @@ def append_game(path: Path, game: StoredGame) -> None:
         os.fsync(file.fileno())
 
 
-def read_games(path: Path) -> list[StoredGame]:
-    """The whole lines of games.jsonl. A last line cut short by a kill is removed; LadderGamesError for any other."""
+def write_games(path: Path, games: Sequence[StoredGame]) -> None:
+    """Writes games.jsonl anew, whole or not at all."""
+    write_text(path, "".join(json.dumps(game._asdict()) + "\n" for game in games))
+
+
+def read_games(path: Path, repair: bool = True) -> list[StoredGame]:
+    """The whole lines of games.jsonl; LadderGamesError for one that is none.
+
+    A last line cut short by a kill is left out, and removed if the file is to be written on (`repair`).
+    """
     if not path.exists():
         return []
     *lines, rest = path.read_text(encoding="utf-8", errors="replace").split("\n")
     games = []
     for number, line in enumerate(lines, 1):
         try:
-            game = StoredGame(**json.loads(line))
-            moves, comments = tuple(game.moves), tuple(game.comments)
-            games.append(StoredGame(tuple(game.white), tuple(game.black), *game[2:6], moves, comments))
+            games.append(_parse_game(line))
         except (ValueError, TypeError):
             raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
-    if rest:  # the next game must start on a line of its own
+    if rest and repair:  # the next game must start on a line of its own
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return games
+
+
+def _parse_game(line: str) -> StoredGame:
+    """Raises ValueError or TypeError for a line that is no game."""
+    game = StoredGame(**json.loads(line))
+    texts = [game.white, game.black, game.moves, game.comments]
+    if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
+        raise TypeError("expected lists of texts")
+    if type(game.opening) is not int or game.opening < 0 or not isinstance(game.protocol, str):
+        raise TypeError("expected the number of an opening and the name of a protocol")
+    white, black, moves, comments = map(tuple, texts)
+    return game._replace(white=white, black=black, moves=moves, comments=comments)
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:

@@ -1,10 +1,12 @@
 """The players of a ladder: specs in, runs among them, the players that can be had and a note on each other out."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from alphagateau.matches.player_specs import RatedPlayer, load_player
 from alphagateau.matches.players import PlayerError, split_spec
+from alphagateau.ratings.curves import Curves
 from alphagateau.runs.checkpoint import CheckpointError, find
 
 
@@ -27,23 +29,47 @@ def list_specs(specs: Sequence[str], every: int) -> list[str]:
 
 
 def load_players(
-    specs: Sequence[str], board: str, num_simulations: int | None = None
+    specs: Sequence[str], board: str, num_simulations: int | None = None, gumbel_scale: float = 0.0
 ) -> tuple[list[RatedPlayer], list[str]]:
     """The players that can be had, and one sentence on each that cannot."""
     players: dict[tuple[str, ...], RatedPlayer] = {}
     notes = []
     for spec in specs:
         try:
-            player = load_player(spec, board, num_simulations)
+            player = load_player(spec, board, num_simulations, gumbel_scale)
         except (CheckpointError, PlayerError) as error:
             notes.append(f"left out: {error}")
             continue
         same = players.get(player.identity)
         if same:
             notes.append(f"{player.name} is {same.name}: the same weights and search, one player")
+            if player.folder is not None and player.iteration is not None:
+                players[player.identity] = same._replace(also=(*same.also, (player.folder, player.iteration)))
             continue
         if player.name in {other.name for other in players.values()}:
             name = f"{player.name} ({player.identity[1]}, {player.identity[0][:6]})"
             player = player._replace(name=name, player=player.player._replace(name=name))
         players[player.identity] = player
     return list(players.values()), notes
+
+
+def curves_of(players: Sequence[RatedPlayer]) -> Curves:
+    """For each player the curves, a run under one search each, that it stands on, and its iteration there."""
+    found = {}
+    for p in players:
+        places = [(p.folder, p.iteration), *p.also] if p.iteration is not None else []
+        found[p.name] = [(folder or Path(p.run), p.identity[1], iteration) for folder, iteration in places]
+    runs = {place[:2] for places in found.values() for place in places}
+    per_name, per_folder = (Counter(part(folder) for folder, _ in runs) for part in (lambda f: f.name, str))
+
+    def name(folder: Path, search: str) -> str:
+        if per_name[folder.name] == 1:
+            return folder.name
+        shown = folder.name if per_name[folder.name] == per_folder[str(folder)] else str(folder)
+        return f"{shown} ({search})" if per_folder[str(folder)] > 1 else shown
+
+    return {
+        player: tuple((name(folder, search), iteration) for folder, search, iteration in places)
+        for player, places in found.items()
+        if places
+    }

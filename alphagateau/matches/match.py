@@ -1,6 +1,5 @@
 """Matches between players: openings in, game records and wins, draws and losses out."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.scheduler import Match, PlayedGame, Scheduler, Sizes, advance, close, open_scheduler
+from alphagateau.matches.search_rows import choose_rows_per_search, choose_searches_at_once
 
 
 class Statistics(NamedTuple):
@@ -48,7 +48,7 @@ def play_games(
     matches: Iterable[Match],
     *,
     num_rows: int = 64,
-    rows_per_search: int | None = None,
+    rows_per_search: int | Sequence[int] | None = None,
     on_game: Callable[[PlayedGame], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Statistics:
@@ -56,7 +56,8 @@ def play_games(
 
     `on_game` gets each game as it ends. `matches` may be a generator: it is asked for the next match when a place is
     free, so it can go by the games that ended. `rows_per_search` is what `choose_rows_per_search` says unless given,
-    rounded up to a multiple of this host's devices, which share each search. The games in progress when `should_stop`
+    rounded up to a multiple of this host's devices, which share each search; of several, a search has the fewest that
+    hold the games which wait for its player. The games in progress when `should_stop`
     says so, or a player fails, are handed over without results.
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
@@ -65,7 +66,9 @@ def play_games(
         if isinstance(matches, Sequence):
             num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
         rows_per_search = choose_rows_per_search(num_rows, num_games)
-    sizes = Sizes(num_rows, rows_per_search + -rows_per_search % mesh.size, choose_searches_at_once())
+    widths = [rows_per_search] if isinstance(rows_per_search, int) else rows_per_search
+    widths = sorted({width + -width % mesh.size for width in widths}, reverse=True)
+    sizes = Sizes(num_rows, tuple(widths), choose_searches_at_once())
     scheduler = open_scheduler(game, matches, mesh, sizes, on_game or (lambda played: None))
     try:
         while not (should_stop and should_stop()) and advance(scheduler):
@@ -85,22 +88,6 @@ def _statistics(scheduler: Scheduler, seconds: float) -> Statistics:
         unfinished=counts.unfinished,
         failures=scheduler.failures,
     )
-
-
-def choose_rows_per_search(num_rows: int, num_games: int | None = None) -> int:
-    """So few rows that the games which wait fill them until the last few games.
-
-    Some games last for ten times the others: the last ones leave the rows of many searches empty. A
-    CPU searches 8 rows nearly as fast, a row, as 64; an accelerator does not, and is given larger
-    searches although the last ones are emptier.
-    """
-    parts = 8 if jax.default_backend() == "cpu" else 4
-    return max(min(num_rows, num_games or num_rows) // parts, 1)
-
-
-def choose_searches_at_once() -> int:
-    """One a core, as small searches use no more; on an accelerator one that waits while one runs."""
-    return max(os.cpu_count() or 1, 2) if jax.default_backend() == "cpu" else 2
 
 
 def play_match(

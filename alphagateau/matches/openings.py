@@ -1,6 +1,7 @@
 """Openings for matches: random legal lines or a file in, distinct unfinished States with their lines out."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -15,7 +16,8 @@ from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
-NUM_BARREN = 8  # times without a new position, after which there are taken to be no more
+NUM_BARREN = 8  # times without a new position, after which all there are are looked for
+MAX_MOVES = 20_000  # of the positions of a ply, to look at all of them
 
 
 @dataclass(frozen=True)
@@ -61,28 +63,57 @@ def _compiled_step(game_name: str):
 def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> Openings:
     """The first different positions, none finished, of random legal lines of `num_plies` plies.
 
-    With few plies there may be fewer than asked for: ValueError, saying how many were found.
+    With few plies there may be fewer than asked for: ValueError, saying how many there are.
     """
-    found: dict[bytes, tuple[State, tuple[str, ...]]] = {}
+    found = list(itertools.islice(random_openings(game, num_plies, seed), num_openings))
+    if len(found) < num_openings:
+        raise ValueError(
+            f"{num_openings} different openings of {num_plies} plies of {game.name} were asked for, and "
+            f"{len(found)} found: ask for fewer, or for more plies"
+        )
+    return stack_openings([(state, game.start_fen, line) for state, line in found])
+
+
+def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[tuple[State, tuple[str, ...]]]:
+    """Different unfinished positions of random legal lines, with the lines; at last those that chance did not find."""
+    found: set[bytes] = set()
     num_calls = num_barren = 0
-    while len(found) < num_openings and num_barren < NUM_BARREN:
+    while num_barren < NUM_BARREN:
         num_before = len(found)
         key = jax.random.fold_in(jax.random.key(seed % 2**32), num_calls)
         plies = _random_lines(game, key, num_plies)
         states, _ = plies[-1]
         for row in np.flatnonzero(~states.terminated).tolist():
             identity = states.keys[row, 0].tobytes()
-            if identity not in found and len(found) < num_openings:
-                found[identity] = one_state(states, row), _line(game, plies, row)
+            if identity not in found:
+                found.add(identity)
+                yield one_state(states, row), _line(game, plies, row)
         num_barren = num_barren + 1 if len(found) == num_before else 0
         num_calls += 1
-    if len(found) < num_openings:
-        raise ValueError(
-            f"{num_openings} different openings of {num_plies} plies of {game.name} were asked for, and "
-            f"{len(found)} found: ask for fewer, or for more plies"
-        )
-    states, lines = zip(*found.values(), strict=True)
-    return _stack(states, [game.start_fen] * num_openings, lines)
+    for identity, opening in _every_opening(game, num_plies).items():
+        if identity not in found:
+            yield opening
+
+
+def _every_opening(game: Game, num_plies: int) -> dict[bytes, tuple[State, tuple[str, ...]]]:
+    """All unfinished positions after `num_plies` plies, each with one line; none if a ply has too many to look at."""
+    start = jax.device_get(game.init())
+    layer: dict[bytes, tuple[State, tuple[str, ...]]] = {start.keys[0].tobytes(): (start, ())}
+    for _ in range(num_plies):
+        before = [one for one in layer.values() if not one[0].terminated]
+        moves = [(*one, edge) for one in before for edge in one[0].legal_edges.tolist() if edge >= 0]
+        if len(moves) > MAX_MOVES:
+            return {}
+        layer = {}
+        for first in range(0, len(moves), NUM_LINES):
+            chunk = moves[first : first + NUM_LINES]
+            rows = chunk + chunk[:1] * (NUM_LINES - len(chunk))  # one shape, one program
+            states = jax.tree.map(lambda *x: np.stack(x), *(state for state, _, _ in rows))
+            after = step_states(game, states, np.array([edge for _, _, edge in rows], np.int16))
+            for row, (state, line, edge) in enumerate(chunk):
+                identity = after.keys[row, 0].tobytes()
+                layer.setdefault(identity, (one_state(after, row), (*line, edge_to_uci(game, state, edge))))
+    return {identity: one for identity, one in layer.items() if not one[0].terminated}
 
 
 def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, np.ndarray]]:
@@ -103,9 +134,10 @@ def _line(game: Game, plies: list[tuple[State, np.ndarray]], row: int) -> tuple[
     return tuple(edge_to_uci(game, one_state(states, row), edges[row]) for states, edges in plies[:-1])
 
 
-def _stack(states: Iterable[State], start_fens: Iterable[str], lines: Iterable[tuple[str, ...]]) -> Openings:
-    stacked = jax.tree.map(lambda *rows: np.stack(rows), *states)
-    return Openings(stacked, tuple(start_fens), tuple(lines))
+def stack_openings(openings: Iterable[tuple[State, str, tuple[str, ...]]]) -> Openings:
+    """Openings from States, the FENs that they were reached from, and the moves; one or more."""
+    states, start_fens, lines = zip(*openings, strict=True)
+    return Openings(jax.tree.map(lambda *rows: np.stack(rows), *states), tuple(start_fens), tuple(lines))
 
 
 def read_openings(game: Game, path: str | PathLike) -> Openings:
@@ -136,8 +168,7 @@ def read_openings(game: Game, path: str | PathLike) -> Openings:
         found[identity] = number, state, start_fen, moves
     if not found:
         raise ValueError(f"{path}: it has no openings: expected a FEN or UCI moves on each line")
-    _, states, start_fens, lines = zip(*found.values(), strict=True)
-    return _stack(states, start_fens, lines)
+    return stack_openings((state, start_fen, moves) for _, state, start_fen, moves in found.values())
 
 
 def _read_opening(game: Game, words: list[str]) -> tuple[State, str, tuple[str, ...]]:

@@ -5,6 +5,7 @@ checkpoints/quickstart/checkpoints/3?simulations=64
 PATH?search=policy                another search, with its own options: no search, the move of the highest prior
 PATH?search=action_value          the move that the network values highest
 PATH?search=state_value           the move to the position that it values lowest for the opponent
+PATH?gumbel_scale=1.0              with the noise of its training; without it none is added
 PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
@@ -47,6 +48,9 @@ class RatedPlayer(NamedTuple):
     identity: tuple[str, ...]  # (weights hash or engine, search, board)
     run: str  # "" if it is of no run
     iteration: int | None
+    has_noise: bool = False  # its games may differ though they began alike
+    folder: Path | None = None  # of the run
+    also: tuple[tuple[Path, int], ...] = ()  # other runs and iterations with these weights and this search
     network: NetworkConfig | None = None  # None: it has none
 
 
@@ -103,6 +107,20 @@ def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
     return {int: parse_count, float: _parse_number, bool: _parse_switch}[kind](spec, name, text)
 
 
+def player_search(
+    spec: str, trained: Mapping[str, Any], num_simulations: int | None = None, gumbel_scale: float = 0.0
+) -> SearchConfig:
+    """The search of a checkpoint's player, which its spec decides first, then what is given here, then its training.
+
+    Raises PlayerError.
+    """
+    _, options = split_spec(spec)
+    search = search_of(spec, options, {**trained, **({"num_simulations": num_simulations} if num_simulations else {})})
+    if "gumbel_scale" in option_types(type(search)) and "gumbel_scale" not in options:
+        search = dataclasses.replace(search, gumbel_scale=gumbel_scale)
+    return search
+
+
 def _parse_number(spec: str, name: str, text: str) -> float:
     try:
         value = float(text)
@@ -152,8 +170,10 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
     return game_name
 
 
-def load_player(spec: str, game_name: str, num_simulations: int | None = None) -> RatedPlayer:
-    """The player `spec` on a board; `num_simulations` (None: as in its training) where the spec says nothing.
+def load_player(
+    spec: str, game_name: str, num_simulations: int | None = None, gumbel_scale: float = 0.0
+) -> RatedPlayer:
+    """The player `spec` on a board; the rest, as in `player_search`, where the spec says nothing.
 
     Raises PlayerError, CheckpointError.
     """
@@ -161,24 +181,25 @@ def load_player(spec: str, game_name: str, num_simulations: int | None = None) -
     if path == "random":
         if options:
             raise PlayerError(f"player {spec!r}: the random mover has no options")
-        return RatedPlayer("random", random_player(), ("random", "", game_name), "", None)
+        return RatedPlayer("random", random_player(), ("random", "", game_name), "", None, has_noise=True)
     if path.startswith("uci:"):
         from alphagateau.matches.uci_player import load_uci_player
 
         player = load_uci_player(spec, get_game(game_name))
         return RatedPlayer(player.name, player, (player.name, "uci", game_name), "", None)
     found = newest(Path(path))
-    trained = found.manifest["search"]
-    if num_simulations:
-        trained = {**trained, "num_simulations": num_simulations}
-    search, network = search_of(spec, options, trained), network_config(found)
+    search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
+    network = network_config(found)
     check_search(spec, search, network)
-    run = found.path.parents[1].name if found.path.parent.name == "checkpoints" else found.path.name
+    folder = found.path.parents[1] if found.path.parent.name == "checkpoints" else None
+    run = folder.name if folder else found.path.name
     name = f"{run}/{found.path.name}"
     known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
     made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
-    return RatedPlayer(name, player, (known.weights, known.search, game_name), run, known.iteration, network)
+    identity = known.weights, known.search, game_name
+    has_noise = getattr(search, "gumbel_scale", 0.0) > 0 or getattr(search, "temperature", 0.0) > 0
+    return RatedPlayer(name, player, identity, run, known.iteration, has_noise, folder, network=network)
 
 
 def load_weights(found: Checkpoint, game_name: str) -> Any:

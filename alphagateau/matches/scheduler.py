@@ -7,7 +7,7 @@ game goes to the next one at once. While the device searches, the host does its 
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,8 +36,9 @@ class Match(NamedTuple):
     a: AnyPlayer
     b: AnyPlayer
     openings: Openings
-    seed: int = 0  # a game draws from this, its number and its ply, and from nothing else
+    seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
     done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
+    numbers: Sequence[int] = ()  # of the openings, which games draw from; (): 0, 1, 2, ...
 
 
 class PlayedGame(NamedTuple):
@@ -66,6 +67,12 @@ class LiveGame(NamedTuple):
         return (b, a) if self.number % 2 else (a, b)
 
     @property
+    def draw(self) -> int:
+        """What it draws from besides the seed and the ply: its number, with its opening's where the match says so."""
+        opening, is_swapped = divmod(self.number, 2)
+        return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
+
+    @property
     def start_fen(self) -> str:
         return self.match.openings.start_fens[self.number // 2]
 
@@ -74,7 +81,7 @@ class Sizes(NamedTuple):
     """How much is done at a time."""
 
     num_rows: int  # games in progress
-    rows_per_search: int
+    rows_per_search: tuple[int, ...]  # the widest first; a search has the fewest rows that hold what waits
     searches_at_once: int
 
 
@@ -125,7 +132,7 @@ class Scheduler:
     queues: dict[tuple[int, ...], PlayerQueue] = field(default_factory=dict)
     calls: dict[Future[FoundMoves], Call] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
-    warm: set[Search] = field(default_factory=set)  # searches that were called
+    warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
 
 
@@ -162,7 +169,7 @@ def advance(scheduler: Scheduler) -> bool:
     longest = max(scheduler.queues.values(), key=lambda queue: len(queue.waiting), default=None)
     num_waiting = len(longest.waiting) if longest else 0
     num_searches = sum(isinstance(call.player, Player) for call in scheduler.calls.values())
-    is_due = num_waiting >= (scheduler.sizes.rows_per_search if scheduler.calls else 1)
+    is_due = num_waiting >= (scheduler.sizes.rows_per_search[0] if scheduler.calls else 1)
     if longest and is_due and num_searches < scheduler.sizes.searches_at_once:
         _start_search(scheduler, longest)
     elif scheduler.calls:
@@ -218,14 +225,15 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
 
 def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     """One device call, for the games that are least far on; rows left over repeat the first."""
-    begun, player, num_rows = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
+    begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
+    num_rows = min((width for width in widths if width >= len(queue.waiting)), default=widths[0])
     assert isinstance(player, Player)
     queue.waiting.sort(key=lambda place: scheduler.boards.ply[place])
     places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
     rows = places + places[:1] * (num_rows - len(places))
     states = select_states(scheduler.boards, rows)
     games = [scheduler.live[place] for place in rows]
-    draws = [[live.match.seed % 2**32 for live in games], [live.number for live in games], states.ply]
+    draws = [[live.match.seed % 2**32 for live in games], [live.draw for live in games], states.ply]
     if queue.variables is None:
         queue.variables = jax.device_put(player.variables, NamedSharding(scheduler.mesh, REPLICATED))
     search = compiled_search(scheduler.game.name, player.search, scheduler.mesh)
@@ -233,8 +241,8 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     scheduler.calls[found] = Call(player, places, games[: len(places)])
     scheduler.counts.rows += len(rows)
     scheduler.counts.live_rows += len(places)
-    if player.search not in scheduler.warm:
-        scheduler.warm.add(player.search)
+    if (player.search, num_rows) not in scheduler.warm:
+        scheduler.warm.add((player.search, num_rows))
         wait([found])
         scheduler.counts.warm_seconds += time.perf_counter() - begun
         scheduler.counts.warm_moves += len(places)

@@ -37,6 +37,17 @@ class Fit(NamedTuple):
     covariance: np.ndarray
 
 
+class Equations(NamedTuple):
+    """What is maximised over x = (theta [K], white): the log-likelihood of games, of virtual draws, less x' Q x / 2."""
+
+    design: Any  # [P + 1, K + 1] sparse
+    total: np.ndarray  # [P + 1] games, and their points
+    points: np.ndarray
+    prior: np.ndarray  # [K + 1] virtual draws of each
+    free: np.ndarray  # which of x are not held at 0
+    precision: Any = None  # Q [K + 1, K + 1] sparse
+
+
 def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     """Maximum-likelihood fit of the Bradley-Terry model, a draw as half a win and half a loss.
 
@@ -51,22 +62,28 @@ def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     first player of a component without any is held at theta 0. If rows have colors, a virtual draw
     between equals keeps the white advantage finite.
     """
-    design, total, points, free = _equations(games, prior_draws)
-    prior = np.append(prior_draws, 0.0)
-    x, information = _maximise(design, total, points, prior, free)
-    score = scipy.special.expit(design @ x)
-    nu = _draw_parameter(score[:-1], games)
-    spread = scipy.sparse.diags_array(total * score_variance(score, nu))
-    chance = scipy.special.expit(x)
-    spread = design.T @ spread @ design + scipy.sparse.diags_array(prior * chance * (1 - chance))
+    equations = make_equations(games, prior_draws)
+    x, information = maximise(equations)
+    score = scipy.special.expit(equations.design @ x)
+    nu = draw_parameter(score[:-1], games)
+    return Fit(x[:-1], float(x[-1]), nu, sandwich(equations, x, information, score_variance(score, nu)))
+
+
+def sandwich(equations: Equations, x: np.ndarray, information: Any, variance: np.ndarray) -> np.ndarray:
+    """Covariance [K + 1, K + 1] of x, 0 where it is held; variance [P + 1] of a game's term in the score."""
+    prior, free, chance = equations.prior, equations.free, scipy.special.expit(x)
+    spread = scipy.sparse.diags_array(equations.total * variance)
+    spread = equations.design.T @ spread @ equations.design + scipy.sparse.diags_array(prior * chance * (1 - chance))
+    if equations.precision is not None:
+        spread = spread + equations.precision
     bread = inverse(information.toarray())
     covariance = np.zeros((len(x), len(x)))
     covariance[np.ix_(free, free)] = bread @ (spread.tocsr()[free][:, free] @ bread)
-    return Fit(x[:-1], float(x[-1]), nu, covariance)
+    return covariance
 
 
-def _equations(games: Games, prior_draws: np.ndarray):
-    """Design [P + 1, K + 1], games and points [P + 1], and which unknowns are not held at 0."""
+def make_equations(games: Games, prior_draws: np.ndarray) -> Equations:
+    """Of a table; nothing else is known of the ratings than its virtual draws."""
     has_white = bool(games.color.any())
     pairs = scipy.sparse.vstack([pair_design(games), np.zeros((1, games.num_players))])
     color = scipy.sparse.csr_array(np.append(games.color, 1.0)[:, None])
@@ -74,33 +91,43 @@ def _equations(games: Games, prior_draws: np.ndarray):
     total = np.append(games.total, float(has_white))
     points = np.append(games.points, has_white / 2)
     free = np.union1d(free_players(connected(games)), np.flatnonzero(prior_draws > 0))
-    return design, total, points, np.append(free, [games.num_players] * has_white).astype(int)
+    free = np.append(free, [games.num_players] * has_white).astype(int)
+    return Equations(design, total, points, np.append(prior_draws, 0.0), free)
 
 
-def _maximise(design, total, points, prior, free, max_steps: int = 500) -> tuple[np.ndarray, Any]:
-    """Solution [m] and information of its free part, by damped Newton steps.
+def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: int = 500) -> tuple[np.ndarray, Any]:
+    """Solution [K + 1] and information of its free part, by damped Newton steps.
 
     A step that changes log-odds by at most d is shortened ln(1 + d) / d times, with which it always
     converges on a logistic likelihood (Sun and Tran-Dinh 2019, Math. Program. 178, 145-213).
     """
-    x = np.zeros(len(prior))
+    design, prior, free = equations.design, equations.prior, equations.free
+    x = np.zeros(len(prior)) if start is None else start
     for _ in range(max_steps):
-        gradient, information = _derivatives(x, design, total, points, prior)
+        gradient, information = _derivatives(x, equations)
         step, information = np.zeros_like(x), information[free][:, free]
         step[free] = _solve(information, gradient[free])
         change = max(np.abs(design @ step).max(initial=0), np.abs(step * (prior > 0)).max())
         if change < 1e-6:  # the error left is of the order of its square
             return x + step, information
-        x += step * math.log1p(change) / change
+        x = x + step * math.log1p(change) / change
     raise RuntimeError(f"the Bradley-Terry fit did not settle in {max_steps} Newton steps")
 
 
-def _derivatives(x, design, total, points, prior) -> tuple[np.ndarray, Any]:
-    """Gradient [m] and sparse information [m, m] of the log-likelihood at x = (theta [K], white)."""
+def information_at(x: np.ndarray, equations: Equations) -> Any:
+    """Of the free part of x, sparse."""
+    return _derivatives(x, equations)[1][equations.free][:, equations.free]
+
+
+def _derivatives(x: np.ndarray, equations: Equations) -> tuple[np.ndarray, Any]:
+    """Gradient [K + 1] and sparse information [K + 1, K + 1] of what is maximised, at x."""
+    design, total, points, prior, _, precision = equations
     score, chance = scipy.special.expit(design @ x), scipy.special.expit(x)
     gradient = design.T @ (points - total * score) + prior * (0.5 - chance)
     information = design.T @ scipy.sparse.diags_array(total * score * (1 - score)) @ design
     information += scipy.sparse.diags_array(prior * chance * (1 - chance))
+    if precision is not None:
+        gradient, information = gradient - precision @ x, information + precision
     return gradient, information.tocsr()
 
 
@@ -111,7 +138,7 @@ def _solve(matrix, target: np.ndarray) -> np.ndarray:
     return factor.solve(target)
 
 
-def _draw_parameter(score: np.ndarray, games: Games) -> float:
+def draw_parameter(score: np.ndarray, games: Games) -> float:
     """The nu at which as many games are expected to be drawn as were.
 
     One virtual game between equals, half drawn, keeps it finite; 0 if no game was drawn.

@@ -20,13 +20,17 @@ ELO_PER_NAT = 400 / math.log(10)  # Elo of one unit of log-odds (173.72)
 
 
 class Games(NamedTuple):
-    """Results as arrays of P rows: first, second, color [P]; counts [P, 3] wins, draws, losses."""
+    """Results as arrays of P rows: first, second, color [P]; counts [P, 3] wins, draws, losses.
+
+    links [L, 2]: players that are tied to one another by more than games.
+    """
 
     first: np.ndarray
     second: np.ndarray
     color: np.ndarray
     counts: np.ndarray
     num_players: int
+    links: np.ndarray = np.zeros((0, 2), int)
 
     @property
     def total(self) -> np.ndarray:
@@ -58,11 +62,11 @@ def connected(games: Games, connection: str = "weak") -> np.ndarray:
     """[K] component labels, 0 the largest.
 
     `weak` joins players who met, directly or through others; `strong` those who scored against each
-    other, both ways, directly or through others.
+    other, both ways, directly or through others. Links join in both.
     """
     forward, backward = games.points > 0, games.points < games.total
-    start = np.concatenate([games.first[forward], games.second[backward]])
-    end = np.concatenate([games.second[forward], games.first[backward]])
+    start = np.concatenate([games.first[forward], games.second[backward], *games.links.T])
+    end = np.concatenate([games.second[forward], games.first[backward], *games.links.T[::-1]])
     shape = (games.num_players, games.num_players)
     graph = scipy.sparse.coo_array((np.ones(len(start)), (start, end)), shape=shape)
     _, label = scipy.sparse.csgraph.connected_components(graph.tocsr(), connection=connection)

@@ -1,7 +1,8 @@
 """Chooses who plays whom next and when to stop: pairings for a pool, and an SPRT for two players."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ import scipy.optimize
 import scipy.special
 
 from alphagateau.ratings.bradley_terry import Fit, fit_bradley_terry
+from alphagateau.ratings.curves import Curves, make_steps
+from alphagateau.ratings.history import fit_history
 from alphagateau.ratings.model import game_arrays, score_variance, tie
 from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results, Row
@@ -22,40 +25,40 @@ class Pairing(NamedTuple):
     games: int
 
 
-def paper_pairing(
+def paper_pairings(
     players: Sequence[str],
     results: Results,
     num_games: int = 60,
     num_initial: int = 10,
     num_rounds: int = 5,
-) -> Pairing | None:
-    """Algorithm 2 of the AlphaGateau paper: the next match given the games so far, or None at its end.
+) -> tuple[Pairing, ...]:
+    """Algorithm 2 of the AlphaGateau paper: the next matches given the games so far, none at its end.
 
-    First every pair of the first `num_initial` players. Then each other player in turn meets
-    `num_rounds` opponents, each time the one of nearest rating by `wls`, refitted before, among
-    those rated and not yet met by it; unrated, it counts as 1000. A match cut short is finished.
+    First every pair of the first `num_initial` players, all at once. Then each other player in turn meets
+    `num_rounds` opponents, one after the other, each time the one of nearest rating by `wls`, refitted before,
+    among those rated and not yet met by it; unrated, it counts as 1000. A match cut short is finished.
     """
     games = _game_counts(players, results)
-    initial = range(min(num_initial, len(players)))
-    for i in initial:
-        for j in initial[i + 1 :]:
-            if games[i, j] < num_games:
-                return Pairing(players[i], players[j], int(num_games - games[i, j]))
-    for i in range(len(initial), len(players)):
+    num_initial = min(num_initial, len(players))
+    pairs = itertools.combinations(range(num_initial), 2)
+    left = [Pairing(players[i], players[j], int(num_games - games[i, j])) for i, j in pairs if games[i, j] < num_games]
+    if left:
+        return tuple(left)
+    for i in range(num_initial, len(players)):
         if games[i].sum() >= min(num_rounds, i) * num_games:
             continue
         begun = np.flatnonzero((games[i] > 0) & (games[i] < num_games))
         if len(begun):
             j = int(begun[0])
-            return Pairing(players[i], players[j], int(num_games - games[i, j]))
+            return (Pairing(players[i], players[j], int(num_games - games[i, j])),)
         fitted = rate(results, "wls")
         known = dict(zip(fitted.players, fitted.rating, strict=True))
         rating = np.array([known.get(name, math.nan) for name in players])
         distance = np.abs(rating - np.nan_to_num(rating[i], nan=1000.0))
         distance[(games[i] > 0) | np.isnan(rating)] = math.inf
         distance[i] = math.inf
-        return Pairing(players[i], players[int(np.argmin(distance))], num_games)
-    return None
+        return (Pairing(players[i], players[int(np.argmin(distance))], num_games),)
+    return ()
 
 
 def _game_counts(players: Sequence[str], results: Results) -> np.ndarray:
@@ -68,39 +71,62 @@ def _game_counts(players: Sequence[str], results: Results) -> np.ndarray:
     return games + games.T
 
 
+class PairingRules(NamedTuple):
+    """What else decides who meets: `curves` for ratings by `history` (None: by `bradley-terry`), pairs not to be."""
+
+    curves: Curves | None = None
+    closed: Collection[frozenset[str]] = ()
+
+
+ANYBODY = PairingRules()
+
+
 def informative_pairings(
     players: Sequence[str],
     results: Results,
     num_pairings: int = 1,
     num_games: int = 20,
     anchor: str | None = None,
+    rules: PairingRules = ANYBODY,
 ) -> tuple[Pairing, ...]:
     """The matches that lower the ratings' summed variance most: A-optimal design, one at a time.
 
-    Variances are relative to the pool's mean, or to `anchor`, from the Bradley-Terry fit with one
+    Variances are relative to the pool's mean, or to `anchor`, from the fit with one
     virtual draw a player (so they have a value before any game). A match of n games between i and j
     of information V a game adds n V a a' to the inverse of the covariance C, a = e_i - e_j, which
     lowers its trace by n V |C a|^2 / (1 + n V a' C a) (Sherman and Morrison 1950; A-optimality:
     Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
     """
-    table = Results(tuple(players), _rows_among(players, results))
-    games = game_arrays(table, use_colors=True)
-    fit = fit_bradley_terry(games, np.ones(len(players)))
+    fit = _fit(Results(tuple(players), _rows_among(players, results)), rules.curves)
     covariance = fit.covariance[:-1, :-1]
     place = players.index(anchor) if anchor is not None else None
     pool = np.zeros(len(players), dtype=int)
+    is_open = np.triu(np.ones((len(players),) * 2, dtype=bool), 1)
+    for i, j in (map(players.index, pair) for pair in rules.closed if pair <= set(players)):
+        is_open[min(i, j), max(i, j)] = False
     found = []
-    for _ in range(num_pairings if len(players) > 1 else 0):
+    for _ in range(num_pairings if is_open.any() else 0):
         spread = _pair_variances(covariance)
         weight = num_games * _expected_information(fit, spread)
         contrast, _ = tie(covariance, covariance, pool, place)
         gain = weight * _pair_variances(contrast.T @ contrast) / (1 + weight * spread)
-        i, j = divmod(int(np.argmax(np.triu(gain, 1))), len(players))
+        i, j = divmod(int(np.argmax(np.where(is_open, gain, -1.0))), len(players))
         found.append(Pairing(players[i], players[j], num_games))
         column = covariance[:, i] - covariance[:, j]
         factor = weight[i, j] / (1 + weight[i, j] * spread[i, j])
         covariance = covariance - factor * np.outer(column, column)
     return tuple(found)
+
+
+def _fit(results: Results, curves: Curves | None) -> Fit:
+    """With one virtual draw a player."""
+    games, prior = game_arrays(results, use_colors=True), np.ones(len(results.players))
+    plain = fit_bradley_terry(games, prior)
+    if curves is None:
+        return plain
+    steps = make_steps(results.players, curves)
+    games = games._replace(links=np.stack([steps.before, steps.after], axis=1))
+    return fit_history(games, prior, steps, plain, 1.0).fit
 
 
 def _rows_among(players: Sequence[str], results: Results) -> tuple[Row, ...]:

@@ -1,30 +1,33 @@
 """Turns a results table into ratings with standard errors, and says what they rest on."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
 
-from alphagateau.ratings.bradley_terry import estimate_dispersion, fit_bradley_terry
+from alphagateau.ratings.bradley_terry import Fit, estimate_dispersion, fit_bradley_terry
+from alphagateau.ratings.curves import Curves, Steps, curves_by_name, make_steps
+from alphagateau.ratings.history import fit_history
 from alphagateau.ratings.model import ELO_PER_NAT, Games, connected, expected_score, game_arrays, score_variance, tie
 from alphagateau.ratings.results import Results, ResultsError
 from alphagateau.ratings.wls import fit_wls
 
-METHODS = ("bradley-terry", "wls")
+METHODS = ("bradley-terry", "history", "wls")
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
     """Ratings of K players, one scale within each component of players linked by games.
 
-    rating, standard_error [K]: Elo, NaN without games. covariance [K, K]: Elo squared, relative to
-    the component's mean or to the anchor. games [K]. score [K]: points a game. component [K]: 0 is
-    the largest. dispersion: factor the variances include. draw_parameter: Davidson's nu (0: no
-    draws, or wls). white_advantage and its error: Elo, 0 if not estimated. notes: what a reader of
-    the numbers must know, one sentence each.
+    rating, standard_error [K]: Elo, NaN without games (`history`: of a whole curve). covariance [K, K]:
+    Elo squared, relative to the component's mean or to the anchor. games [K]. score [K]: points a
+    game. component [K]: 0 is the largest. dispersion: factor the variances include. draw_parameter:
+    Davidson's nu (0: no draws, or wls). white_advantage and its error: Elo, 0 if not estimated. rates:
+    of `history`, by curve, by how much strength usually changes in an iteration, Elo. notes: what a
+    reader of the numbers must know, one sentence each.
     """
 
     method: str
@@ -40,6 +43,7 @@ class Ratings:
     draw_parameter: float = 0.0
     white_advantage: float = 0.0
     white_advantage_error: float = 0.0
+    rates: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -64,38 +68,46 @@ def rate(
     prior_draws: float | None = None,
     dispersion: float | None = None,
     white_advantage: bool = True,
+    curves: Curves | None = None,
 ) -> Ratings:
     """Ratings from a table, by one of METHODS.
 
     Each component has mean rating `mean`; with an `anchor`, its component is shifted to give it
     `anchor_rating` instead, and standard errors there are relative to it. The rest is for
-    `bradley-terry`. prior_draws: virtual draws of each player with a common opponent of its
+    `bradley-terry` and `history`. prior_draws: virtual draws of each player with a common opponent of its
     component; None: 1 in components whose ratings would be infinite, 0 elsewhere. dispersion:
     factor on the variances; None estimates it and never goes below 1 (quasi-likelihood, Wedderburn
-    1974; McCullagh and Nelder 1989, 4.5). white_advantage: estimate it if rows carry colors.
+    1974; McCullagh and Nelder 1989, 4.5). white_advantage: estimate it if rows carry colors. curves:
+    for `history`, who is which iteration of which run; None: as names such as run/12 say.
     Raises ResultsError for an unknown method or anchor, or a prior too weak for finite ratings.
     """
     if method not in METHODS:
         raise ResultsError(f"rating method {method!r} is not one of {', '.join(METHODS)}")
     if anchor is not None and anchor not in results.players:
         raise ResultsError(f"anchor {anchor!r} is not one of the {len(results.players)} players")
-    games = game_arrays(results, method == "bradley-terry" and white_advantage)
+    games, steps = game_arrays(results, method != "wls" and white_advantage), None
+    if method == "history":
+        steps = make_steps(results.players, curves_by_name(results.players) if curves is None else curves)
+        games = games._replace(links=np.stack([steps.before, steps.after], axis=1))
     component = connected(games)
     if method == "wls":
         rating, covariance, more = _rate_wls(games)
+    elif steps is not None:
+        rating, covariance, more = _rate_history(results, games, steps, prior_draws, dispersion)
     else:
         rating, covariance, more = _rate_bradley_terry(results.players, games, component, prior_draws, dispersion)
     place = results.players.index(anchor) if anchor is not None else None
     rating, covariance = tie(rating, covariance, component, place)
     total, score = _scores(games)
     is_anchored = component == (component[place] if place is not None else -1)
-    notes = _pool_notes(results.players, component, total > 0, is_anchored, anchor)
+    is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
+    notes = _pool_notes(results.players, component, is_rated, is_anchored, anchor)
     error = np.sqrt(np.maximum(covariance.diagonal(), 0))
     return Ratings(
         method=method,
         players=results.players,
-        rating=np.where(total > 0, rating + np.where(is_anchored, anchor_rating, mean), math.nan),
-        standard_error=np.where(total > 0, error, math.nan),
+        rating=np.where(is_rated, rating + np.where(is_anchored, anchor_rating, mean), math.nan),
+        standard_error=np.where(is_rated, error, math.nan),
         covariance=covariance,
         games=total.astype(int),
         score=score,
@@ -122,20 +134,52 @@ def _rate_bradley_terry(
     """Ratings [K], covariance [K, K] up to a shift of each component; what goes with them."""
     prior, notes = _prior(players, games, component, prior_draws)
     fit = fit_bradley_terry(games, prior)
-    if dispersion is None and len(games.first):
-        estimate = estimate_dispersion(games, fit)
-        dispersion = max(1.0, estimate or 0.0)
-        notes += _dispersion_notes(estimate)
-    dispersion = 1.0 if dispersion is None else dispersion
+    dispersion, said = _dispersion(games, fit, dispersion)
     covariance = fit.covariance * ELO_PER_NAT**2 * dispersion
-    more = {
+    more = _more(fit, covariance, dispersion, notes + said)
+    return fit.theta * ELO_PER_NAT, covariance[:-1, :-1], more
+
+
+def _rate_history(
+    results: Results, games: Games, steps: Steps, prior_draws: float | None, dispersion: float | None
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """As `_rate_bradley_terry`, with the steps of curves, which are links of `games`."""
+    alone = games._replace(links=games.links[:0])
+    plain = fit_bradley_terry(alone, _prior(results.players, alone, connected(alone), None)[0])
+    dispersion, said = _dispersion(alone, plain, dispersion)
+    prior, notes = _prior(results.players, games, connected(games), prior_draws)
+    found = fit_history(games, prior, steps, plain, dispersion)
+    rates = {name: float(x) * ELO_PER_NAT for name, x in zip(steps.names, np.sqrt(found.walk.rates), strict=True)}
+    covariance = found.fit.covariance * ELO_PER_NAT**2  # with the dispersion in it
+    more = _more(found.fit, covariance, dispersion, notes + said + _rate_notes(rates))
+    return found.fit.theta * ELO_PER_NAT, covariance[:-1, :-1], {**more, "rates": rates}
+
+
+def _more(fit: Fit, covariance: np.ndarray, dispersion: float, notes: tuple[str, ...]) -> dict[str, Any]:
+    """What of `Ratings` goes with a fit."""
+    return {
         "dispersion": dispersion,
         "draw_parameter": fit.draw_parameter,
         "white_advantage": fit.white * ELO_PER_NAT,
         "white_advantage_error": math.sqrt(covariance[-1, -1]),
         "notes": notes,
     }
-    return fit.theta * ELO_PER_NAT, covariance[:-1, :-1], more
+
+
+def _dispersion(games: Games, fit: Fit, given: float | None) -> tuple[float, tuple[str, ...]]:
+    """The factor on the variances, and what to say of it."""
+    if given is not None or not len(games.first):
+        return 1.0 if given is None else given, ()
+    estimate = estimate_dispersion(games, fit)
+    return max(1.0, estimate or 0.0), _dispersion_notes(estimate)
+
+
+def _rate_notes(rates: Mapping[str, float]) -> tuple[str, ...]:
+    if not rates:
+        return ("no two players are iterations of one run: history is bradley-terry here",)
+    shown = [f"{name} {rate:.1f}" for name, rate in list(rates.items())[:5]]
+    more = f" and {len(rates) - len(shown)} more" if len(rates) > len(shown) else ""
+    return (f"what a run's strength usually changes by in an iteration, Elo, as fitted: {', '.join(shown)}{more}",)
 
 
 def _prior(

@@ -4,9 +4,10 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import chess.pgn
 import numpy as np
@@ -190,11 +191,15 @@ def write_results(results: Results, path: str | os.PathLike[str]) -> None:
     _write_csv(path, RESULTS_HEADER, rows)
 
 
-def write_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
+def write_ratings(
+    ratings: Ratings, path: str | os.PathLike[str], more: Mapping[str, Mapping[str, Any]] | None = None
+) -> None:
     """Writes ratings.csv, the strongest of the largest component first; Elo to 0.01.
 
-    lower and upper: 2 standard errors away. score: points a game.
+    lower and upper: 2 standard errors away. score: points a game. more: columns at the end, by name, with what each
+    player has there.
     """
+    more = more or {}
     order = sorted(
         range(len(ratings.players)),
         key=lambda k: (ratings.component[k], -np.nan_to_num(ratings.rating[k], nan=-np.inf)),
@@ -211,10 +216,11 @@ def write_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
             ratings.component[k],
             ratings.method,
             ratings.anchor or "",
+            *(column.get(ratings.players[k], "") for column in more.values()),
         ]
         for k in order
     )
-    _write_csv(path, RATINGS_HEADER, rows)
+    _write_csv(path, [*RATINGS_HEADER, *more], rows)
 
 
 def _write_csv(path: str | os.PathLike[str], header: list[str], rows: Iterable) -> None:

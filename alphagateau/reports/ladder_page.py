@@ -1,7 +1,7 @@
 """Turns a ladder's ratings, results and games into its page (templates/ladder.html) and its drawing."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from alphagateau.ratings.results import Row
@@ -17,12 +17,19 @@ MAX_MISFITS = 20
 MAX_LEVELS = 6  # players without an iteration that the chart shows as horizontal lines
 MAX_ROWS = 60  # players of a drawing without iterations
 Z_MISFIT = 3.0
+COST_AXES = {
+    "frames": ("frames played", 1.0),
+    "device_seconds": ("device-hours", 1 / 3600),
+    "flops": ("FLOPs", 1.0),
+    "joules": ("joules", 1.0),
+}  # what a cost is called, and how many of it one is
 
 
 class RatedPlayer(NamedTuple):
     """A rated player: Elo and its standard error (NaN: not rated), games, points a game.
 
-    Players of the same `run` with an `iteration` are one line of the chart.
+    Players of the same `run` with an `iteration` are one line of the chart; `also`: their places on other lines.
+    costs: of COST_AXES, what is known of them.
     """
 
     name: str
@@ -32,10 +39,27 @@ class RatedPlayer(NamedTuple):
     score: float = math.nan
     run: str = ""
     iteration: int | None = None
+    also: Sequence[tuple[str, int]] = ()
+    costs: Mapping[str, float] = {}
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        own = [(self.run, self.iteration)] if self.iteration is not None else []
+        return [*own, *self.also]
+
+
+class LearntOn(NamedTuple):
+    """The board of a run, and how many iterations had led to the weights that it began from, on whatever board."""
+
+    board: str
+    iterations_before: int = 0
 
 
 class LadderPage(NamedTuple):
-    """What the page of a ladder shows. method: in a sentence; rows: of the results; notes: what was left out."""
+    """What the page of a ladder shows. method: in a sentence; rows: of the results; notes: what was left out.
+
+    has_band: errors are drawn as one band along each line. board: of the games. learnt_on: by run.
+    """
 
     title: str
     method: str
@@ -45,6 +69,9 @@ class LadderPage(NamedTuple):
     notes: Sequence[str] = ()
     protocol: Mapping[str, Any] = {}
     games: Sequence[GameView] = ()
+    has_band: bool = False
+    board: str = ""
+    learnt_on: Mapping[str, LearntOn] = {}
 
 
 def ladder_page(page: LadderPage) -> str:
@@ -55,7 +82,9 @@ def ladder_page(page: LadderPage) -> str:
         title=page.title,
         subtitle=page.method,
         ratings=rating_table(ranked),
-        rating_chart=rating_chart(ranked),
+        rating_chart=rating_chart(ranked, page.has_band),
+        transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band),
+        cost_charts=cost_charts(ranked, page.has_band),
         notes=page.notes,
         cross_table=cross_table([p.name for p in ranked] if page.rows else [], page.rows),
         misfits=misfit_table(page.residuals),
@@ -80,27 +109,77 @@ def rating_table(players: Sequence[RatedPlayer]) -> Table:
     return table(["#", "Player", "Elo", "± 2σ", "Games", "Score"], rows)
 
 
-def rating_chart(players: Sequence[RatedPlayer]) -> Chart | None:
+def rating_chart(players: Sequence[RatedPlayer], has_band: bool = False) -> Chart | None:
     """Rating against iteration, a line a run; None if no player has an iteration."""
     rated = [p for p in players if math.isfinite(p.rating)]
-    runs: dict[str, list[tuple[int, float, float]]] = {}
-    for p in rated:
-        if p.iteration is not None:
-            runs.setdefault(p.run, []).append((p.iteration, p.rating, p.standard_error))
-    if not runs:
+    series = rating_series(rated, lambda p, iteration: iteration, has_band)
+    if not series:
         return None
-    series = [Series(run, *zip(*sorted(rows), strict=True)) for run, rows in runs.items()]
-    levels = [(p.name, p.rating) for p in rated if p.iteration is None][:MAX_LEVELS]
-    title = "Elo with bars of 2 standard errors" + ("; dashed: players without iterations" if levels else "")
+    levels = rating_levels(rated)
+    title = f"Elo with {'bands' if has_band else 'bars'} of 2 standard errors"
+    title += "; dashed: players without iterations" if levels else ""
     return line_chart(series, Labels(title, y="Elo"), levels=levels, kind="wide")
 
 
-def rating_drawing(players: Sequence[RatedPlayer], title: str = "") -> str:
+def transfer_chart(
+    players: Sequence[RatedPlayer], board: str, learnt_on: Mapping[str, LearntOn], has_band: bool = False
+) -> Chart | None:
+    """Rating on a board against all iterations since the first weights, also those on other boards.
+
+    None if every run learnt on this board, from no other's weights.
+    """
+    if not any(known.board != board or known.iterations_before for known in learnt_on.values()):
+        return None
+    rated = [p for p in players if math.isfinite(p.rating)]
+    series = []
+    for run, known in learnt_on.items():
+        own = [p._replace(run=run, iteration=i, also=()) for p in rated for name, i in p.places if name == run]
+        before = known.iterations_before
+        said = f"{run}, learnt on {known.board}" + ("" if known.board == board else ": zero-shot")
+        found = rating_series(own, lambda _, iteration, before=before: before + iteration, has_band)
+        series += [one._replace(name=said) for one in found]
+    labels = Labels(f"Elo on {board}", x="iterations since the first weights, on any board", y="Elo")
+    return line_chart(series, labels, levels=rating_levels(rated), kind="wide") if series else None
+
+
+def cost_charts(players: Sequence[RatedPlayer], has_band: bool = False) -> list[Chart]:
+    """Rating against each kind of cost that is known of two players or more of a run."""
+    rated, charts = [p for p in players if math.isfinite(p.rating)], []
+    for unit, (name, factor) in COST_AXES.items():
+        known = [p for p in rated if unit in p.costs]
+        series = rating_series(known, lambda p, _, unit=unit, factor=factor: factor * p.costs[unit], has_band)
+        if any(len(one.x) > 1 for one in series):
+            charts.append(line_chart(series, Labels(f"Elo by {name}", x=name, y="Elo"), levels=rating_levels(rated)))
+    return charts
+
+
+def rating_levels(players: Sequence[RatedPlayer]) -> list[tuple[str, float]]:
+    """Names and ratings of the strongest players without iterations."""
+    return [(p.name, p.rating) for p in players if not p.places][:MAX_LEVELS]
+
+
+def rating_series(
+    players: Sequence[RatedPlayer], place: Callable[[RatedPlayer, int], float], has_band: bool = False
+) -> list[Series]:
+    """A line a run through its players, each at `place(player, iteration)`."""
+    runs: dict[str, list[tuple[float, float, float]]] = {}
+    for p in players:
+        for run, iteration in p.places:
+            runs.setdefault(run, []).append((place(p, iteration), p.rating, p.standard_error))
+    series = []
+    for run, rows in runs.items():
+        x, y, errors = zip(*sorted(rows), strict=True)
+        band = [(r - 2 * e, r + 2 * e) for r, e in zip(y, errors, strict=True)]
+        series.append(Series(run, x, y, band=band) if has_band else Series(run, x, y, errors))
+    return series
+
+
+def rating_drawing(players: Sequence[RatedPlayer], title: str = "", has_band: bool = False) -> str:
     """The rating chart as an SVG file; without iterations the MAX_ROWS strongest one above the other."""
     ranked = rank(players)
     rated = [(p.name, p.rating, p.standard_error) for p in ranked if math.isfinite(p.rating)]
     labels = Labels("Elo with bars of 2 standard errors", x="Elo")
-    return standalone(title, [rating_chart(ranked) or dot_chart(rated[:MAX_ROWS], labels)])
+    return standalone(title, [rating_chart(ranked, has_band) or dot_chart(rated[:MAX_ROWS], labels)])
 
 
 def misfit_table(residuals: Sequence["Residual"]) -> Table:

@@ -13,7 +13,7 @@ from alphagateau.ratings.rate import Ratings, residuals
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.board import GameView, view_game
-from alphagateau.reports.ladder_page import LadderPage, RatedPlayer, ladder_page, rating_drawing
+from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
@@ -22,28 +22,33 @@ MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 class RatingsReport(NamedTuple):
     """What there is to say of a pool of players.
 
-    places: (run, iteration) by player, for the chart; players without are drawn as levels. records: of the games
-    played. notes: what was left out.
+    curves: (run, iteration) of each place that a player has on the chart; players without are drawn as levels.
+    columns: more of ratings.csv, by name, with what each player has there. board: of the games. learnt_on: where the
+    run of each curve learnt. records: of the games played. notes: what
+    was left out.
     """
 
     title: str
     results: Results
     ratings: Ratings
-    places: Mapping[str, tuple[str, int]] = {}
+    curves: Mapping[str, Sequence[tuple[str, int]]] = {}
+    columns: Mapping[str, Mapping[str, Any]] = {}
     records: Sequence[GameRecord] = ()
     notes: Sequence[str] = ()
     protocol: Mapping[str, Any] = {}
+    board: str = ""
+    learnt_on: Mapping[str, LearntOn] = {}
 
 
 def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     """Writes ratings.csv, results.csv, games.pgn, ratings.svg and index.html, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     write_results(report.results, folder / "results.csv")
-    write_ratings(report.ratings, folder / "ratings.csv")
+    write_ratings(report.ratings, folder / "ratings.csv", report.columns)
     if report.records:
         write_text(folder / "games.pgn", "".join(map(to_pgn, report.records)))
-    players = rated_players(report.ratings, report.places)
-    write_text(folder / "ratings.svg", rating_drawing(players, report.title))
+    players = rated_players(report)
+    write_text(folder / "ratings.svg", rating_drawing(players, report.title, is_band(report.ratings)))
     shown, num_games, notes = report.records[-MAX_PAGE_GAMES:], len(report.records), report.notes
     if len(shown) < num_games:
         notes = [*notes, f"the page shows the last {len(shown)} of {num_games} games; games.pgn has all"]
@@ -55,19 +60,36 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
         residuals=residuals(report.results, report.ratings),
         notes=[*report.ratings.notes, *notes],
         protocol=report.protocol,
+        has_band=is_band(report.ratings),
+        board=report.board,
+        learnt_on=report.learnt_on,
         games=[game_view(record, number) for number, record in enumerate(shown, num_games - len(shown) + 1)],
     )
     write_text(folder / "index.html", ladder_page(page))
 
 
-def rated_players(ratings: Ratings, places: Mapping[str, tuple[str, int]]) -> list[RatedPlayer]:
-    players = []
+def rated_players(report: RatingsReport) -> list[RatedPlayer]:
+    """The players for a page."""
+    players, ratings = [], report.ratings
     for k, name in enumerate(ratings.players):
-        run, iteration = places.get(name, ("", None))
+        places = report.curves.get(name, ())
+        run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
-        games, score = int(ratings.games[k]), float(ratings.score[k])
-        players.append(RatedPlayer(name, *numbers, games, score, run, iteration))
+        costs = {unit: float(by_name[name]) for unit, by_name in _costs(report.columns) if name in by_name}
+        shown = int(ratings.games[k]), float(ratings.score[k])
+        players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs))
     return players
+
+
+def _costs(columns: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, float]]]:
+    """Of each column of COST_AXES what is known, and is more than nothing for somebody."""
+    known = {unit: {n: x for n, x in columns.get(unit, {}).items() if x != ""} for unit in COST_AXES}
+    return [(unit, by_name) for unit, by_name in known.items() if any(by_name.values())]
+
+
+def is_band(ratings: Ratings) -> bool:
+    """Whether the errors along a curve are those of the curve, and not of each of its players by itself."""
+    return ratings.method == "history"
 
 
 def game_view(record: GameRecord, number: int) -> GameView:
@@ -83,6 +105,8 @@ def describe_method(ratings: Ratings) -> str:
     if ratings.method == "wls":
         return "weighted least squares on pair scores with one added draw (AlphaGateau, equations 11 and 15)"
     text = "Bradley-Terry maximum likelihood, a draw as half a win (spread of draws: Davidson 1970)"
+    if ratings.method == "history":
+        text += ", iterations of a run near one another (Coulom's whole-history rating, heavy-tailed steps)"
     if ratings.dispersion > 1:
         text += f"; variances times {ratings.dispersion:.2f} for over-dispersion"
     if ratings.white_advantage:

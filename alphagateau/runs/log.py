@@ -15,6 +15,8 @@ from alphagateau.runs.aim_process import AimProcess
 from alphagateau.runs.files import reason, write_text
 from alphagateau.runs.progress import warn
 
+ENERGY = "energy/joules"
+
 # A name's meaning and unit, for logs and reports.
 MEANING = {
     "train/loss": "policy loss + value loss",
@@ -42,6 +44,7 @@ MEANING = {
     "train/weight_norm": "global L2 norm, mean over the steps",
     "train/value_known": "frames trained on whose value is known",
     "train/frame_reuse": "frames trained on for each new one",
+    "energy/joules": "of the host's processors, memory and GPUs while the iteration ran, whoever used them",
     "window/new_frames": "frames that entered the window",
     "window/waiting": "frames that wait for their game's result",
     "search/target_noise": "KL of the policy targets of two searches of a position, nats, over a sample",

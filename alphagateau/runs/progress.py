@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,9 @@ SHOWN = (
     ("games {:.0f} ({:.0%} drawn)", "selfplay/games", "selfplay/draw_rate"),
     ("{:.0f} moves/s", "selfplay/moves_per_second"),
 )
+
+
+JOULES = "joules"  # beside the seconds of each phase
 
 
 class Reporter:
@@ -61,10 +64,14 @@ class Reporter:
 
 
 class Timer:
-    """Seconds spent under each name since the last `take`, those `before` included."""
+    """Seconds spent under each name since the last `take`, those `before` included.
 
-    def __init__(self, before: Mapping[str, float]) -> None:
+    meter: says how many joules were used since it was last asked; their sum stands under JOULES.
+    """
+
+    def __init__(self, before: Mapping[str, float], meter: Callable[[], float] | None = None) -> None:
         self._seconds = dict(before)
+        self._meter = meter
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -73,6 +80,8 @@ class Timer:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
+            if self._meter is not None:
+                self._seconds[JOULES] = self._seconds.get(JOULES, 0.0) + self._meter()
 
     def take(self) -> dict[str, float]:
         taken, self._seconds = self._seconds, {}

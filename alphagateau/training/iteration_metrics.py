@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from alphagateau.runs.log import ENERGY
+from alphagateau.runs.progress import JOULES
+
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
     """Means over the iteration's optimizer steps, whose sums are `totals`; the value head's calibration."""
@@ -54,6 +57,7 @@ def selfplay_pace(num_plies: float, num_simulations: float, seconds: Mapping[str
 
 
 def training_pace(num_frames: int, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Of `num_frames` trained on in all epochs, and the seconds of each phase."""
+    """Of `num_frames` trained on in all epochs, and the seconds of each phase, with the joules where they are known."""
     paces = {"train/frames_per_second": num_frames / seconds.get("train", math.nan)}
-    return paces | {f"time/{name}": value for name, value in seconds.items()}
+    joules = {ENERGY: seconds[JOULES]} if JOULES in seconds else {}
+    return paces | {f"time/{name}": value for name, value in seconds.items() if name != JOULES} | joules

@@ -23,6 +23,7 @@ from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import files, run_folder
 from alphagateau.runs.aim_process import AimProcess
 from alphagateau.runs.checkpoint import weights_hash
+from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
 from alphagateau.runs.log import MetricsLog, open_log
 from alphagateau.runs.progress import Reporter, Timer, warn
@@ -120,7 +121,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
     `sick`: what was unhealthy in the last iteration finished.
     """
     experiment, trainer = run.experiment, run.trainer
-    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress))
+    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress), energy_meter())
     began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
@@ -194,6 +195,13 @@ def write_games(run: Run, state: RunState, iteration: int) -> None:
     if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)
         files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
+
+
+def energy_meter() -> Callable[[], float] | None:
+    """Of the host's processors and GPUs; None where nobody says, or a run is of several hosts, of which it sees one."""
+    if processes.count() > 1:
+        return None
+    return open_meter(find_counters(with_gpus=jax.default_backend() == "gpu"))
 
 
 def _now() -> str:

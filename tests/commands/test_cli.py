@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from alphagateau import config
 from alphagateau.commands.arguments import UsageError, help_of, parse
 from alphagateau.commands.experiments import check, parse_experiment, read_experiment
-from alphagateau.commands.ladder import read_ladder
+from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
 from alphagateau.config import AlphaZeroConfig, ConfigError, PolicyConfig, dumps, loads
 
@@ -62,7 +62,7 @@ def test_the_example_in_a_commands_help_is_understood(name, capsys):
     command, *words = shlex.split(example)
     assert command == name
     if name == "ladder":
-        assert read_ladder(words)[0].players == ("checkpoints/quickstart", "random")
+        assert read_arguments(words)[0].players == ("checkpoints/quickstart", "random")
     elif name in ("train", "doctor"):
         assert parse_experiment(MODULES[name].Arguments, words, name)[1].stem == "quickstart"
     else:
@@ -177,7 +177,7 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
         ("match a b --games 3", "--games must be even, as each opening is played with both colors, got 3"),
         ("match a b --sprt 5", "--sprt must be two Elo differences such as 0,10, got '5'"),
         ("match a b --opening-ply 4", 'unknown option "--opening-ply"; did you mean --opening-plies?'),
-        ("rate a --method elo", '--method must be one of "bradley-terry", "wls", got "elo"'),
+        ("rate a --method elo", '--method must be one of "bradley-terry", "history", "wls", got "elo"'),
         ("bench --quik", "did you mean --quick?"),
         ("bench everything", "bench measures one of games, network,"),
         ("ladder", "ladder file"),
@@ -202,10 +202,10 @@ def test_a_ladder_file_and_options_together(tmp_path):
     path = tmp_path / "few.toml"
     path.write_text('players = ["a", "random"]\nmatching = "all"\nseed = 7\n')
     options = ["--boards", "chess,gardner_chess", "--matching", "paper", "--out", "there"]
-    ladder, folder = read_ladder([str(path), *options])
+    ladder, folder, _ = read_arguments([str(path), *options])
     assert ladder.players == ("a", "random") and ladder.boards == ("chess", "gardner_chess")
     assert (ladder.matching, ladder.seed, str(folder)) == ("paper", 7, "there")
-    ladder, folder = read_ladder(["--seed", "3", "a", "b?search=policy", "--every", "2"])
+    ladder, folder, _ = read_arguments(["--seed", "3", "a", "b?search=policy", "--every", "2"])
     assert ladder == config.LadderConfig(players=("a", "b?search=policy"), seed=3, every=2)
     assert str(folder) == "eval/ladder"
 

@@ -78,7 +78,9 @@ def newest(run: Path) -> tuple[int, int]:
 def rows(run: Path) -> list[dict]:
     """metrics.jsonl without what depends on the clock."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in row.items() if "per_second" not in k and "time/" not in k} for row in lines]
+    return [
+        {k: v for k, v in row.items() if not any(x in k for x in ("per_second", "time/", "energy/"))} for row in lines
+    ]
 
 
 def weights(run: Path, iteration: int) -> str:

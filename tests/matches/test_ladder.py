@@ -18,7 +18,7 @@ from alphagateau.commands.main import main
 from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_ladder
 from alphagateau.games.pgn import Identity, MoveNote, read_pgn
 from alphagateau.matches import final_match
-from alphagateau.matches.ladder import play_ladder
+from alphagateau.matches.ladder import Say, play_ladder
 from alphagateau.matches.ladder_games import LadderGamesError, read_games
 from alphagateau.matches.ladder_players import list_specs, load_players
 from alphagateau.matches.match import play_match
@@ -285,7 +285,7 @@ def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, 
 def test_a_board_does_not_lead_out_of_the_folder(board, tmp_path):
     ladder = make_ladder({"players": ["random"], "boards": ["chess", board]})
     with pytest.raises(ValueError, match="unknown game"):
-        next(play_ladder(ladder, tmp_path / "out", print))
+        next(play_ladder(ladder, tmp_path / "out", Say(print)))
     assert not list(tmp_path.iterdir())
 
 

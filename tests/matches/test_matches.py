@@ -18,10 +18,11 @@ from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
-from alphagateau.matches.match import choose_rows_per_search, opening_points, play_games, play_match
+from alphagateau.matches.match import opening_points, play_games, play_match
 from alphagateau.matches.openings import Openings, make_openings, read_openings
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
 from alphagateau.matches.scheduler import Match, PlayedGame
+from alphagateau.matches.search_rows import choose_rows_per_search
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput

@@ -7,7 +7,7 @@ import pytest
 
 from alphagateau.ratings.bradley_terry import fit_bradley_terry
 from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outcome_chances, score_variance
-from alphagateau.ratings.pairing import Pairing, informative_pairings, paper_pairing, stop_reason
+from alphagateau.ratings.pairing import Pairing, informative_pairings, paper_pairings, stop_reason
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
@@ -25,36 +25,37 @@ def add(results: Results, rng, true: dict[str, float], pairings) -> Results:
 
 def test_paper_pairing_starts_with_all_pairs_of_the_first_players():
     players = ["a", "b", "c", "d"]
-    assert paper_pairing(players, Results(), 60, 3) == Pairing("a", "b", 60)
+    assert paper_pairings(players, Results(), 60, 3) == tuple(Pairing(*pair, 60) for pair in ("ab", "ac", "bc"))
     results = make_results([Row("a", "b", 30, 0, 30), Row("c", "a", 10, 0, 7)])
-    assert paper_pairing(players, results, 60, 3) == Pairing("a", "c", 43)
+    assert paper_pairings(players, results, 60, 3) == (Pairing("a", "c", 43), Pairing("b", "c", 60))
 
 
 def test_paper_pairing_meets_the_nearest_rated_player_not_yet_met_by_hand():
     # b 100 above a, c 100 below: a newcomer counts as 1000 and is nearest to a
     start = [Row("b", "a", 38, 0, 22), Row("a", "c", 38, 0, 22), Row("b", "c", 45, 0, 15)]
     players = ["a", "b", "c", "d", "e"]
-    assert paper_pairing(players, make_results(start), 60, 3, 2) == Pairing("d", "a", 60)
+    assert paper_pairings(players, make_results(start), 60, 3, 2) == (Pairing("d", "a", 60),)
     lost = make_results([*start, Row("d", "a", 10, 0, 50)])
-    assert paper_pairing(players, lost, 60, 3, 2) == Pairing("d", "c", 60)
+    assert paper_pairings(players, lost, 60, 3, 2) == (Pairing("d", "c", 60),)
     won = make_results([*start, Row("d", "a", 50, 0, 10)])
-    assert paper_pairing(players, won, 60, 3, 2) == Pairing("d", "b", 60)
+    assert paper_pairings(players, won, 60, 3, 2) == (Pairing("d", "b", 60),)
     cut = make_results([*start, Row("d", "a", 10, 0, 50), Row("d", "c", 9, 0, 9)])
-    assert paper_pairing(players, cut, 60, 3, 2) == Pairing("d", "c", 42)
+    assert paper_pairings(players, cut, 60, 3, 2) == (Pairing("d", "c", 42),)
     done = make_results([*start, Row("d", "a", 10, 0, 50), Row("d", "c", 30, 0, 30)])
-    assert paper_pairing(players, done, 60, 3, 2).player == "e"
+    assert paper_pairings(players, done, 60, 3, 2)[0].player == "e"
 
 
 def test_paper_pairing_ends_after_its_number_of_games():
     rng = np.random.default_rng(0)
     true = {f"p{k}": 100.0 * k for k in range(14)}
     results, opponents = make_results([], true), {}
-    while pairing := paper_pairing(list(true), results):
-        opponents.setdefault(pairing.player, set()).add(pairing.opponent)
-        results = add(results, rng, true, [pairing])
+    while pairings := paper_pairings(list(true), results):
+        for pairing in pairings:
+            opponents.setdefault(pairing.player, set()).add(pairing.opponent)
+        results = add(results, rng, true, pairings)
     assert sum(sum(row[2:5]) for row in results.rows) == 45 * 60 + 4 * 5 * 60
     assert all(len(opponents[f"p{k}"]) == 5 for k in range(10, 14))
-    assert paper_pairing(["a"], Results()) is None and paper_pairing([], Results()) is None
+    assert paper_pairings(["a"], Results()) == () == paper_pairings([], Results())
 
 
 def test_informative_pairings_spread_out_before_any_game():
@@ -108,8 +109,8 @@ def test_informative_pairings_need_fewer_games_than_algorithm_2(pool):
         ratings = rng.normal(0, 150, 20) if pool == "normal" else rng.permutation(curve)
         true = {f"p{k}": float(r) for k, r in enumerate(ratings)}
         players, paper, new = list(true), make_results([], true), make_results([], true)
-        while pairing := paper_pairing(players, paper):
-            paper = add(paper, rng, true, [pairing])
+        while pairings := paper_pairings(players, paper):
+            paper = add(paper, rng, true, pairings)
         target = rate(paper, dispersion=1.0)
         num_games = int(target.games.sum()) // 2
         while sum(sum(row[2:5]) for row in new.rows) < 0.9 * num_games:

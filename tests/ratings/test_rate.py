@@ -163,7 +163,7 @@ def test_anchor_shifts_the_scale_and_makes_errors_relative_to_it():
 def test_unknown_anchor_and_method_are_refused():
     with pytest.raises(ResultsError, match="'x' is not one of the 2 players"):
         rate(table(("a", "b", 1, 1, 1)), anchor="x")
-    with pytest.raises(ResultsError, match="'glicko' is not one of bradley-terry, wls"):
+    with pytest.raises(ResultsError, match="'glicko' is not one of bradley-terry, history, wls"):
         rate(table(("a", "b", 1, 1, 1)), "glicko")
 
 

@@ -63,7 +63,9 @@ def weights(run_folder: Path, name: str) -> str:
 def lasting_metrics(run_folder: Path) -> list[dict]:
     """metrics.jsonl without what depends on the clock."""
     rows = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in row.items() if "per_second" not in k and "time/" not in k} for row in rows]
+    return [
+        {k: v for k, v in row.items() if not any(x in k for x in ("per_second", "time/", "energy/"))} for row in rows
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,9 @@ OPTIONS += ["--training.mirror", "--sample-roots", "8", "--num-iterations", "3"]
 def lasting(folder: Path) -> list[dict]:
     """metrics.jsonl without what depends on the clock."""
     rows = read_metrics(folder / "metrics.jsonl")
-    return [{k: v for k, v in row.items() if "per_second" not in k and "time/" not in k} for row in rows]
+    return [
+        {k: v for k, v in row.items() if not any(x in k for x in ("per_second", "time/", "energy/"))} for row in rows
+    ]
 
 
 @pytest.mark.whole

@@ -1,0 +1,110 @@
+"""A ladder's players and results in, the meetings to play next out."""
+
+import itertools
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from alphagateau.config import LadderConfig
+from alphagateau.matches.ladder_games import LadderGamesError
+from alphagateau.matches.ladder_meetings import is_random
+from alphagateau.matches.ladder_openings import NumberedOpenings, count_openings
+from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.ratings.curves import Curves
+from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, paper_pairings, stop_reason
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Results
+
+
+class Standing(NamedTuple):
+    """What the next meetings go by. closed: pairs that have played all openings."""
+
+    names: Sequence[str]
+    results: Results
+    curves: Curves
+    closed: Collection[frozenset[str]] = ()
+
+
+def games_a_meeting(ladder: LadderConfig) -> int:
+    """Algorithm 2 has 60."""
+    return ladder.games_per_pair or (60 if ladder.matching == "paper" else 20)
+
+
+def part_of(ladder: LadderConfig) -> tuple[int, int]:
+    """(which, of how many): the first is 0."""
+    which, _, parts = ladder.part.partition("/")
+    return int(which) - 1, int(parts)
+
+
+def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[RatedPlayer]) -> list[str]:
+    """Whether there are enough openings for a meeting, before its first game: a sentence if it will be shorter.
+
+    LadderGamesError if it may not be.
+    """
+    which, parts = part_of(ladder)
+    num_needed = which + parts * (games_a_meeting(ladder) // 2 - 1) + 1
+    num_openings = count_openings(openings, num_needed)
+    if num_openings == num_needed or all(map(is_random, itertools.combinations(players, 2))):
+        return []
+    found = f"there are {num_openings} openings ({openings.name}), {num_needed} are needed for a meeting"
+    if ladder.matching != "informative":
+        hint = "ask for fewer games_per_pair, more opening_plies, or noise (gumbel_scale) that makes games differ"
+        raise LadderGamesError(f"{found} of {games_a_meeting(ladder)} games: {hint}")
+    return [f"{found}: pairs without noise play no opening again"]
+
+
+def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
+    """The meetings to play next, none at the end."""
+    if len(standing.names) < 2 or _is_enough(ladder, standing):
+        return []
+    num_games = games_a_meeting(ladder)
+    if ladder.matching == "informative":
+        rules = PairingRules(_curves(ladder, standing), standing.closed)
+        num_pairs, anchor = max(len(standing.names) // 2, 1), anchor_of(ladder, standing.results)
+        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, anchor, rules)
+        return _merged(found)
+    if ladder.matching == "paper":
+        return list(paper_pairings(standing.names, standing.results, num_games))
+    return _missing_games(standing, num_games)
+
+
+def anchor_of(ladder: LadderConfig, results: Results) -> str | None:
+    """Raises LadderGamesError for one that is no player."""
+    if ladder.anchor and ladder.anchor not in results.players:
+        raise LadderGamesError(f"anchor {ladder.anchor!r} is not a player: {', '.join(results.players)}")
+    return ladder.anchor or None
+
+
+def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
+    """Each pair once, with all its games."""
+    games: dict[tuple[str, str], int] = {}
+    for p in pairings:
+        games[p[:2]] = games.get(p[:2], 0) + p.games
+    return [Pairing(*pair, num_games) for pair, num_games in games.items()]
+
+
+def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
+    """Whether the most games or the least error that was asked for is reached."""
+    limit = ladder.max_games
+    if ladder.matching == "informative" and not (limit or ladder.target_error):
+        limit = 20 * len(standing.names)
+    if not (limit or ladder.target_error):
+        return False
+    curves, anchor = _curves(ladder, standing), anchor_of(ladder, standing.results)
+    ratings = rate(standing.results, "history" if curves else "bradley-terry", anchor, curves=curves)
+    return bool(stop_reason(ratings, limit or None, ladder.target_error or None))
+
+
+def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:
+    """None: each player is rated by itself."""
+    return standing.curves if ladder.method == "history" else None
+
+
+def _missing_games(standing: Standing, num_games: int) -> list[Pairing]:
+    """What every pair has still to play."""
+    played: dict[frozenset[str], int] = {}
+    for row in standing.results.rows:
+        pair = frozenset(row[:2])
+        played[pair] = played.get(pair, 0) + sum(row[2:5])
+    pairs = [(a, b) for a, b in itertools.combinations(standing.names, 2) if {a, b} not in standing.closed]
+    left = [Pairing(a, b, num_games - played.get(frozenset((a, b)), 0)) for a, b in pairs]
+    return [p for p in left if p.games > 0]

@@ -1,0 +1,82 @@
+"""How wide searches are: players, games and a device's memory in, games in progress and rows of a search out."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import jaxprs_in_params
+
+from alphagateau.games.rules import Game
+from alphagateau.matches.players import AnyPlayer, Player
+
+CPU_ROWS = 64  # games in progress: more fill a CPU's searches no better
+LEAST_PARTS = 4  # of the games in progress, one of which an accelerator's search takes
+COPIES = 4  # of a search's largest values that are in memory at a time; XLA's own figure on a CPU is below this
+MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
+
+
+def choose_rows(
+    game: Game, players: Iterable[AnyPlayer], num_games: int, num_rows: int = 0
+) -> tuple[int, tuple[int, ...]]:
+    """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is asked for.
+
+    On an accelerator all games are in progress that its memory can search. A search takes so many of them that while
+    two are running the games which wait still fill a third, whoever of the players they wait for; the last games are
+    searched a quarter as wide, and a sixteenth, so that most rows are live.
+    """
+    networks = [p for p in players if isinstance(p, Player)]
+    if jax.default_backend() == "cpu":
+        rows = num_rows or CPU_ROWS
+        return rows, (choose_rows_per_search(rows, num_games),)
+    parts = max(LEAST_PARTS, len({id(p.variables) for p in networks}) + 2)
+    most = min((rows_in_memory(game, p) for p in {id(p.search): p for p in networks}.values()), default=num_games)
+    rows = num_rows or max(min(num_games, parts * most), 1)
+    at_least = min(rows, CPU_ROWS) // LEAST_PARTS
+    widest = max(min(max(min(rows, num_games) // parts, at_least), most * len(jax.local_devices())), 1)
+    return rows, tuple(width for width in (widest, widest // 4, widest // 16) if width)
+
+
+def choose_rows_per_search(num_rows: int, num_games: int | None = None) -> int:
+    """So few rows that the games which wait fill them until the last few games.
+
+    Some games last for ten times the others: the last ones leave the rows of many searches empty. A
+    CPU searches 8 rows nearly as fast, a row, as 64; an accelerator does not, and is given larger
+    searches although the last ones are emptier.
+    """
+    parts = 8 if jax.default_backend() == "cpu" else LEAST_PARTS
+    return max(min(num_rows, num_games or num_rows) // parts, 1)
+
+
+def choose_searches_at_once() -> int:
+    """One a core, as small searches use no more; on an accelerator one that waits while one runs."""
+    return max(os.cpu_count() or 1, 2) if jax.default_backend() == "cpu" else 2
+
+
+def rows_in_memory(game: Game, player: Player) -> int:
+    """How many rows of the player's search the first device holds; very many where it does not say."""
+    stats: dict[str, Any] = jax.local_devices()[0].memory_stats() or {}
+    free = stats.get("bytes_limit", 1 << 62) - stats.get("bytes_in_use", 0)
+    return max(int(MEMORY_SHARE * free / row_bytes(game, player)), 1)
+
+
+def row_bytes(game: Game, player: Player) -> float:
+    """Memory of one more row in a search: COPIES of what its largest operation makes, a tree with all its nodes."""
+    variables = jax.eval_shape(lambda: player.variables)
+
+    def largest(rows: int) -> int:
+        keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), rows))
+        states = jax.eval_shape(lambda: jax.vmap(lambda _: game.init())(jnp.arange(rows)))
+        return _largest(jax.make_jaxpr(player.search)(variables, keys, states).jaxpr)
+
+    return COPIES * max(largest(2) - largest(1), 1)
+
+
+def _largest(jaxpr: Any) -> int:
+    """Bytes of the operation that makes most."""
+    found = 0
+    for equation in jaxpr.eqns:
+        made = sum(x.aval.size * x.aval.dtype.itemsize for x in equation.outvars if hasattr(x.aval, "size"))
+        found = max(found, made, *(_largest(inner) for inner in jaxprs_in_params(equation.params)))
+    return found

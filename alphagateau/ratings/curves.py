@@ -1,0 +1,58 @@
+"""Which players are checkpoints of one run: names in, the steps between neighbours of each curve out."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+Curves = Mapping[str, Sequence[tuple[str, int]]]  # player -> (curve, iteration), of each curve that it stands on
+NAME = re.compile(r"(?P<run>.*\S)/(?P<iteration>[0-9]{1,9})(?: \((?P<search>.*), [0-9a-f]{6}\))?")  # as a ladder names
+
+
+class Steps(NamedTuple):
+    """The M steps from one player of a curve to the next: before, after, curve, length [M], length in iterations."""
+
+    before: np.ndarray
+    after: np.ndarray
+    curve: np.ndarray  # numbers of `names`
+    length: np.ndarray
+    names: tuple[str, ...]
+
+
+def curves_by_name(players: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """The places of players that are called RUN/ITERATION, as in a ladder's tables."""
+    found = {}
+    for name in players:
+        if match := NAME.fullmatch(name):
+            curve = match["run"] + (f" ({match['search']})" if match["search"] else "")
+            found[name] = ((curve, int(match["iteration"])),)
+    return found
+
+
+def make_steps(players: Sequence[str], curves: Curves) -> Steps:
+    """The steps of all curves that have two of the players or more."""
+    index = {name: k for k, name in enumerate(players)}
+    on: dict[str, list[tuple[int, int]]] = {}
+    for name in players:
+        for curve, iteration in curves.get(name, ()):
+            on.setdefault(curve, []).append((iteration, index[name]))
+    names, rows = [], []
+    for curve, places in on.items():
+        places = sorted(set(places))
+        pairs = [(i, j, len(names), t - s) for (s, i), (t, j) in itertools.pairwise(places) if i != j]
+        if pairs:
+            names.append(curve)
+            rows += pairs
+    before, after, number, length = np.array(rows, dtype=int).reshape(-1, 4).T
+    return Steps(before, after, number, np.maximum(length, 1e-3), tuple(names))
+
+
+def step_design(steps: Steps, num_players: int) -> scipy.sparse.csr_array:
+    """[M, K] sparse: +1 at the player after each step, -1 at the one before."""
+    rows = np.arange(len(steps.before))
+    values = np.repeat([1.0, -1.0], len(rows))
+    places = (np.tile(rows, 2), np.concatenate([steps.after, steps.before]))
+    return scipy.sparse.csr_array((values, places), shape=(len(rows), num_players))

@@ -1,0 +1,84 @@
+"""Energy counters of this machine in, joules since the last look out: NVIDIA's driver and RAPL, where they tell it.
+
+By hand because pynvml would be a dependency for three calls of a library that comes with the driver.
+"""
+
+import contextlib
+import ctypes
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+POWERCAP = Path("/sys/class/powercap")
+NVML = "libnvidia-ml.so.1"
+
+
+class Counter(NamedTuple):
+    """A counter of joules that only grows, until it begins anew."""
+
+    read: Callable[[], float]
+    begins_anew_at: float = math.inf
+
+
+def open_meter(counters: Sequence[Counter]) -> Callable[[], float] | None:
+    """A function that says how many joules were used since it was last asked; None without a counter."""
+    if not counters:
+        return None
+    last = [counter.read() for counter in counters]
+
+    def take() -> float:
+        nonlocal last
+        now = [counter.read() for counter in counters]
+        gone = zip(counters, last, now, strict=True)
+        used = sum(b - a if b >= a else b - a + counter.begins_anew_at for counter, a, b in gone)
+        last = now
+        return used
+
+    return take
+
+
+def find_counters(with_gpus: bool) -> list[Counter]:
+    """Those of this host's processors and their memory, and of its GPUs; none where nobody may read them."""
+    return [*rapl_counters(), *(nvml_counters() if with_gpus else ())]
+
+
+def rapl_counters(folder: Path = POWERCAP) -> list[Counter]:
+    """Of each processor package, and of memory where it is counted beside it (intel-rapl, also for AMD)."""
+    found = []
+    for zone in sorted(folder.glob("intel-rapl:*")) if folder.is_dir() else ():
+        with contextlib.suppress(OSError, ValueError):
+            name = (zone / "name").read_text().strip()
+            path, size = zone / "energy_uj", float((zone / "max_energy_range_uj").read_text()) / 1e6
+            if name.startswith("package") or name == "dram":
+                float(path.read_text())  # most systems let root alone read it
+                found.append(Counter(lambda path=path: float(path.read_text()) / 1e6, size))
+    return found
+
+
+def nvml_counters(library: str = NVML) -> list[Counter]:
+    """Of the GPUs that CUDA_VISIBLE_DEVICES names by number, or of all; they count since the driver was loaded."""
+    with contextlib.suppress(OSError, AttributeError):
+        nvml = ctypes.CDLL(library)
+        count = ctypes.c_uint()
+        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)):
+            return []
+        named = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.strip().isdecimal()]
+        counters = [_gpu_counter(nvml, number) for number in (map(int, named) if named else range(count.value))]
+        return [counter for counter in counters if counter is not None]
+    return []
+
+
+def _gpu_counter(nvml: ctypes.CDLL, number: int) -> Counter | None:
+    """None if it has none: a GPU older than Volta."""
+    handle, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
+
+    def has_failed() -> int:
+        return nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(millijoules))
+
+    def read() -> float:
+        has_failed()  # then it is as it was
+        return millijoules.value / 1e3
+
+    return None if nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)) or has_failed() else Counter(read)

@@ -1,0 +1,93 @@
+"""The folder of a run in, what each of its iterations has cost out, what it began from counted."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from alphagateau import config
+from alphagateau.config import ConfigError, Experiment
+from alphagateau.config.searches import simulations_per_ply
+from alphagateau.runs import checkpoint
+from alphagateau.runs.costs import costs, make_prices
+from alphagateau.runs.log import ENERGY, read_metrics
+from alphagateau.runs.run_folder import RunError, read_record
+
+
+class Spent(NamedTuple):
+    """Since the first weights were drawn. device_seconds: seconds of all phases times the devices that the run held.
+
+    simulations: of self-play's searches. joules: NaN where an iteration was not measured. devices: their kinds.
+    """
+
+    frames: float = 0.0
+    device_seconds: float = 0.0
+    simulations: float = 0.0
+    flops: float = 0.0
+    joules: float = 0.0
+    devices: tuple[str, ...] = ()
+
+
+def read_spent(folder: Path, forward_flops: Callable[[Experiment], float], depth: int = 8) -> dict[int, Spent]:
+    """By iteration, from 0 on; none if the folder does not say. forward_flops: of an experiment's network.
+
+    A run that began from weights of another has what the other had cost by then, if that is still to be found.
+    """
+    try:
+        experiment, record = config.load(folder / "config.toml"), read_record(folder)
+    except (ConfigError, RunError):
+        return {}
+    rows = read_metrics(folder / "metrics.jsonl")
+    spent = _before(folder, record, forward_flops, depth)
+    found = {0: spent}
+    frames = simulations = flops = 0.0
+    for row, cost in zip(rows, costs(rows, make_prices(experiment, forward_flops(experiment))), strict=True):
+        devices = _devices(record["starts"], row["iteration"])
+        seconds = sum(value for name, value in row.items() if name.startswith("time/"))
+        per_ply = simulations_per_ply(experiment, row.get("selfplay/full_search_rate", 1.0))
+        simulations = (cost.frames - frames) * per_ply
+        spent = Spent(
+            spent.frames + cost.frames - frames,
+            spent.device_seconds + seconds * max(len(devices), 1),
+            spent.simulations + simulations,
+            spent.flops + cost.flops - flops,
+            spent.joules + float(row.get(ENERGY, math.nan)),
+            tuple(dict.fromkeys((*spent.devices, *devices))),
+        )
+        frames, flops = cost.frames, cost.flops
+        found[row["iteration"]] = spent
+    return found
+
+
+def _devices(starts: Sequence[Mapping[str, Any]], iteration: int) -> list[str]:
+    """Those of the last start before an iteration, such as "gpu NVIDIA H100"."""
+    before = [start for start in starts if start.get("iteration", 0) < iteration] or starts[:1]
+    return [str(name) for name in before[-1]["devices"]] if before else []
+
+
+def _before(folder: Path, record: Mapping[str, Any], forward_flops: Callable, depth: int) -> Spent:
+    """What the weights that a run began from had cost, known by their hash; nothing if they are not found."""
+    origin = find_origin(folder, record)
+    if origin is None or depth == 0:
+        return Spent()
+    source, iteration = origin
+    return read_spent(source, forward_flops, depth - 1).get(iteration, Spent())
+
+
+def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | None:
+    """The run, and its iteration, whose weights a run began from; None: from no weights, or they are gone."""
+    path = record.get("init_from")
+    if not path:
+        return None
+    for source in (Path(path), folder.parent / Path(path).name):
+        source = source.parents[1] if source.parent.name == "checkpoints" else source
+        if source.resolve() != folder.resolve() and (source / "checkpoints").is_dir():
+            first = next((c for c in checkpoint.find(folder / "checkpoints")[0] if c.order == (0, 0, 0)), None)
+            same = [c for c in checkpoint.find(source / "checkpoints")[0] if first and _hash(c) == _hash(first)]
+            if same:
+                return source, same[0].manifest["iteration"]
+    return None
+
+
+def _hash(found: checkpoint.Checkpoint) -> str:
+    return found.manifest["weights_hash"]

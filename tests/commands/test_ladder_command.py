@@ -1,0 +1,179 @@
+"""`alphagateau ladder` around its games: costs of checkpoints, several boards, watching, two processes, signals."""
+
+import csv
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from host_players import BOARD, host_player
+from pretended_runs import write_checkpoint, write_iteration
+from tiny_checkpoints import save_tiny
+
+from alphagateau import config
+from alphagateau.commands import ladder as command
+from alphagateau.commands import ladder_report
+from alphagateau.commands.main import main
+from alphagateau.config import GateauConfig, LadderConfig
+from alphagateau.matches import ladder as ladders
+from alphagateau.runs import run_folder
+from alphagateau.runs.spent import Spent, find_origin, read_spent
+
+SIX = "los_alamos_chess"
+START = {"command": "", "python": "", "versions": {}}
+
+
+@pytest.fixture
+def runs(tmp_path) -> tuple[Path, Path]:
+    """Two iterations on 5x5, three on 6x6 from the weights of the second."""
+    smoke = config.load(config.find_experiment("smoke"))
+    pre, tuned = tmp_path / "runs" / "pre", tmp_path / "runs" / "tuned"
+    for run, board, origin in ((pre, BOARD, None), (tuned, SIX, str(pre))):
+        experiment = dataclasses.replace(smoke, game=board)
+        run.mkdir(parents=True)
+        run_folder.claim(run, experiment)
+        starts = [{**START, "devices": ["gpu X"] * 2, "iteration": 0}, {**START, "devices": ["gpu Y"], "iteration": 2}]
+        run_folder.write_record(run, {"starts": starts, "init_from": origin})
+        write_checkpoint(run, experiment, 0, weights="pre/2" if origin else "")
+        for iteration in range(1, 4 if origin else 3):
+            write_iteration(run, experiment, iteration)
+    return pre, tuned
+
+
+def test_what_a_checkpoint_has_cost_by_hand(runs):
+    """64 frames and 4 simulations a ply; 3 steps of 32 frames, three passes each; 2 s on two devices, then on one."""
+    pre, tuned = runs
+    flops = 2 * (64 * 5 * 10.0 + 3 * 3 * 32 * 10.0)
+    spent = read_spent(pre, lambda experiment: 10.0)
+    assert spent[0] == Spent() and spent[2].frames == 128 and spent[2].simulations == 512
+    assert (spent[1].device_seconds, spent[2].device_seconds, spent[2].flops) == (4.0, 8.0, flops)
+    assert spent[2].devices == ("gpu X",) and spent[2].joules != spent[2].joules  # nobody measured them
+    found = read_spent(tuned, lambda experiment: 10.0)
+    assert found[0][:4] == spent[2][:4]  # with what its weights had cost before
+    assert found[3].frames == 128 + 192 and found[3].device_seconds == 8.0 + 4 + 4 + 2
+    assert found[3].devices == ("gpu X", "gpu Y")
+    assert read_spent(tuned.parent, lambda experiment: 10.0) == {}
+
+
+def test_joules_add_up_where_every_iteration_was_measured(runs):
+    pre, _ = runs
+    rows = [json.loads(line) for line in (pre / "metrics.jsonl").read_text().splitlines()]
+    (pre / "metrics.jsonl").write_text("".join(json.dumps({**r, "energy/joules": 70.5}) + "\n" for r in rows))
+    assert [one.joules for one in read_spent(pre, lambda experiment: 10.0).values()] == [0.0, 70.5, 141.0]
+
+
+def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
+    pre, tuned = runs
+    assert find_origin(tuned, {"init_from": str(pre)}) == (pre, 2)
+    assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2"}) is None
+    assert find_origin(tuned, {"init_from": "elsewhere/pre"}) == (pre, 2)  # moved, with the run beside it
+    assert find_origin(tuned, {"init_from": "gone"}) is None is find_origin(pre, {"init_from": None})
+
+
+@pytest.fixture
+def seated(runs, monkeypatch):
+    """Players of both runs for any board; what a network costs is not counted."""
+
+    def load(specs, board, *_):
+        folders = [(runs[0], 0), (runs[0], 2), (runs[1], 3)]
+        made = [host_player(f"{folder.name}/{k}", folder, k, board) for folder, k in folders]
+        made[1] = made[1]._replace(also=((runs[1], 0),))
+        return [*made, host_player("engine", board_name=board)], []
+
+    monkeypatch.setattr(ladders, "load_players", load)
+    monkeypatch.setattr(ladder_report, "_forward_flops", lambda experiment: 10.0)
+
+
+@pytest.mark.whole
+def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, runs, tmp_path):
+    keys = {"matching": "all", "games_per_pair": 2, "boards": (BOARD, SIX), "rows": 8, "method": "history"}
+    command.run_ladder(LadderConfig(players=("a", "b"), **keys), tmp_path / "out", lambda text: None)
+    page, six = ((tmp_path / "out" / name / "index.html").read_text() for name in ("", SIX))
+    for text in (page, six):
+        assert f"pre, learnt on {BOARD}: zero-shot" in text and f"tuned, learnt on {SIX}" in text
+        assert "at 5" in text  # two iterations and then three: the last of the curve
+    assert f"tuned, learnt on {SIX}: zero-shot" in page and f"tuned, learnt on {SIX}: zero-shot" not in six
+    assert f'href="{SIX}/index.html"' in page and "Elo by device-hours" in six and "Elo by frames played" in six
+    assert "engine" in six
+    with (tmp_path / "out" / SIX / "ratings.csv").open() as file:
+        header = next(csv.reader(file))
+        file.seek(0)
+        rows = {row["player"]: row for row in csv.DictReader(file)}
+    assert header[-6:] == ["frames", "device_seconds", "simulations", "flops", "joules", "devices"]
+    assert rows["tuned/3"]["frames"] == "320" and rows["tuned/3"]["devices"] == "gpu X; gpu Y"
+    assert rows["engine"]["frames"] == "" == rows["tuned/3"]["joules"] and float(rows["tuned/3"]["flops"]) > 0
+
+
+def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_path):
+    there, said, stop = ["r/0", "engine"], [], []
+    monkeypatch.setattr(command, "WATCH_SECONDS", 0.0)
+    monkeypatch.setattr(command, "_specs", lambda ladder: list(there))
+    folder = Path("r")
+    monkeypatch.setattr(
+        ladders,
+        "load_players",
+        lambda *_: ([host_player(s, folder, int(s[2:])) if s[:2] == "r/" else host_player(s) for s in there], []),
+    )
+
+    def say(text):
+        said.append(text)
+        if text.startswith("waiting"):
+            there.append("r/1") if "r/1" not in there else stop.append(True)
+
+    ladder = LadderConfig(players=("r",), matching="all", games_per_pair=2, boards=(BOARD,), rows=8)
+    command.watch_ladder(ladder, tmp_path, say, lambda: bool(stop))
+    nexts = [line for line in said if "next" in line]
+    assert nexts == [
+        f"{BOARD}: 0 games played; next 2 games of 1 pairs",
+        f"{BOARD}: 2 games played; next 4 games of 2 pairs",
+    ]
+    assert "r/1" in (tmp_path / "ratings.csv").read_text()
+
+
+def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
+    with run_folder.locked(tmp_path):
+        assert main(["ladder", "random", "--boards", BOARD, "--out", str(tmp_path), "--watch"]) == 1
+    assert "is in use by another process" in capsys.readouterr().err
+
+
+def test_merging_and_watching_do_not_go_together(capsys):
+    assert main(["ladder", "random", "--watch", "--merge", "a"]) == 2
+    assert "--merge plays nothing" in capsys.readouterr().err
+
+
+@pytest.mark.whole
+def test_a_signal_stops_a_watched_ladder_and_the_same_command_goes_on(tmp_path):
+    """With checkpoints of a run in progress, the second while it plays."""
+    (tmp_path / "runs" / "r" / "checkpoints").mkdir(parents=True)
+    first = save_tiny(tmp_path / "runs" / "r" / "checkpoints", BOARD, GateauConfig)
+    words = ["ladder", "runs/r?search=policy", "random", "--matching", "all", "--games-per-pair", "2", "--out", "out"]
+    run_main = "import sys; from alphagateau.commands.main import main; sys.exit(main())"
+    program = [sys.executable, "-c", run_main, *words]
+    process = subprocess.Popen([*program, "--watch"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+
+    def wait_for(name):
+        ratings = tmp_path / "out" / "ratings.csv"
+        until = time.monotonic() + 300
+        while not (ratings.exists() and name in ratings.read_text()):
+            assert process.poll() is None and time.monotonic() < until
+            time.sleep(0.3)
+
+    try:
+        wait_for("r/0")
+        refused = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+        assert refused.returncode == 1 and "is in use by another process" in refused.stderr
+        save_tiny(tmp_path / "runs" / "r" / "checkpoints", BOARD, GateauConfig, name="1", seed=1)
+        wait_for("r/1")
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=120)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 0 and "stopped (SIGTERM)" in said and first.path.exists()
+    before = (tmp_path / "out" / "games.jsonl").read_text()
+    assert before.count("\n") == 6
+    assert subprocess.run(program, cwd=tmp_path, capture_output=True).returncode == 0
+    assert (tmp_path / "out" / "games.jsonl").read_text() == before
