@@ -1,5 +1,6 @@
 """The schema of every file a user writes: TOML and tables in, checked frozen records out, and back."""
 
+from alphagateau.config.chessformer import CF_6M, CF_240M, ChessformerConfig
 from alphagateau.config.files import (
     change,
     describe_difference,
@@ -45,10 +46,13 @@ from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, pars
 __all__ = [
     "ALGORITHMS",
     "ARCHITECTURES",
+    "CF_6M",
+    "CF_240M",
     "KEYS",
     "MAX_INT",
     "AlphaZeroConfig",
     "BudgetConfig",
+    "ChessformerConfig",
     "ConfigError",
     "DataConfig",
     "EvaluationConfig",

@@ -6,6 +6,7 @@ from typing import Any
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
+from alphagateau.networks.chessformer import make_chessformer
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.network import Network, Variables
 
@@ -13,6 +14,7 @@ from alphagateau.networks.network import Network, Variables
 MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "gateau": make_gateau,
     "alphazero": make_alphazero,
+    "chessformer": make_chessformer,
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 from flax.core import FrozenDict
 
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 
 Variables = dict[str, Any]  # flax collections: {"params": ..., "batch_stats": ...}
@@ -33,8 +34,11 @@ class Network(NamedTuple):
     `shard_map`, each device has a part of the batch, and batch statistics are those of the whole.
     `num_chunks(batch)`: into how many equal chunks training may cut B positions of a device, one after the other with
     their gradients summed; one where statistics join the batch.
+    `move_from(variables, source) -> variables`: weights learnt on the board of another Game, as training here begins
+    with them.
     """
 
     init: Callable[[jax.Array], Variables]
     apply: Callable[..., tuple[Evaluation, Variables]]
     num_chunks: Callable[[int], int] = lambda batch: 1
+    move_from: Callable[[Variables, Game], Variables] = lambda variables, source: variables

@@ -11,6 +11,7 @@ import numpy as np
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
+from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
@@ -95,7 +96,9 @@ def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
 def load_weights(trainer: Trainer, source: Path) -> Variables:
     """The weights of a checkpoint of a network like this one, on any board. Raises CheckpointError."""
     path = on_first(lambda: str(newest(source).path), CheckpointError)
-    return checkpoint.load(checkpoint.open_checkpoint(Path(path)), WEIGHTS, trainer.abstract_state.train.variables)
+    found = checkpoint.open_checkpoint(Path(path))
+    variables = checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
+    return trainer.network.move_from(variables, get_game(found.manifest["game"]))
 
 
 def save(

@@ -90,7 +90,7 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "chessformer"}
     assert set(config.ALGORITHMS) == {"gumbel", "policy", "random"}
 
 
@@ -163,9 +163,9 @@ def test_an_experiment_made_in_code_is_checked_too():
         (
             "architecture = 'resnet'",
             "network",
-            'network.architecture must be one of "gateau", "alphazero", got "resnet"',
+            'network.architecture must be one of "gateau", "alphazero", "chessformer", got "resnet"',
         ),
-        ("architecture = ['gateau']", "network", '"alphazero", got an array'),
+        ("architecture = ['gateau']", "network", '"chessformer", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
         ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "random", got'),
@@ -382,7 +382,7 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(batch_norm_momentum=draw(unit)),
+        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(history=draw(st.booleans())),
         search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),
