@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig
+from alphagateau.config import NetworkConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs import checkpoint
@@ -14,7 +14,7 @@ from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint
 SMALL = {"hidden_size": 8, "num_blocks": 1}
 
 
-def save_tiny(folder: Path, game_name: str, kind: type[GateauConfig] | type[AlphaZeroConfig]) -> Checkpoint:
+def save_tiny(folder: Path, game_name: str, kind: type[NetworkConfig]) -> Checkpoint:
     """A checkpoint of iteration 0 in `folder`, of a network of one block, 8 features wide."""
     config = kind(**SMALL)
     variables = make_network(get_game(game_name), config).init(jax.random.key(0))

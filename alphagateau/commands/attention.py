@@ -56,6 +56,8 @@ def run(words: Sequence[str]) -> int:
     if not 1 <= arguments.positions <= 1024:
         raise UsageError(f"--positions must be 1 to 1024, got {arguments.positions}")
     use_compilation_cache()
+    import numpy as np
+
     from alphagateau.networks.square_attention import followed
     from alphagateau.reports.attention_page import attention_page
     from alphagateau.runs import files
@@ -70,7 +72,7 @@ def run(words: Sequence[str]) -> int:
     files.write_text(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
     print(f"{output}: {describe(names)}")
     if arguments.json:
-        table = {name: x.round(4).tolist() for name, x in study.correlations.items()}
+        table = {name: np.where(np.isnan(x), None, x.round(4)).tolist() for name, x in study.correlations.items()}
         files.write_text(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
     return 0
 

@@ -10,6 +10,7 @@ al. (2018), and "absolute" adds a vector c_i to each row before q, k and v are m
 row for every offset of the largest board, so that those learnt on a small one serve on a larger one.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -64,20 +65,50 @@ def pairs_of_offsets(x: Array) -> Array:
 
 
 def attention_weights(q: Array, k: Array, places: Places, dtype: str) -> Array:
-    """w [B, H, N, N], of query and key, from q and k [B, N, H, d]."""
-    logits = product("bihd,bjhd->bhij", q, k, dtype)
+    """w [B, H, N, N], of query and key, from q and k [B, H, N, d]."""
+    logits = product("bhid,bhjd->bhij", q, k, dtype)
     if "A_K" in places:
-        logits += product("bihd,hijd->bhij", q, places["A_K"], dtype)
+        logits += product("bhid,hijd->bhij", q, places["A_K"], dtype)
     if "A_Q" in places:
-        logits += product("bjhd,hijd->bhij", k, places["A_Q"], dtype) + places["A_QK"]
+        logits += product("bhjd,hijd->bhij", k, places["A_Q"], dtype) + places["A_QK"]
     return jax.nn.softmax(logits / np.sqrt(q.shape[-1]) + places.get("D", 0.0))
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(4,))
 def attend(q: Array, k: Array, v: Array, places: Places, dtype: str) -> Array:
-    """z [B, N, H, d] of q, k and v [B, N, H, d]."""
+    """z [B, H, N, d] of q, k and v [B, H, N, d]."""
+    return _attend_forward(q, k, v, places, dtype)[0]
+
+
+def _attend_forward(q: Array, k: Array, v: Array, places: Places, dtype: str) -> tuple[Array, tuple]:
     w = attention_weights(q, k, places, dtype)
-    z = product("bhij,bjhd->bihd", w, v, dtype)
-    return z + product("bhij,hijd->bihd", w, places["A_V"], dtype) if "A_V" in places else z
+    z = product("bhij,bhjd->bhid", w, v, dtype)
+    if "A_V" in places:
+        z += product("bhij,hijd->bhid", w, places["A_V"], dtype)
+    return z, (q, k, v, places, w, z)
+
+
+def _attend_backward(dtype: str, saved: tuple, dz: Array) -> tuple[Array, Array, Array, Places]:
+    """By hand, so that of the [N, N] arrays the weights alone are kept: sum over j of w dw is dz . z."""
+    q, k, v, places, w, z = saved
+    dw, dv = product("bhid,bhjd->bhij", dz, v, dtype), product("bhij,bhid->bhjd", w, dz, dtype)
+    if "A_V" in places:
+        dw += product("bhid,hijd->bhij", dz, places["A_V"], dtype)
+    d_logits = w * (dw - (dz * z).sum(axis=-1, keepdims=True))
+    de = d_logits / np.sqrt(q.shape[-1])
+    dq, dk = product("bhij,bhjd->bhid", de, k, dtype), product("bhij,bhid->bhjd", de, q, dtype)
+    d_places: Places = {"D": d_logits.sum(axis=0)} if "D" in places else {}
+    if "A_K" in places:
+        dq += product("bhij,hijd->bhid", de, places["A_K"], dtype)
+        d_places["A_K"] = product("bhij,bhid->hijd", de, q, dtype)
+        d_places["A_V"] = product("bhij,bhid->hijd", w, dz, dtype)
+    if "A_Q" in places:
+        dk += product("bhij,hijd->bhjd", de, places["A_Q"], dtype)
+        d_places |= {"A_Q": product("bhij,bhjd->hijd", de, k, dtype), "A_QK": de.sum(axis=0)}
+    return dq, dk, dv, d_places
+
+
+attend.defvjp(_attend_forward, _attend_backward)
 
 
 def product(subscripts: str, x: Array, y: Array, dtype: str) -> Array:

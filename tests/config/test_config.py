@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from alphagateau import config
 from alphagateau.config import (
     AlphaZeroConfig,
+    ChessformerConfig,
     ConfigError,
     Experiment,
     GateauConfig,
@@ -100,7 +101,8 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")}
+    others = {f"network.{name}" for name in config.fields_of(ChessformerConfig)} - set(flat)
+    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | others
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
 

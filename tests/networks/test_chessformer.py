@@ -94,7 +94,7 @@ SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8"]
 
 def test_shaw_attention_of_two_squares_by_hand():
     """The vectors of both offsets, and half a bias: equations (6), (7) and (5)."""
-    q, k, v = (jnp.float32(x).reshape(1, 2, 1, 2) for x in ([[1, 0], [0, 1]], [[1, 1], [0, 2]], [[1, 0], [0, 1]]))
+    q, k, v = (jnp.float32(x).reshape(1, 1, 2, 2) for x in ([[1, 0], [0, 1]], [[1, 1], [0, 2]], [[1, 0], [0, 1]]))
     pairs = {
         "A_Q": [[[0, 0], [1, 1]], [[1, 0], [0, 0]]],
         "A_K": [[[0, 0], [1, 0]], [[0, -1], [0, 0]]],
@@ -104,10 +104,33 @@ def test_shaw_attention_of_two_squares_by_hand():
     places["A_QK"] = (places["A_Q"] * places["A_K"]).sum(axis=-1)
     w = attention_weights(q, k, places, "float32")[0, 0]
     np.testing.assert_allclose(w, [[0.107042, 0.892958], [0.330238, 0.669762]], atol=1e-6)
-    z = attend(q, k, v, places, "float32")[0, :, 0]
+    z = attend(q, k, v, places, "float32")[0, 0]
     np.testing.assert_allclose(z, [[1.892958, 0.892958], [0.330238, 0.009285]], atol=1e-6)
     bias = {"D": jnp.float32([[[0, 0.5], [0, 0]]])}
     np.testing.assert_allclose(attention_weights(q, k, bias, "float32")[0, 0, 0, 1], 0.448408, atol=1e-6)
+
+
+@pytest.mark.parametrize("tables", [(), ("D",), ("A_K", "A_V"), ("A_Q", "A_K", "A_V", "A_QK")], ids=" ".join)
+def test_the_gradient_of_attention_is_that_of_its_equations(tables):
+    """By hand in the code, by JAX of equations (6) and (7) here; 2 positions, 3 heads, 4 squares, 2 numbers."""
+    shapes = dict.fromkeys("qkv", (2, 3, 4, 2)) | dict.fromkeys(tables, (3, 4, 4, 2))
+    shapes |= {name: (3, 4, 4) for name in ("D", "A_QK") if name in tables}
+    keys = jax.random.split(jax.random.key(0), len(shapes))
+    inputs = {name: jax.random.normal(key, shape) for key, (name, shape) in zip(keys, shapes.items(), strict=True)}
+    weights = jnp.cos(jnp.arange(2.0 * 3 * 4 * 2)).reshape(2, 3, 4, 2)
+
+    def printed(x):
+        keys_of_pairs = x["k"][:, :, None] + x.get("A_K", 0.0)
+        e = (x["q"][:, :, :, None] * keys_of_pairs).sum(-1) + (x["k"][:, :, None] * x.get("A_Q", 0.0)).sum(-1)
+        w = jax.nn.softmax((e + x.get("A_QK", 0.0)) / np.sqrt(2) + x.get("D", 0.0))
+        return (weights * (w[..., None] * (x["v"][:, :, None] + x.get("A_V", 0.0))).sum(-2)).sum()
+
+    def ours(x):
+        places = {name: x[name] for name in tables}
+        return (weights * attend(x["q"], x["k"], x["v"], places, "float32")).sum()
+
+    found, want = (jax.jit(jax.value_and_grad(f))(inputs) for f in (ours, printed))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), found, want)
 
 
 @pytest.mark.parametrize("size", [5, 8])
