@@ -17,6 +17,7 @@ from jax.extend.core import jaxprs_in_params
 from alphagateau.commands.throughput import Row, compare, in_turns, random_positions
 from alphagateau.config import ChessformerConfig
 from alphagateau.games.variants import get_game
+from alphagateau.networks.chunks import cut
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network
 
@@ -54,13 +55,22 @@ def forward_of(network: Network) -> Callable:
 
 
 def gradient_of(network: Network) -> Callable:
-    """(params, positions) -> the gradient of a number that all of logits and values enter."""
+    """(params, positions) -> the gradient of a number that all of logits and values enter, in the learner's chunks."""
 
     def loss(params: Any, positions: Any):
         found, _ = network.apply({"params": params}, positions, True)
         return jnp.square(found.prior_logits).mean() + jnp.square(found.value).mean()
 
-    return jax.grad(loss)
+    def gradient(params: Any, positions: Any) -> Any:
+        def add_chunk(total: Any, chunk: Any) -> tuple[Any, None]:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, chunk)), None
+
+        num_chunks = network.num_chunks(len(positions.color))
+        if num_chunks == 1:
+            return jax.grad(loss)(params, positions)
+        return jax.lax.scan(add_chunk, jax.tree.map(jnp.zeros_like, params), cut(positions, num_chunks))[0]
+
+    return gradient
 
 
 def product_shapes(fn: Callable, *args: Any) -> Counter[Shape]:

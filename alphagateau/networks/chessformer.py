@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, num_cores
 from alphagateau.networks.encoder import Encoder, layer, layer_weights, mish
 from alphagateau.networks.heads import make_evaluation
 from alphagateau.networks.network import Evaluation, Network, Variables
@@ -28,6 +29,8 @@ from alphagateau.networks.square_tokens import (
     token_weights,
 )
 from alphagateau.networks.weights import draw
+
+LEAST_CHUNK = 8  # positions: fewer make products too small
 
 
 def make_encoder(game: Game, config) -> Encoder:
@@ -77,7 +80,19 @@ def make_chessformer(game: Game, config) -> Network:
         x, _ = jax.lax.scan(lambda x, w: (layer(net, w, x), None), x, stacked_layers(net, params))
         return make_evaluation(outputs_of(heads, params["heads"], x, legal_edge_mask(game, positions))), {}
 
-    return Network(init, apply, move_from=partial(move_from, config, game))
+    return Network(init, apply, partial(num_chunks, net), partial(move_from, config, game))
+
+
+def num_chunks(net: Encoder, batch: int) -> int:
+    """Into how many chunks training cuts a batch, so that what a CPU core keeps of a layer is near its cache.
+
+    Vectors of offsets are products over the batch, one a pair of squares, which are slow on few positions.
+    """
+    if net.position in ("shaw", "shaw_kv") or jax.default_backend() != "cpu":
+        return 1
+    num_squares = net.size**2
+    bytes_kept = 4 * (6 * num_squares * net.hidden_size + 2 * net.num_heads * num_squares**2)
+    return equal_chunks(batch, max(LEAST_CHUNK, num_cores() * CHUNK_BYTES // bytes_kept))
 
 
 def move_from(config, game: Game, variables: Variables, source: Game) -> Variables:

@@ -314,6 +314,12 @@ def test_an_action_value_is_of_its_squares(gardner):
         np.testing.assert_allclose(found[board, slot], plain.dense(params["out"], plain.mish(x)), rtol=1e-4, atol=1e-5)
 
 
+def test_training_in_chunks_is_for_attention_without_vectors_of_offsets(gardner):
+    for position, want in (("absolute", 8), ("bias", 8), ("shaw", 1), ("shaw_kv", 1)):
+        config = ChessformerConfig(hidden_size=2**16, position=position)
+        assert make_network(gardner, config).num_chunks(64) == want
+
+
 @pytest.mark.whole
 def test_bfloat16_changes_little(gardner):
     exact, rough = (make_network(gardner, ChessformerConfig(**TINY, dtype=d)) for d in ("float32", "bfloat16"))
