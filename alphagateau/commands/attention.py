@@ -72,7 +72,8 @@ def run(words: Sequence[str]) -> int:
     files.write_text(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
     print(f"{output}: {describe(names)}")
     if arguments.json:
-        table = {name: np.where(np.isnan(x), None, x.round(4)).tolist() for name, x in study.correlations.items()}
+        told = {name: x.round(4).astype(object) for name, x in study.correlations.items()}
+        table = {name: np.where(x == x, x, None).tolist() for name, x in told.items()}  # JSON has no NaN
         files.write_text(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
     return 0
 

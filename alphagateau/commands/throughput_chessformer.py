@@ -8,7 +8,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,14 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network
 
 BATCH = 64
-SIZES = {
+SIZES: dict[str, tuple[str, dict[str, Any]]] = {
     "5x5, d 48": ("gardner_chess", {"hidden_size": 48, "num_blocks": 4, "num_heads": 3, "ffn_size": 48}),
     "8x8, d 128": ("chess", {"hidden_size": 128, "num_blocks": 5, "num_heads": 4, "ffn_size": 128}),
 }
-TARGETS = {"bias": -1.3, "shaw": -2.0}  # at most so many times the products, by `position`
+TARGETS: dict[Literal["bias", "shaw"], float] = {
+    "bias": -1.3,
+    "shaw": -2.0,
+}  # at most so many times the products, by `position`
 
 Shape = tuple[int, int, int, int]  # products [m, k] x [k, n] of a batch of b: (b, m, k, n)
 

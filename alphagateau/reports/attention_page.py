@@ -46,7 +46,7 @@ def attention_page(
     return render(
         "attention.html",
         title=f"Attention of {name}",
-        subtitle=f"{len(follows)} layers of {len(follows[0])} heads",
+        subtitle=f"layers: {len(follows)}, heads of each: {len(follows[0])}",
         heads=heads_table(study, follows),
         summary=summary_table(follows),
         board=board,

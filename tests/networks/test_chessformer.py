@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import chessformer_reference as plain
@@ -10,16 +11,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from boards import play
+from tiny_checkpoints import SMALL, save_tiny
 
+from alphagateau import config
 from alphagateau.commands.throughput import random_positions
 from alphagateau.config import CF_6M, CF_240M, ChessformerConfig, ConfigError
+from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.encoder import Encoder, layer_weights, mish, rms_norm
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.relative_attention import attend, attention_weights, nearest_offsets, spread
 from alphagateau.networks.square_tokens import embed_tokens
+from alphagateau.runs.checkpoint import CheckpointError
+from alphagateau.training.resume import load_weights
+from alphagateau.training.trainer import make_trainer
 
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 TINY: dict[str, Any] = {"hidden_size": 8, "num_blocks": 2, "num_heads": 2, "ffn_size": 12}
 GAMES = ("gardner_chess", "los_alamos_chess", "chess")
 HEADS: dict[str, Any] = {
@@ -47,25 +55,25 @@ def in_numpy(tree):
     return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
 
 
-def shapes_of(game_name, config):
-    network = make_network(get_game(game_name), config)
+def shapes_of(game_name, chosen):
+    network = make_network(get_game(game_name), chosen)
     return jax.eval_shape(network.init, jax.random.key(0))["params"]
 
 
-def num_parameters(game_name, config):
-    return sum(x.size for x in jax.tree.leaves(shapes_of(game_name, config)))
+def num_parameters(game_name, chosen):
+    return sum(x.size for x in jax.tree.leaves(shapes_of(game_name, chosen)))
 
 
 @pytest.mark.parametrize("position", ["absolute", "bias", "shaw_kv", "shaw"])
 def test_each_position_scheme_equals_the_equations_as_printed(position, gardner):
-    config = ChessformerConfig(**TINY, position=position)
-    network = make_network(gardner, config)
+    chosen = ChessformerConfig(**TINY, position=position)
+    network = make_network(gardner, chosen)
     variables, positions = stirred(network.init(jax.random.key(1))), random_positions(gardner, 2)
     found, statistics = jax.jit(network.apply)(variables, positions)
     assert statistics == {} and dict(found.extra) == {}
     for i in range(2):
         one = jax.tree.map(lambda x, i=i: np.asarray(x[i]), positions)
-        logits, value = plain.evaluate(gardner, config, in_numpy(variables["params"]), one)
+        logits, value = plain.evaluate(gardner, chosen, in_numpy(variables["params"]), one)
         np.testing.assert_allclose(found.prior_logits[i], logits, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(found.value[i], value, rtol=1e-4, atol=1e-4)
 
@@ -196,16 +204,16 @@ def test_one_tree_plays_every_board(changes):
     "changes", [{"position": "absolute"}, {"square_embedding": "absolute"}, {"value_pooling": "flatten"}]
 )
 def test_weights_of_squares_belong_to_one_board(changes):
-    config = ChessformerConfig(**TINY, **changes)
-    assert ChessformerConfig(**TINY).plays_every_board and not config.plays_every_board
-    small, large = (jax.tree.map(lambda x: x.shape, shapes_of(name, config)) for name in ("gardner_chess", "chess"))
+    chosen = ChessformerConfig(**TINY, **changes)
+    assert ChessformerConfig(**TINY).plays_every_board and not chosen.plays_every_board
+    small, large = (jax.tree.map(lambda x: x.shape, shapes_of(name, chosen)) for name in ("gardner_chess", "chess"))
     assert small != large
 
 
 def test_weights_of_5x5_play_8x8_and_the_far_rows_had_no_gradient(gardner):
     """After a gradient on 5x5 the far rows of every table are 0; the same variables evaluate 8x8."""
-    config = ChessformerConfig(**TINY | {"num_blocks": 1})
-    network, positions = make_network(gardner, config), random_positions(gardner, 2)
+    chosen = ChessformerConfig(**TINY | {"num_blocks": 1})
+    network, positions = make_network(gardner, chosen), random_positions(gardner, 2)
     variables = stirred(network.init(jax.random.key(1)))
 
     def loss(params):
@@ -218,7 +226,7 @@ def test_weights_of_5x5_play_8x8_and_the_far_rows_had_no_gradient(gardner):
         assert (rows == 0).sum() == 144 and (rows[3:12, 3:12] > 0).all()
     assert not np.abs(gradient["squares"]["shift"][:, 5:]).any() and gradient["squares"]["shift"][:, :5].all()
     large = get_game("chess")
-    found, _ = jax.jit(make_network(large, config).apply)(variables, random_positions(large, 2))
+    found, _ = jax.jit(make_network(large, chosen).apply)(variables, random_positions(large, 2))
     assert np.isfinite(found.prior_logits).all() and np.isfinite(found.value).all()
 
 
@@ -316,8 +324,26 @@ def test_an_action_value_is_of_its_squares(gardner):
 
 def test_training_in_chunks_is_for_attention_without_vectors_of_offsets(gardner):
     for position, want in (("absolute", 8), ("bias", 8), ("shaw", 1), ("shaw_kv", 1)):
-        config = ChessformerConfig(hidden_size=2**16, position=position)
-        assert make_network(gardner, config).num_chunks(64) == want
+        chosen = ChessformerConfig(hidden_size=2**16, position=position)
+        assert make_network(gardner, chosen).num_chunks(64) == want
+
+
+@pytest.mark.whole
+def test_a_run_on_8x8_begins_with_weights_of_5x5(tmp_path):
+    """As --init-from does, with far rows of the nearest offset; another width is refused."""
+    found = save_tiny(tmp_path / "small" / "checkpoints", "gardner_chess", ChessformerConfig)
+    options = {"game": "chess", "network": ChessformerConfig(**SMALL, far_offsets="nearest")}
+    experiment = dataclasses.replace(config.load(SMOKE), **options)
+    variables = load_weights(make_trainer(experiment, make_mesh(8)), found.path)
+    rows = variables["params"]["squares"]["shift"]
+    np.testing.assert_array_equal(rows[:, 5:], np.repeat(rows[:, 4:5], 3, axis=1))
+    wide = dataclasses.replace(experiment, network=ChessformerConfig(**SMALL | {"hidden_size": 12}))
+    with pytest.raises(CheckpointError, match="does not fit"):
+        load_weights(make_trainer(wide, make_mesh(8)), found.path)
+
+
+def test_experiments_of_published_sizes_name_them():
+    assert config.load(SMOKE.with_name("chessformer_6m.toml")).network == CF_6M
 
 
 @pytest.mark.whole
