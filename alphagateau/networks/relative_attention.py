@@ -112,7 +112,12 @@ attend.defvjp(_attend_forward, _attend_backward)
 
 
 def product(subscripts: str, x: Array, y: Array, dtype: str) -> Array:
-    """einsum of float32 arrays, of operands rounded to `dtype`, summed in float32."""
+    """einsum of float32 arrays, of operands rounded to `dtype`, summed in float32.
+
+    A CPU has not all such products of bfloat16, so there the operands are rounded alone.
+    """
+    if dtype == "bfloat16" and jax.default_backend() == "cpu":
+        return jnp.einsum(subscripts, *(jax.lax.reduce_precision(a, exponent_bits=8, mantissa_bits=7) for a in (x, y)))
     return jnp.einsum(subscripts, x.astype(dtype), y.astype(dtype), preferred_element_type=jnp.float32)
 
 

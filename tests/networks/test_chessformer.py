@@ -64,7 +64,15 @@ def num_parameters(game_name, chosen):
     return sum(x.size for x in jax.tree.leaves(shapes_of(game_name, chosen)))
 
 
-@pytest.mark.parametrize("position", ["absolute", "bias", "shaw_kv", "shaw"])
+@pytest.mark.parametrize(
+    "position",
+    [
+        pytest.param("absolute", marks=pytest.mark.whole),
+        "bias",
+        pytest.param("shaw_kv", marks=pytest.mark.whole),
+        "shaw",
+    ],
+)
 def test_each_position_scheme_equals_the_equations_as_printed(position, gardner):
     chosen = ChessformerConfig(**TINY, position=position)
     network = make_network(gardner, chosen)
@@ -210,6 +218,7 @@ def test_weights_of_squares_belong_to_one_board(changes):
     assert small != large
 
 
+@pytest.mark.whole
 def test_weights_of_5x5_play_8x8_and_the_far_rows_had_no_gradient(gardner):
     """After a gradient on 5x5 the far rows of every table are 0; the same variables evaluate 8x8."""
     chosen = ChessformerConfig(**TINY | {"num_blocks": 1})
@@ -271,6 +280,7 @@ def test_mirrored_tables_see_a_mirrored_board_as_tables_see_the_board(gardner):
     assert np.abs(other.value - found.value).max() > 1e-3
 
 
+@pytest.mark.whole
 def test_all_heads_say_what_they_are_for(gardner):
     network = make_network(gardner, ChessformerConfig(**TINY, **HEADS))
     variables, positions = network.init(jax.random.key(0)), random_positions(gardner, 3)
