@@ -6,17 +6,18 @@ from typing import Any
 
 import jax
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig, TokenTransformerConfig
+from alphagateau.config import NetworkConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint
 
 SMALL = {"hidden_size": 8, "num_blocks": 1}
-Kind = type[GateauConfig] | type[AlphaZeroConfig] | type[TokenTransformerConfig]
 
 
-def save_tiny(folder: Path, game_name: str, kind: Kind, name: str = "0", seed: int = 0, **changes: Any) -> Checkpoint:
+def save_tiny(
+    folder: Path, game_name: str, kind: type[NetworkConfig], name: str = "0", seed: int = 0, **changes: Any
+) -> Checkpoint:
     """A checkpoint in `folder`, its iteration its name, of one block, 8 features wide, its configuration changed so."""
     config = kind(**SMALL, **changes)
     variables = make_network(get_game(game_name), config).init(jax.random.key(seed))

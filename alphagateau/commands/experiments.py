@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -32,10 +33,7 @@ def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) 
         raise UsageError(f"{command} needs an experiment file or name first: alphagateau {command} quickstart")
     path = config.find_experiment(words[0])
     experiment = config.load(path)
-    arguments = parse(kind, words, command, kind(words[0], experiment))
-    changed = _change_kinds(experiment, _table_of(arguments))
-    if changed is not experiment:
-        arguments = parse(kind, words, command, kind(words[0], changed))
+    arguments = parse(kind, words, command, kind(words[0], _change_kinds(experiment, words)))
     name = f"{path} with the options given" if words[1:] else str(path)
     return arguments, path, config.from_dict(_table_of(arguments), name)
 
@@ -50,18 +48,28 @@ def _table_of(arguments: ExperimentArguments) -> Mapping[str, Any]:
     return arguments.settings  # pyright: ignore[reportReturnType]
 
 
-def _change_kinds(experiment: Experiment, table: Mapping[str, Any]) -> Experiment:
-    """The experiment with the architecture and the search that an option asks for, other keys kept where they exist."""
+def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
+    """The experiment with the architecture and the search that options ask for, other keys kept where they exist.
+
+    Looked for before all else, as they say which other options there are.
+    """
     changes = {}
     for name, tag, kinds in (
         ("network", "architecture", config.ARCHITECTURES),
         ("search", "algorithm", config.ALGORITHMS),
     ):
-        old, kind = getattr(experiment, name), kinds.get(table[name][tag])
+        old, kind = getattr(experiment, name), kinds.get(_value_of(f"--{name}.{tag}", words))
         if kind and kind is not type(old):
             kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
             changes[name] = kind(**kept)
     return dataclasses.replace(experiment, **changes) if changes else experiment
+
+
+def _value_of(option: str, words: Sequence[str]) -> str:
+    """What an option is given, "" if it is not."""
+    after = [word for before, word in pairwise(words) if before == option]
+    joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+    return next(iter(after + joined), "")
 
 
 def check(experiment: Experiment, name: str | Path) -> None:

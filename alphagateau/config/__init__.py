@@ -1,5 +1,6 @@
 """The schema of every file a user writes: TOML and tables in, checked frozen records out, and back."""
 
+from alphagateau.config.chessformer import CF_6M, CF_240M, ChessformerConfig
 from alphagateau.config.files import (
     change,
     describe_difference,
@@ -48,11 +49,14 @@ from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, pars
 __all__ = [
     "ALGORITHMS",
     "ARCHITECTURES",
+    "CF_6M",
+    "CF_240M",
     "KEYS",
     "MAX_INT",
     "ActionValueConfig",
     "AlphaZeroConfig",
     "BudgetConfig",
+    "ChessformerConfig",
     "ConfigError",
     "DataConfig",
     "EvaluationConfig",

@@ -10,6 +10,15 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from alphagateau.config.chessformer import ChessformerConfig
+from alphagateau.config.network_keys import (
+    ACTION_VALUES,
+    ARCHITECTURE,
+    MOVES_LEFT_HEAD,
+    NUM_BINS,
+    REPLY_HEAD,
+    VALUE_HEADS,
+)
 from alphagateau.config.records import (
     choice,
     fields_of,
@@ -24,12 +33,6 @@ from alphagateau.config.records import (
     show,
 )
 
-ARCHITECTURE = "graph network: gateau; residual CNN: alphazero; searchless chess: token_transformer"
-VALUE_HEADS = "the value is of one number, of win, draw and loss, or of bins of the chance of winning"
-ACTION_VALUES = "a head that values every legal move at once, for losses on labelled positions"
-NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
-REPLY_HEAD = "a head that learns the opponent's reply from self-play"
-MOVES_LEFT_HEAD = "a head that learns the plies to the end of the game from self-play"
 ALGORITHM = "Gumbel MuZero: gumbel; no search: policy, action_value, state_value, random"
 MIRRORS = "evaluations averaged over a position and its mirror image"
 TEMPERATURE = "moves are drawn from softmax(score / temperature); 0: the best is played"
@@ -40,6 +43,7 @@ TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
 class GateauConfig:
     """GATEAU, the graph network."""
 
+    plays_every_board: ClassVar[bool] = True
     policy_head: ClassVar[bool] = True
     architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1)
@@ -66,6 +70,7 @@ class GateauConfig:
 class AlphaZeroConfig:
     """AlphaZero's residual CNN, the baseline."""
 
+    plays_every_board: ClassVar[bool] = False
     policy_head: ClassVar[bool] = True
     architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1)
@@ -89,6 +94,7 @@ TOKEN_SIZES = {"402k": (64, 4, 4), "small": (128, 4, 8), "9M": (256, 8, 8), "136
 class TokenTransformerConfig:
     """The token transformer of searchless chess, which sees the position's FEN."""
 
+    plays_every_board: ClassVar[bool] = False
     history: ClassVar[bool] = False
     reply_head: ClassVar[bool] = False
     moves_left_head: ClassVar[bool] = False
@@ -127,7 +133,7 @@ class TokenTransformerConfig:
         return self
 
 
-NetworkConfig = GateauConfig | AlphaZeroConfig | TokenTransformerConfig
+NetworkConfig = GateauConfig | AlphaZeroConfig | TokenTransformerConfig | ChessformerConfig
 ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above
 
 
@@ -253,15 +259,20 @@ class TargetsConfig:
 
 @record
 class TrainingConfig:
-    """How the network learns from its frames (Adam)."""
+    """How the network learns from its frames."""
 
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
+    optimizer: Literal["adam", "nadam"] = choice("Adam, or with Nesterov's momentum NAdam", default="adam")
+    beta2: float = num("decay of the mean of squared gradients", default=0.999, high=1)
+    epsilon: float = num("what is added to the root of that mean", default=1e-8, high=1)
     num_parts: int = num("parts of a batch whose gradients are summed, one after the other", default=1, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
     samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
     learning_rate: float = num("step size of Adam, at its highest", default=0.001, low=1e-9, high=1)
-    schedule: Literal["constant", "linear", "cosine"] = choice("how the step size falls", default="constant")
+    schedule: Literal["constant", "linear", "cosine", "steps"] = choice(
+        "how the step size falls; steps: by the root of 10 at 0.8 and 0.9 of decay_steps", default="constant"
+    )
     warmup_steps: int = num("steps over which the step size rises from 0", default=0)
     decay_steps: int = num("steps after which it is lowest (0: those of the run)", default=0)
     min_learning_rate: float = num("step size at its lowest", default=0.0, high=1)

@@ -6,6 +6,7 @@ from typing import Any
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
+from alphagateau.networks.chessformer import make_chessformer
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.token_transformer import make_token_transformer
@@ -15,8 +16,8 @@ MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "gateau": make_gateau,
     "alphazero": make_alphazero,
     "token_transformer": make_token_transformer,
+    "chessformer": make_chessformer,
 }
-EVERY_BOARD = ("gateau",)  # architectures whose weights play any board; those of others play the one they learnt
 
 
 def make_network(game: Game, config) -> Network:

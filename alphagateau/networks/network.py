@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 from flax.core import FrozenDict
 
+from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 
 Variables = dict[str, Any]  # flax collections: {"params": ..., "batch_stats": ...}
@@ -35,9 +36,12 @@ class Network(NamedTuple):
     their gradients summed; one where statistics join the batch.
     `values_one_move`: a move's value costs a pass of its own, so `apply` takes `slots` int32 [B, 1] too, and says the
     action value of that move alone, [B, 1, K]; without them it says none in training.
+    `move_from(variables, source) -> variables`: weights learnt on the board of another Game, as training here begins
+    with them.
     """
 
     init: Callable[[jax.Array], Variables]
     apply: Callable[..., tuple[Evaluation, Variables]]
     num_chunks: Callable[[int], int] = lambda batch: 1
     values_one_move: bool = False
+    move_from: Callable[[Variables, Game], Variables] = lambda variables, source: variables

@@ -21,6 +21,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import network_config
 from alphagateau.networks.attention import make_attention
 from alphagateau.networks.network import Variables
+from alphagateau.networks.square_attention import make_square_attention
 from alphagateau.play.board_requests import Asked
 from alphagateau.play.boards import check_plays
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
@@ -40,7 +41,8 @@ class Engine:
     """A checkpoint's network on a board, compiled."""
 
     thinker: Thinker
-    attend: Callable[[Variables, State], jax.Array] | None  # [L, E] of one State
+    attend: Callable[[Variables, State], jax.Array] | None  # [L, E] or, with heads, [L * H, N * N], of one State
+    heads: int = 0  # H of attention between squares; 0: it is of edges
     turn: anyio.Lock = field(default_factory=anyio.Lock)  # held by the one search that the tree is for
 
 
@@ -48,13 +50,17 @@ def load_engine(found: Checkpoint, game_name: str) -> Engine:
     """Raises CheckpointError if the weights are damaged, or do not fit the board."""
     check_plays(found, game_name)
     game = get_game(game_name)
-    attention = make_attention(game, network_config(found))
+    config = network_config(found)
+    of_squares = make_square_attention(game, config)
+    attention = of_squares or make_attention(game, config)
 
     def attend(variables: Variables, state: State) -> jax.Array:
         assert attention
-        return attention(variables, jax.tree.map(lambda x: x[None], game.position(state)))[0]
+        weights = attention(variables, jax.tree.map(lambda x: x[None], game.position(state)))[0]
+        return weights.reshape(-1, game.num_squares**2) if of_squares else weights
 
-    return Engine(make_thinker(found, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None)
+    heads = getattr(config, "num_heads", 0) if of_squares else 0
+    return Engine(make_thinker(found, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
 
 
 def view(engine: Engine, asked: Asked) -> dict[str, Any]:
@@ -148,15 +154,25 @@ def search(engine: Engine, asked: Asked, is_stopped: Callable[[], bool], tell: T
 def attended(engine: Engine, asked: Asked) -> dict[str, Any]:
     """The edges of the board, as UCI, and the weight of each in each layer, in ten-thousandths.
 
-    Raises ValueError for a network that attends to no edges.
+    Of a Chessformer edges are all pairs of squares, the one attended to first, and each layer has `heads` rows, head
+    by head. Raises ValueError for a network without attention.
     """
     if engine.attend is None:
-        raise ValueError("the network of this checkpoint attends to no edges: expected a GATEAU")
+        raise ValueError("the network of this checkpoint has no attention: expected a GATEAU or a Chessformer")
     thinker = engine.thinker
     state = replay(thinker, asked.fen, asked.moves).state
     weights = np.asarray(engine.attend(thinker.tree.variables, state))
-    names = edge_names(thinker.game.name, int(state.color) == 0)
-    return {"edges": names, "layers": np.rint(weights * 10_000).astype(int).tolist()}
+    names = (pair_names if engine.heads else edge_names)(thinker.game.name, int(state.color) == 0)
+    return {"edges": names, "layers": np.rint(weights * 10_000).astype(int).tolist(), "heads": engine.heads}
+
+
+@lru_cache
+def pair_names(game_name: str, is_white: bool) -> list[str]:
+    """Each pair of squares as UCI, query by query, the key first, seen by the player to move."""
+    size = get_game(game_name).size
+    ranks = range(1, size + 1) if is_white else range(size, 0, -1)
+    squares = [f"{file}{rank}" for file in "abcdefgh"[:size] for rank in ranks]
+    return [key + query for query in squares for key in squares]
 
 
 @lru_cache

@@ -5,7 +5,7 @@ import re
 from alphagateau.config import ConfigError, Experiment, NetworkConfig, nearest, show
 from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
-from alphagateau.training.auxiliary import auxiliary_targets
+from alphagateau.training.auxiliary import HEADS, auxiliary_targets
 from alphagateau.training.label_losses import LABEL_LOSSES
 from alphagateau.training.losses import LOSSES
 
@@ -22,6 +22,9 @@ NEEDED_HEADS = (
     ("behavioral_cloning", "reply_head", (False,)),
     ("behavioral_cloning", "moves_left_head", (False,)),
     ("policy_.*|behavioral_cloning|all_labels_.*", "policy_head", (True,)),
+    ("behavioral_cloning", "search_value_head", (False,)),
+    ("behavioral_cloning", "short_term_head", (False,)),
+    ("behavioral_cloning|state_value_.*|action_value_.*|all_labels_.*", "soft_policy_head", (False,)),
 )
 
 
@@ -43,8 +46,9 @@ def check_experiment(experiment: Experiment) -> None:
         raise ConfigError(f"training.loss must be one of {', '.join(map(show, LOSSES))}, got {show(loss)}{hint}")
     if loss in LABEL_LOSSES and experiment.selfplay:
         raise ConfigError(f"training.loss {show(loss)} learns from labels, and the frames of [selfplay] have none")
-    if auxiliary_targets(experiment.network) and not experiment.selfplay:
-        raise ConfigError("network.reply_head and network.moves_left_head learn from the games of [selfplay]")
+    heads = " and ".join(f"network.{HEADS[name]}" for name in auxiliary_targets(experiment.network))
+    if heads and not experiment.selfplay:
+        raise ConfigError(f"{heads} must be false with [data]: only the games of [selfplay] have what they learn")
     if experiment.search.algorithm == "action_value" and not experiment.network.action_values:
         raise ConfigError('network.action_values must be true for search.algorithm "action_value", got false')
     check_heads(loss, experiment.network)
@@ -59,7 +63,7 @@ def check_experiment(experiment: Experiment) -> None:
 def check_heads(loss: str, network: NetworkConfig) -> None:
     """Raises ConfigError if the network has not the heads that a loss learns."""
     for losses, name, allowed in NEEDED_HEADS:
-        value = getattr(network, name)
+        value = getattr(network, name, False)  # not every architecture has each head
         if re.fullmatch(losses, loss) and value not in allowed:
             expected = "2 or more" if isinstance(allowed, range) else " or ".join(map(show, allowed))
             raise ConfigError(f"network.{name} must be {expected} for training.loss {show(loss)}, got {show(value)}")

@@ -1,6 +1,7 @@
 """What `[training]` says of steps to the optimizer that makes them, and to how many there are."""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 
 AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its last steps, not of its first weights
+STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
 
 
 def make_experiment_optimizer(experiment: Experiment) -> optax.GradientTransformation:
@@ -23,11 +25,26 @@ def make_experiment_optimizer(experiment: Experiment) -> optax.GradientTransform
         training.warmup_steps,
         training.decay_steps or num_run_steps(experiment),
     )
-    return make_optimizer(rate, training.weight_decay, training.max_gradient_norm)
+    moments = Moments(training.optimizer == "nadam", training.beta2, training.epsilon)
+    return make_optimizer(rate, training.weight_decay, training.max_gradient_norm, moments)
+
+
+class Moments(NamedTuple):
+    """How Adam takes its two means, of gradients and of their squares."""
+
+    has_nesterov: bool = False  # NAdam (Dozat 2016)
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+ADAM = Moments()
 
 
 def make_optimizer(
-    learning_rate: float | optax.Schedule, weight_decay: float = 0.0, max_gradient_norm: float = 0.0
+    learning_rate: float | optax.Schedule,
+    weight_decay: float = 0.0,
+    max_gradient_norm: float = 0.0,
+    moments: Moments = ADAM,
 ) -> optax.GradientTransformation:
     """Adam (Kingma and Ba 2015), by default without weight decay, as the paper.
 
@@ -35,10 +52,11 @@ def make_optimizer(
     `max_gradient_norm`: a gradient of a larger global L2 norm is scaled to it; 0: none is.
     """
     steps = [optax.clip_by_global_norm(max_gradient_norm)] if max_gradient_norm else []
+    options: dict[str, Any] = {"b2": moments.beta2, "eps": moments.epsilon, "nesterov": moments.has_nesterov}
     if weight_decay:
-        steps.append(optax.adamw(learning_rate, weight_decay=weight_decay, mask=_is_matrix))
+        steps.append(optax.adamw(learning_rate, weight_decay=weight_decay, mask=_is_matrix, **options))
     else:
-        steps.append(optax.adam(learning_rate))
+        steps.append(optax.adam(learning_rate, **options))
     return optax.chain(*steps) if len(steps) > 1 else steps[0]
 
 
@@ -53,6 +71,7 @@ def learning_rate_schedule(
 
     "linear" and "cosine" reach `lowest` at step `decay_steps` and stay there. A constant one without warm-up is a
     number, and the optimizer then keeps no count of steps of its own.
+    "steps" is divided by the root of 10 at 0.8 and at 0.9 of `decay_steps`, as CF-6M was, and has no `lowest`.
     """
     warmup = optax.schedules.linear_schedule(0.0, highest, warmup_steps)
     after = max(decay_steps - warmup_steps, 1)
@@ -60,6 +79,9 @@ def learning_rate_schedule(
         if not warmup_steps:
             return highest
         decay = optax.schedules.constant_schedule(highest)
+    elif schedule == "steps":
+        places = (round(share * decay_steps) - warmup_steps for share in STEPS_AT)
+        decay = optax.schedules.piecewise_constant_schedule(highest, {place: STEP_FACTOR for place in places})
     elif schedule == "linear":
         decay = optax.schedules.linear_schedule(highest, lowest, after)
     else:

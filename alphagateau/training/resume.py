@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.config import ConfigError, Experiment, read_network
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.networks.make_network import EVERY_BOARD
+from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
@@ -97,15 +97,12 @@ def load_weights(trainer: Trainer, source: Path) -> Variables:
     """The weights of a checkpoint of a network like this one, on any board if they fit it. Raises CheckpointError."""
     path = on_first(lambda: str(newest(source).path), CheckpointError)
     found, game = checkpoint.open_checkpoint(Path(path)), trainer.game.name
-    learnt, architecture = found.manifest["game"], found.manifest["network"].get("architecture", "gateau")
-    if learnt != game and architecture not in EVERY_BOARD:
-        raise everywhere(
-            CheckpointError(
-                f"{path} cannot begin a run of {game}: the weights of its {architecture} have the size of "
-                f"{learnt}, where those of {' and '.join(EVERY_BOARD)} fit every board"
-            )
-        )
-    return checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
+    learnt, network = found.manifest["game"], read_network(found.manifest["network"])
+    if learnt != game and not network.plays_every_board:
+        misfit = f"the weights of its {network.architecture} have the size of {learnt}"
+        raise everywhere(CheckpointError(f"{path} cannot begin a run of {game}: {misfit}"))
+    variables = checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
+    return trainer.network.move_from(variables, get_game(learnt))
 
 
 def save(

@@ -17,7 +17,7 @@ from alphagateau.commands.arguments import UsageError, help_of, parse
 from alphagateau.commands.experiments import check, parse_experiment, read_experiment
 from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
-from alphagateau.config import AlphaZeroConfig, ConfigError, PolicyConfig, dumps, loads
+from alphagateau.config import AlphaZeroConfig, ChessformerConfig, ConfigError, PolicyConfig, dumps, loads
 
 MINIMAL = """
 game = "chess"
@@ -132,6 +132,9 @@ def test_an_option_may_choose_another_architecture_or_search(minimal_file):
     experiment = read_experiment(minimal_file, ["--network.hidden-size", "32", *words])
     assert experiment.network == AlphaZeroConfig(hidden_size=32, num_blocks=2)
     assert experiment.search == PolicyConfig()
+    words = ["--network.num-heads=2", "--network.position", "bias", "--network.architecture=chessformer"]
+    experiment = read_experiment(minimal_file, words)  # keys of the one chosen, wherever they stand
+    assert experiment.network == ChessformerConfig(num_heads=2, position="bias")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_an_option_may_choose_another_architecture_or_search(minimal_file):
         ("--seed -1", "seed must be an integer from 0 to 2147483647, got -1"),
         ("--training.learning-rate nan", "must be a finite number from 1e-09 to 1, got nan"),
         ("--platform cuda", 'platform must be one of "auto", "cpu", "gpu", "tpu", got "cuda"'),
-        ("--network.architecture resnet", 'must be one of "gateau", "alphazero", got "resnet"'),
+        ("--network.architecture resnet", 'must be one of "gateau", "alphazero", "chessformer", got "resnet"'),
         ("--network.architecture alphazero --network.message edge", 'unknown option "--network.message"'),
         ("--no-aim=1", 'unexpected argument "1"'),
         ("--aim false", 'unexpected argument "false"'),

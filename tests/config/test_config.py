@@ -18,7 +18,6 @@ from alphagateau.config import (
     GumbelConfig,
     PolicyConfig,
     SelfPlayConfig,
-    TokenTransformerConfig,
     dumps,
     loads,
 )
@@ -91,7 +90,7 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer", "chessformer"}
     assert set(config.ALGORITHMS) == {"gumbel", "policy", "action_value", "state_value", "random"}
 
 
@@ -101,7 +100,9 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    of_others = {f"network.{key}" for key in config.fields_of(TokenTransformerConfig)} - set(flat)
+    of_others = {f"network.{key}" for kind in config.ARCHITECTURES.values() for key in config.fields_of(kind)} - set(
+        flat
+    )
     of_others |= {f"search.{key}" for key in ("endings", "finisher", "temperature", "temperature_plies")}
     assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_others
     assert flat["selfplay.num_games"] == 8
@@ -167,9 +168,9 @@ def test_an_experiment_made_in_code_is_checked_too():
         (
             "architecture = 'resnet'",
             "network",
-            'network.architecture must be one of "gateau", "alphazero", "token_transformer", got "resnet"',
+            'network.architecture must be one of "gateau", "alphazero", "token_transformer", "chess',
         ),
-        ("architecture = ['gateau']", "network", '"token_transformer", got an array'),
+        ("architecture = ['gateau']", "network", '"chessformer", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
         ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "action'),
@@ -326,7 +327,7 @@ def test_experiments_are_found_by_name(tmp_path, monkeypatch):
     (tmp_path / "smoke").write_text(MINIMAL)
     assert config.load(config.find_experiment("smoke")).num_iterations == 3
     assert message_of(config.find_experiment, "smoek") == "smoek: no such experiment; did you mean smoke?"
-    assert "expected a file, or one of finetune_8x8" in message_of(config.find_experiment, "xyz")
+    assert "expected a file, or one of chessformer_6m, " in message_of(config.find_experiment, "xyz")
 
 
 def reads_or_refuses(function, *arguments):
@@ -392,7 +393,7 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(num_bins=draw(st.integers(1, 1000))),
+        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(value_head="scalar"),
         search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),

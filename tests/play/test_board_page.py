@@ -12,7 +12,7 @@ from markup import browser
 from serving import serving
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import GateauConfig
+from alphagateau.config import ChessformerConfig, GateauConfig
 from alphagateau.games.pgn import read_pgn
 from alphagateau.play import board_view
 
@@ -23,9 +23,9 @@ PGN = '[White "Ada"]\n[Black "Bob"]\n[Result "1-0"]\n\n1. e4 e5 2. Bc4 Nc6 3. Qh
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A server with two checkpoints of the same random network, of any board."""
-    folder = tmp_path_factory.mktemp("page")
-    found = [save_tiny(folder / name / "checkpoints", "gardner_chess", GateauConfig) for name in ("ada", "bob")]
+    """A server with two checkpoints of random networks, of any board."""
+    folder, kinds = tmp_path_factory.mktemp("page"), {"ada": GateauConfig, "bob": ChessformerConfig}
+    found = [save_tiny(folder / name / "checkpoints", "gardner_chess", kind) for name, kind in kinds.items()]
     with serving(found) as port:
         yield port
 
@@ -164,6 +164,14 @@ def test_each_view_is_drawn(page: Page):
     picture(page, pictures)
     page.mouse(square("e5"))
     page.wait("find('#attention-title').textContent.startsWith('Into e5 run ')")
+    picture(page, pictures)
+    assert page.do("find('#heads').hidden")
+    choose(page, "#viewer", "1")
+    page.wait("document.querySelectorAll('.ray').length === 24 && !find('#heads').hidden")  # and the square itself
+    assert page.do("find('#edges tbody').rows.length") == 25
+    assert page.do("find('#layer-name').textContent") == "Layer 1 of 1"
+    page.do("find('#head').value = 3; find('#head').dispatchEvent(new Event('input'))")
+    assert page.do("find('#head-name').textContent") == "Head 3 of 4"
     picture(page, pictures)
     page.mouse("[value=none] + span")
     assert page.do("find('#arrows').childElementCount") == 0

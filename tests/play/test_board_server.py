@@ -18,12 +18,14 @@ import pytest
 from serving import serving
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig
+from alphagateau.config import AlphaZeroConfig, ChessformerConfig, GateauConfig
+from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn import read_pgn
 from alphagateau.games.variants import get_game
 from alphagateau.play import board_view
 from alphagateau.play.board_requests import MAX_BODY, read_asked
 from alphagateau.play.board_server import ANSWERS, SECURITY
+from alphagateau.play.boards import plays
 from alphagateau.play.thinking import Thinker
 from alphagateau.runs.checkpoint import Checkpoint
 
@@ -316,10 +318,29 @@ def test_the_attention_is_the_networks(port: int):
         assert ahead in found["edges"]
 
 
+@pytest.mark.whole
+def test_the_attention_of_a_chessformer_is_of_heads(tmp_path: Path):
+    """In each head a square attends to all, itself too; on a board that it did not learn."""
+    found = save_tiny(tmp_path, "gardner_chess", ChessformerConfig)
+    assert all(plays(found, name) for name in GAMES)
+    absolute = {**found.manifest, "network": {**found.manifest["network"], "position": "absolute"}}
+    assert not plays(found._replace(manifest=absolute), "chess")
+    with serving([found]) as port:
+        for moves in ([], ["e2e4"]):
+            answer = ask(port, "/attention", {"board": "chess", "moves": moves}).json()
+            assert answer["heads"] == 4 and len(answer["layers"]) == 4
+            assert len(set(answer["edges"])) == 64 * 64 and answer["edges"][1] == ("a2a1" if not moves else "a7a8")
+            for head in answer["layers"]:
+                totals: dict[str, int] = {}
+                for pair, weight in zip(answer["edges"], head, strict=True):
+                    totals[pair[2:]] = totals.get(pair[2:], 0) + weight
+                assert len(totals) == 64 and all(abs(total - 10_000) < 64 for total in totals.values())
+
+
 def test_a_network_without_edges_attends_to_none():
     asked, _ = read_asked(json.dumps(GARDNER).encode(), 1)
     engine = board_view.Engine(Thinker(get_game("gardner_chess"), None, None), None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="attends to no edges"):
+    with pytest.raises(ValueError, match="has no attention"):
         board_view.attended(engine, asked)
 
 

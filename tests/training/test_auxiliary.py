@@ -7,22 +7,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from stopping import StopAfter
 
 from alphagateau import config
-from alphagateau.config import ConfigError, GateauConfig, TargetsConfig
+from alphagateau.config import ChessformerConfig, ConfigError, GateauConfig, TargetsConfig
 from alphagateau.games.symmetry import edges_from_other_side, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.runs.log import read_metrics
+from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
-from alphagateau.training.auxiliary import auxiliary_targets, moves_left, reply_edge
-from alphagateau.training.checks import check_heads
+from alphagateau.training.auxiliary import (
+    auxiliary_targets,
+    auxiliary_terms,
+    bin_of,
+    moves_left,
+    reply_edge,
+    search_value,
+    short_term,
+    soften,
+)
+from alphagateau.training.checks import check_experiment, check_heads
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.losses import policy_value_loss, reduce_terms
 from alphagateau.training.selfplay_producer import make_to_frames
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
+LABELLED = SMOKE.with_name("labelled_gardner.toml")
 E2, E4, E5, E7 = 33, 35, 36, 38  # squares of 8x8, as white sees them
 
 
@@ -109,6 +121,67 @@ def test_a_loss_that_does_not_learn_a_head_is_refused():
         check_heads("behavioral_cloning", GateauConfig(reply_head=True))
 
 
+def test_a_mean_of_the_next_values_by_hand():
+    """Searches said .6, -.2, .4, then the last mover mated; and of a game that goes on the last mean is its value."""
+    trajectory = played([1, 2, 3], [-1, -1, 0])._replace(
+        search_value=jnp.float32([[0.6], [-0.2], [0.4]]), reward=jnp.float32([[0], [0], [1]])
+    )
+    np.testing.assert_allclose(short_term(trajectory)[:, 0], [0.752778, -0.783333, 0.9], atol=1e-3)
+    np.testing.assert_allclose(search_value(trajectory)[:, 0], [0.6, -0.2, 0.4], atol=1e-3)
+    going_on = trajectory._replace(discount=-jnp.ones((3, 1)), reward=jnp.zeros((3, 1)))
+    np.testing.assert_allclose(short_term(going_on)[1:, 0], [-0.2 / 6 - 5 / 6 * 0.4, 0.4], atol=1e-3)
+    twice = going_on._replace(discount=jnp.ones((3, 1)))  # the same player moves again
+    np.testing.assert_allclose(short_term(twice)[1:, 0], [-0.2 / 6 + 5 / 6 * 0.4, 0.4], atol=1e-3)
+
+
+def test_softer_policies_and_bins_by_hand():
+    np.testing.assert_allclose(soften(jnp.float32([16 / 17, 1 / 17, 0])), [2 / 3, 1 / 3, 0], rtol=1e-6)
+    assert soften(jnp.zeros(3)).tolist() == [0, 0, 0]
+    assert bin_of(jnp.float32([-1, 0, 1]), 32).tolist() == [0, 16, 31]
+
+
+def test_a_predicted_error_is_learnt_without_pulling_at_the_value(gardner):
+    """Value -.5 where .5 is right, error .25 where 1 is: losses 1 and .5625; of bins 32 equal ones cost ln 32 / 10."""
+    position = jax.tree.map(lambda x: x[None], gardner.position(gardner.init()))
+    frames = Frame(
+        position, jnp.zeros((1, 1)), jnp.zeros(1), jnp.zeros(1, bool), None, {"short_term": jnp.float16([0.5])}
+    )
+
+    def terms(value):
+        extra = {"short_term": value, "short_term_error": jnp.float32([0.25]), "short_term_bins": jnp.zeros((1, 32))}
+        return auxiliary_terms(gardner, Evaluation(jnp.zeros((1, 1)), jnp.zeros(1), extra), frames).minimized
+
+    found = terms(jnp.float32([-0.5]))
+    want = {"short_term_loss": 1.0, "short_term_error_loss": 0.5625, "short_term_bins_loss": 0.1 * np.log(32)}
+    assert {name: float(x[0]) for name, x in found.items()} == pytest.approx(want, rel=1e-5)
+    slope = jax.grad(lambda value: terms(value)["short_term_error_loss"].sum())(jnp.float32([-0.5]))
+    assert slope[0] == 0
+
+
+def test_the_soft_policy_learns_the_softened_target(gardner):
+    """Even logits over all legal moves cost 8 ln(their number), whatever the target; a cheap frame nothing."""
+    position = jax.tree.map(lambda x: jnp.broadcast_to(x, (2, *x.shape)), gardner.position(gardner.init()))
+    policy = jnp.zeros((2, gardner.max_legal_moves)).at[:, :2].set(jnp.float32([16 / 17, 1 / 17]))
+    frames = Frame(position, policy, jnp.zeros(2), jnp.zeros(2, bool), jnp.array([True, False]))
+    said = Evaluation(jnp.zeros((2, 1)), jnp.zeros(2), {"soft_logits": jnp.zeros((2, gardner.num_edges))})
+    num_legal = int((gardner.init().legal_edges >= 0).sum())
+    loss = auxiliary_terms(gardner, said, frames).minimized["soft_policy_loss"]
+    np.testing.assert_allclose(loss, [8 * np.log(num_legal), 0], rtol=1e-5)
+
+
+def test_heads_without_targets_or_loss_are_refused():
+    learnt = ChessformerConfig(soft_policy_head=True, search_value_head=True, short_term_head=True)
+    check_heads("policy_value", learnt)
+    assert auxiliary_targets(learnt) == ("search_value", "short_term")
+    for name in ("soft_policy_head", "search_value_head", "short_term_head"):
+        with pytest.raises(ConfigError, match=f"network.{name} must be false"):
+            check_heads("behavioral_cloning", ChessformerConfig(**{name: True}))
+    with pytest.raises(ConfigError, match=r"network\.short_term_head must be false with \[data\]"):
+        check_experiment(config.change(config.load(LABELLED), {
+            "network.architecture": "chessformer", "network.short_term_head": True
+        }))  # fmt: skip
+
+
 @pytest.mark.whole
 def test_a_run_learns_win_draw_and_loss_replies_and_plies_left(tmp_path):
     experiment = config.change(
@@ -128,3 +201,36 @@ def test_a_run_learns_win_draw_and_loss_replies_and_plies_left(tmp_path):
     terms = [row[f"train/{name}_loss"] for name in ("policy", "value", "reply", "moves_left")]
     np.testing.assert_allclose(row["train/loss"], sum(terms), rtol=1e-5)
     assert row["train/reply_loss"] > 0 and np.isfinite(terms).all()
+
+
+@pytest.mark.whole
+def test_a_run_of_chessformer_learns_all_its_heads(tmp_path):
+    """With NAdam in steps; stopped and continued it ends with the same weights."""
+    names = ["reply_head", "moves_left_head", "soft_policy_head", "search_value_head", "short_term_head"]
+    experiment = config.change(
+        config.load(SMOKE),
+        {
+            "num_iterations": 2,
+            "evaluation.num_games": 0,
+            "network.architecture": "chessformer",
+            "network.num_heads": 2,
+            "network.ffn_size": 8,
+            "network.value_head": "wdl",
+            "network.categorical_values": True,
+            **{f"network.{name}": True for name in names},
+            "training.loss": "policy_wdl",
+            "training.mirror": True,
+            "training.optimizer": "nadam",
+            "training.beta2": 0.98,
+            "training.schedule": "steps",
+            "training.average_decay": 0.9,
+        },
+    )
+    assert loop.train(experiment, tmp_path / "whole", StopRequest())
+    row = read_metrics(tmp_path / "whole" / "metrics.jsonl")[-1]
+    parts = ["policy", "value", "reply", "moves_left", "soft_policy"]
+    parts += [f"{name}{of}" for name in ("search_value", "short_term") for of in ("", "_error", "_bins")]
+    np.testing.assert_allclose(row["train/loss"], sum(row[f"train/{name}_loss"] for name in parts), rtol=1e-5)
+    assert not loop.train(experiment, tmp_path / "cut", StopAfter(3))
+    assert loop.train(experiment, tmp_path / "cut", StopRequest())
+    assert newest(tmp_path / "cut").manifest["weights_hash"] == newest(tmp_path / "whole").manifest["weights_hash"]

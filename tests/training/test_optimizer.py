@@ -19,6 +19,7 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
 from alphagateau.training.optimizer import (
+    Moments,
     learning_rate_schedule,
     make_average,
     make_optimizer,
@@ -49,6 +50,25 @@ def test_adam_takes_the_steps_of_its_paper():
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         expected = -0.1 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.999**t)) + 1e-8)
         np.testing.assert_allclose(updates["w"], expected, rtol=1e-4)
+
+
+def test_nadam_takes_the_steps_of_its_paper():
+    """With beta 0.9 and 0.98: the first moment is looked at one step ahead."""
+    optimizer = make_optimizer(0.1, moments=Moments(True, 0.98, 1e-7))
+    params = {"w": jnp.float32(5.0)}
+    state, m, v = optimizer.init(params), 0.0, 0.0
+    for t, g in enumerate([2.0, -1.0], start=1):
+        updates, state = optimizer.update({"w": jnp.float32(g)}, state, params)
+        m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g * g
+        ahead = 0.9 * m / (1 - 0.9 ** (t + 1)) + 0.1 * g / (1 - 0.9**t)
+        np.testing.assert_allclose(updates["w"], -0.1 * ahead / (math.sqrt(v / (1 - 0.98**t)) + 1e-7), rtol=1e-4)
+
+
+def test_a_schedule_in_steps_is_that_of_cf_6m():
+    rate = learning_rate_schedule("steps", 5e-4, 0.0, 1000, 2_000_000)
+    assert not isinstance(rate, float)
+    rates = [float(rate(step)) for step in (500, 1_599_999, 1_600_001, 1_799_999, 1_800_001)]
+    np.testing.assert_allclose(rates, [2.5e-4, 5e-4, 1.58e-4, 1.58e-4, 5e-5], rtol=2e-3)
 
 
 def test_adam_does_not_decay_weights():

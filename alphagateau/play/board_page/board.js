@@ -32,7 +32,7 @@ let seen = []; // of each checkpoint, what it says of each ply: { values, policy
 let thinking = null; // the search in progress: { abort, player, at }
 let isFlipped = false, isPaused = false, isMoving = false;
 let chosen = "", cursor = "", asked = "", pointed = ""; // squares, and a move of the table
-let mode = "policy", layer = 0, begun = 0;
+let mode = "policy", layer = 0, head = 0, begun = 0;
 
 const last = () => plies.length - 1;
 const shown = () => plies[ply];
@@ -366,7 +366,7 @@ function drawRays(parent) {
     const [x0, y0] = spot(edge).map((place) => 100 * place + 50), share = weight / most, long = Math.hypot(x1 - x0, y1 - y0);
     const end = { x2: x1 - (36 * (x1 - x0)) / long, y2: y1 - (36 * (y1 - y0)) / long };
     const isFaint = pointed && pointed !== edge ? " faint" : "", opacity = (0.2 + 0.75 * share).toFixed(2);
-    make("line", parent, { x1: x0, y1: y0, ...end, class: "ray" + isFaint, "stroke-width": (2 + 9 * share).toFixed(1), "stroke-opacity": opacity });
+    if (long) make("line", parent, { x1: x0, y1: y0, ...end, class: "ray" + isFaint, "stroke-width": (2 + 9 * share).toFixed(1), "stroke-opacity": opacity });
     make("circle", parent, { cx: x0, cy: y0, r: (5 + 11 * share).toFixed(1), class: "source" + isFaint, "fill-opacity": opacity });
   }
   make("circle", parent, { cx: x1, cy: y1, r: 36, class: "ring" });
@@ -447,11 +447,12 @@ function numbered(sans) {
   }).join(" ");
 }
 
-// The edges of the board into a square, [UCI, weight] in the layer that is shown, the heaviest first.
+// The edges of the board into a square, [UCI, weight] in the layer and head that are shown, the heaviest first.
 function edgesInto(square) {
   const found = seen[viewer()].attention[ply];
   if (!found) return [];
-  return found.edges.map((edge, i) => [edge, found.layers[layer][i] / 10000]).filter(([edge]) => edge.slice(2, 4) === square).sort((a, b) => b[1] - a[1]);
+  const weights = found.layers[layer * (found.heads || 1) + head];
+  return found.edges.map((edge, i) => [edge, weights[i] / 10000]).filter(([edge]) => edge.slice(2, 4) === square).sort((a, b) => b[1] - a[1]);
 }
 
 function drawAttention() {
@@ -462,15 +463,22 @@ function drawAttention() {
     drawBoard();
   }
   body.replaceChildren();
-  const count = found ? found.layers.length : 1;
+  const heads = found?.heads || 0, count = found ? found.layers.length / (heads || 1) : 1;
   layer = Math.min(layer, count - 1);
+  head = Math.max(0, Math.min(head, heads - 1));
+  find("#heads").hidden = heads < 2;
+  find("#head").max = Math.max(1, heads);
+  find("#head").value = head + 1;
+  find("#head-name").textContent = `Head ${head + 1} of ${heads}`;
   find("#layer").max = count;
   find("#layer").value = layer + 1;
-  const name = `Layer ${layer + 1} of ${count}: block ${Math.floor(layer / 2) + 1}, ${layer % 2 ? "second" : "first"} half`;
+  const half = heads ? "" : `: block ${Math.floor(layer / 2) + 1}, ${layer % 2 ? "second" : "first"} half`;
+  const name = `Layer ${layer + 1} of ${count}${half}`;
   find("#layer-name").textContent = name;
   find("#layer").setAttribute("aria-valuetext", name);
   const rows = edgesInto(asked);
-  find("#attention-title").textContent = found ? `Into ${asked} run ${rows.length} edges. Choose another square on the board.` : "Asking the network…";
+  const said = heads ? `${asked} attends to ${rows.length} squares.` : `Into ${asked} run ${rows.length} edges.`;
+  find("#attention-title").textContent = found ? `${said} Choose another square on the board.` : "Asking the network…";
   for (const [edge, weight] of rows) {
     const row = make("tr", body, { "data-uci": edge }), piece = KINDS[edge[4]];
     make("button", make("td", row), {}, `${edge.slice(0, 2)} → ${edge.slice(2, 4)}` + (piece ? `, ${piece}` : ""));
@@ -479,7 +487,7 @@ function drawAttention() {
 }
 
 function drawView() {
-  const [value, text, source] = verdict(), hasEdges = setup.players[viewer()].architecture === "gateau";
+  const [value, text, source] = verdict(), hasEdges = ["gateau", "chessformer"].includes(setup.players[viewer()].architecture);
   if (mode === "attention" && !hasEdges) mode = "policy";
   for (const input of document.querySelectorAll("[name=mode]")) {
     input.checked = input.value === mode;
@@ -756,6 +764,10 @@ on("#modes", "change", (event) => {
 });
 on("#layer", "input", (event) => {
   layer = +event.target.value - 1;
+  drawView();
+});
+on("#head", "input", (event) => {
+  head = +event.target.value - 1;
   drawView();
 });
 on("#moves", "click", (event) => {

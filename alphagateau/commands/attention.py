@@ -1,0 +1,139 @@
+"""`alphagateau attention`: a Chessformer in, a page of what its heads attend to out."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from alphagateau.games.rules import Game
+    from alphagateau.games.state import State
+    from alphagateau.networks.square_attention import HeadStudy
+    from alphagateau.runs.checkpoint import Checkpoint
+
+RANDOM_PLIES = 16  # of the games whose positions say what a head follows
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Show what the heads of a Chessformer attend to, on one page.
+
+    Which heads follow the moves of a piece, squares of one color or pieces, by correlation over positions of random
+    games; and of one position the map of each head, seen from one square. `alphagateau board` shows other squares.
+
+    Example: alphagateau attention checkpoints/chessformer_gardner --square c3 --output attention.html
+    """
+
+    path: tyro.conf.Positional[Path]
+    """a checkpoint, or a run: its newest one"""
+    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html")] = None
+    """where the page goes; None: attention.html in the current folder"""
+    game: str | None = None
+    """the board; None: the one it learnt on"""
+    fen: str | None = None
+    """the position whose maps are drawn; None: the start"""
+    square: str | None = None
+    """the querying square of the maps; None: one in the middle"""
+    positions: int = 32
+    """of random games, over which correlations are taken"""
+    least: float = 0.5
+    """correlation from which a head is said to follow a pattern"""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """also write the correlations"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Writes the page and says how many heads follow what."""
+    arguments = parse(Arguments, words, "attention")
+    if not 1 <= arguments.positions <= 1024:
+        raise UsageError(f"--positions must be 1 to 1024, got {arguments.positions}")
+    use_compilation_cache()
+    import numpy as np
+
+    from alphagateau.networks.square_attention import followed
+    from alphagateau.reports.attention_page import attention_page
+    from alphagateau.runs import files
+    from alphagateau.runs.run_folder import newest
+
+    found = newest(arguments.path)
+    game = _game(arguments.game or found.manifest["game"])
+    fen, state = _position(game, arguments.fen)
+    square = _square(game, state, arguments.square)
+    study, shown = study_checkpoint(found, game, state, arguments.positions)
+    names, output = followed(study, arguments.least), arguments.output or Path("attention.html")
+    files.write_text(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
+    print(f"{output}: {describe(names)}")
+    if arguments.json:
+        told = {name: x.round(4).astype(object) for name, x in study.correlations.items()}
+        table = {name: np.where(x == x, x, np.array(None)).tolist() for name, x in told.items()}  # JSON has no NaN
+        files.write_text(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
+    return 0
+
+
+def study_checkpoint(
+    found: "Checkpoint", game: "Game", state: "State", num_positions: int
+) -> "tuple[HeadStudy, np.ndarray]":
+    """What the heads follow over positions of random games, and their weights [L, H, N, N] in `state`.
+
+    Raises CheckpointError if the weights do not fit the board, UsageError if they are no Chessformer's.
+    """
+    import jax
+    import numpy as np
+
+    from alphagateau.commands.throughput import random_positions
+    from alphagateau.matches.player_specs import load_weights, network_config
+    from alphagateau.networks.square_attention import make_square_attention, study_heads
+
+    attention = make_square_attention(game, network_config(found))
+    if attention is None:
+        raise UsageError(f"{found.path} holds no Chessformer: expected one, for its attention between squares")
+    attend, variables = jax.jit(attention), load_weights(found, game.name)
+    sample = random_positions(game, num_positions, RANDOM_PLIES)
+    study = study_heads(game, sample, np.asarray(attend(variables, sample)))
+    return study, np.asarray(attend(variables, jax.tree.map(lambda x: x[None], game.position(state))))[0]
+
+
+def describe(names: list[list[str]]) -> str:
+    """Such as "7 of 12 heads follow a pattern (4 rook, 3 knight)"."""
+    all_names = [name for heads in names for name in heads]
+    counts = {name: all_names.count(name) for name in sorted(set(all_names) - {""})}
+    listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
+    return f"{sum(counts.values())} of {len(all_names)} heads follow a pattern" + (f" ({listed})" if listed else "")
+
+
+def _game(name: str) -> "Game":
+    from alphagateau.games.variants import get_game
+
+    try:
+        return get_game(name)
+    except ValueError as error:
+        raise UsageError(f"--game: {error}") from None
+
+
+def _position(game: "Game", fen: str | None) -> tuple[str, "State"]:
+    from alphagateau.games.notation import from_fen
+
+    fen = fen or game.start_fen
+    try:
+        return fen, from_fen(game, fen)
+    except ValueError as error:
+        raise UsageError(f"--fen: {error}") from None
+
+
+def _square(game: "Game", state: "State", name: str | None) -> int:
+    """The number of a square as the player to move sees it."""
+    size = game.size
+    if name is None:
+        return size // 2 * (size + 1)
+    file, rank = ord(name[0]) - ord("a") if name else -1, int(name[1:]) - 1 if name[1:].isdecimal() else -1
+    if not (0 <= file < size and 0 <= rank < size):
+        raise UsageError(f"--square must be a1 to {chr(ord('a') + size - 1)}{size}, got {name!r}")
+    return file * size + (rank if int(state.color) == 0 else size - 1 - rank)

@@ -1,0 +1,83 @@
+"""What an experiment may say of Chessformer, the transformer on squares, and its two published sizes."""
+
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from alphagateau.config.network_keys import (
+    ACTION_VALUES,
+    ARCHITECTURE,
+    MOVES_LEFT_HEAD,
+    NUM_BINS,
+    REPLY_HEAD,
+    VALUE_HEADS,
+)
+from alphagateau.config.records import choice, key, num, record
+
+
+@record
+class ChessformerConfig:
+    """Chessformer, the transformer on squares."""
+
+    architecture: Literal["chessformer"] = choice(ARCHITECTURE, default="chessformer")
+    hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1)
+    num_blocks: int = num("encoder layers", default=5, low=1)
+    num_heads: int = num("attention heads a layer", default=4, low=1)
+    ffn_size: int = num("features within a layer's feed-forward part", default=128, low=1)
+    position: Literal["absolute", "bias", "shaw_kv", "shaw"] = choice(
+        "what attention knows of places: a vector a square (one board), a bias an offset, or vectors an offset for "
+        "keys and values (shaw_kv), for queries too (shaw)",
+        default="shaw",
+    )
+    square_embedding: Literal["edges", "absolute", "none"] = choice(
+        "scale and shift of tokens: by distance to the board's edges, by square (one board), none", default="edges"
+    )
+    value_pooling: Literal["attention", "flatten"] = choice(
+        "tokens of a value head are pooled, or joined (one board)", default="attention"
+    )
+    far_offsets: Literal["zero", "nearest"] = choice(
+        "what --init-from from a smaller board gives offsets that it lacks", default="zero"
+    )
+    dtype: Literal["float32", "bfloat16"] = choice("number format of the products", default="float32")
+    history: bool = key("positions before the present one are seen", default=True)
+    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
+    action_values: bool = key(ACTION_VALUES, default=False)
+    num_bins: int = num(NUM_BINS, default=32, low=1)
+    reply_head: bool = key(REPLY_HEAD, default=False)
+    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+    soft_policy_head: bool = key("a head that learns the policy target to the power 1/4", default=False)
+    search_value_head: bool = key("a head that learns the search's value, and its own error", default=False)
+    short_term_head: bool = key(
+        "a head that learns the search's values of the next plies, and its error", default=False
+    )
+    categorical_values: bool = key("these two heads learn 32 bins of their value too", default=False)
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> "ChessformerConfig":
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"network.hidden_size ({self.hidden_size}) must be divisible by {self.num_heads}, network.num_heads"
+            )
+        return self
+
+    @property
+    def plays_every_board(self) -> bool:
+        """Whether no weight belongs to a square, so that the same tree fits every board."""
+        return {"absolute", "flatten"}.isdisjoint((self.position, self.square_embedding, self.value_pooling))
+
+
+# As in the code of the paper: weights of squares, values from joined tokens, all heads that are trained there.
+AS_PUBLISHED: dict[str, Any] = {
+    "position": "shaw",
+    "square_embedding": "absolute",
+    "value_pooling": "flatten",
+    "value_head": "wdl",
+    "moves_left_head": True,
+    "soft_policy_head": True,
+    "search_value_head": True,
+    "short_term_head": True,
+}
+CF_6M = ChessformerConfig(hidden_size=256, num_blocks=8, num_heads=8, ffn_size=256, **AS_PUBLISHED)
+CF_240M = ChessformerConfig(
+    hidden_size=1024, num_blocks=15, num_heads=32, ffn_size=4096, categorical_values=True, **AS_PUBLISHED
+)

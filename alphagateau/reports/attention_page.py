@@ -1,0 +1,91 @@
+"""Turns the attention of a network's heads into their page (templates/attention.html): a table, and a map a head."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from alphagateau.reports.diagrams import Diagram, diagram
+from alphagateau.reports.pages import render
+from alphagateau.reports.tables import Table, number_cell, table
+
+
+class Study(Protocol):
+    """What `networks/square_attention.py` says of the heads; arrays [L, H]."""
+
+    @property
+    def correlations(self) -> Mapping[str, Any]: ...
+    @property
+    def stillness(self) -> Any: ...
+    @property
+    def on_itself(self) -> Any: ...
+
+
+class HeadMap(NamedTuple):
+    """A head's map: squares (x, y, share of the largest weight, percent)."""
+
+    title: str
+    follows: str
+    weights: Sequence[tuple[int, int, float, float]]
+
+
+class LayerMaps(NamedTuple):
+    """The maps of a layer's heads."""
+
+    title: str
+    heads: Sequence[HeadMap]
+
+
+def attention_page(
+    name: str, fen: str, square: int, study: Study, follows: Sequence[Sequence[str]], weights: Any
+) -> str:
+    """The page as HTML.
+
+    `weights` [L, H, N] are what the query `square` of the position `fen` takes from each square; squares are numbered
+    file by file as the player to move sees them. `follows`: the pattern of each layer and head, or "".
+    """
+    board = diagram(fen, "the maps")
+    return render(
+        "attention.html",
+        title=f"Attention of {name}",
+        subtitle=f"layers: {len(follows)}, heads of each: {len(follows[0])}",
+        heads=heads_table(study, follows),
+        summary=summary_table(follows),
+        board=board,
+        query=place_of(board, fen, square),
+        layers=[
+            LayerMaps(f"Layer {i}", [head_map(board, fen, j, *one) for j, one in enumerate(zip(*of, strict=True), 1)])
+            for i, of in enumerate(zip(follows, weights, strict=True), 1)
+        ],
+        fen=fen,
+    )
+
+
+def summary_table(follows: Sequence[Sequence[str]]) -> Table:
+    """How many heads of each layer follow what."""
+    names = sorted({name for heads in follows for name in heads if name})
+    rows = [[i, *(list(heads).count(name) for name in names)] for i, heads in enumerate(follows, 1)]
+    return table(["layer", *names], rows if names else [])
+
+
+def heads_table(study: Study, follows: Sequence[Sequence[str]]) -> Table:
+    """One row a head."""
+    rows = []
+    for i, heads in enumerate(follows):
+        for j, name in enumerate(heads):
+            found = [number_cell(float(x[i, j]), ".2f") for x in study.correlations.values()]
+            others = [number_cell(float(x[i, j]), ".2f") for x in (study.stillness, study.on_itself)]
+            rows.append([i + 1, j + 1, name or "–", *found, *others])
+    return table(["layer", "head", "follows", *study.correlations, "stillness", "on itself"], rows)
+
+
+def head_map(board: Diagram, fen: str, number: int, follows: str, weights: Any) -> HeadMap:
+    """The map of a head from its weights [N]."""
+    most = max(float(weights.max()), 1e-9)
+    squares = [(*place_of(board, fen, i), float(x) / most, 100 * float(x)) for i, x in enumerate(weights)]
+    return HeadMap(f"Head {number}", follows, squares)
+
+
+def place_of(board: Diagram, fen: str, square: int) -> tuple[int, int]:
+    """Where a square lies on the diagram, which has White below."""
+    file, rank = divmod(square, board.size)
+    is_white = fen.split()[1] == "w"
+    return 100 * file, 100 * (board.size - 1 - rank if is_white else rank)
