@@ -28,13 +28,20 @@ ACTION_VALUES = "a head that values every legal move at once, for losses on labe
 NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
 REPLY_HEAD = "a head that learns the opponent's reply from self-play"
 MOVES_LEFT_HEAD = "a head that learns the plies to the end of the game from self-play"
+ARCHITECTURE = "graph network: gateau; residual CNN: alphazero; Giraffe's features of pieces: giraffe"
+ALGORITHM = "Gumbel MuZero: gumbel; minimax: probability, depth; no search: policy, random"
+NUM_NODES = "positions of a search, at most; a third of them is kept for quiescence"
+SPLIT = "a move's share of its position's probability: by the network's policy, or alike"
+QUIESCENCE_PLIES = "plies of captures and promotions after the last position (0: none)"
+TEMPERATURE = "of the search's policy, softmax(value / temperature) (0: the best move alone)"
+AVERAGE_MIRRORS = "evaluations averaged over a position and its mirror image"
 
 
 @record
 class GateauConfig:
     """GATEAU, the graph network."""
 
-    architecture: Literal["gateau"] = choice("graph network: gateau; residual CNN: alphazero", default="gateau")
+    architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
     normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
@@ -58,7 +65,7 @@ class GateauConfig:
 class AlphaZeroConfig:
     """AlphaZero's residual CNN, the baseline."""
 
-    architecture: Literal["alphazero"] = choice("graph network: gateau; residual CNN: alphazero", default="alphazero")
+    architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
@@ -72,7 +79,23 @@ class AlphaZeroConfig:
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
 
 
-NetworkConfig = GateauConfig | AlphaZeroConfig
+@record
+class GiraffeConfig:
+    """Giraffe's evaluation network."""
+
+    history: ClassVar[bool] = False
+    value_head: ClassVar[str] = "scalar"
+    num_bins: ClassVar[int] = 1
+    action_values: ClassVar[bool] = False
+    reply_head: ClassVar[bool] = False
+    moves_left_head: ClassVar[bool] = False
+    architecture: Literal["giraffe"] = choice(ARCHITECTURE, default="giraffe")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1)
+    group_divisor: int = num("features of a group to one unit of its first layer", default=8, low=1)
+    view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
+
+
+NetworkConfig = GateauConfig | AlphaZeroConfig | GiraffeConfig
 ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above
 
 
@@ -80,14 +103,41 @@ ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record
 class GumbelConfig:
     """Gumbel MuZero search."""
 
-    algorithm: Literal["gumbel"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="gumbel")
+    algorithm: Literal["gumbel"] = choice(ALGORITHM, default="gumbel")
     num_simulations: int = num("search simulations a ply", default=128, low=1)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
     value_scale: float = num("weight of the search's values beside the prior's logits", default=0.1)
     maxvisit_init: float = num("visits added to the most visited move's, which values are weighed by", default=50.0)
     rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
-    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
+    average_mirrors: bool = key(AVERAGE_MIRRORS, default=False)
+
+
+@record
+class ProbabilityConfig:
+    """Minimax over the moves that are likely enough (Giraffe)."""
+
+    num_simulations: ClassVar[int] = 0
+    algorithm: Literal["probability"] = choice(ALGORITHM, default="probability")
+    num_nodes: int = num(NUM_NODES, default=256, low=2)
+    threshold: float = num("lines less probable are not gone on with (0: as the nodes allow)", default=0.0, high=1)
+    split: Literal["prior", "uniform"] = choice(SPLIT, default="prior")
+    quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)
+    temperature: float = num(TEMPERATURE, default=0.0)
+    average_mirrors: bool = key(AVERAGE_MIRRORS, default=False)
+
+
+@record
+class DepthConfig:
+    """Minimax to a depth."""
+
+    num_simulations: ClassVar[int] = 0
+    algorithm: Literal["depth"] = choice(ALGORITHM, default="depth")
+    depth: int = num("plies that are searched in full", default=2, low=1, high=10)
+    num_nodes: int = num(NUM_NODES, default=4096, low=2)
+    quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)
+    temperature: float = num(TEMPERATURE, default=0.0)
+    average_mirrors: bool = key(AVERAGE_MIRRORS, default=False)
 
 
 @record
@@ -96,8 +146,8 @@ class PolicyConfig:
 
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["policy"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="policy")
-    average_mirrors: bool = key("evaluations averaged over a position and its mirror image", default=False)
+    algorithm: Literal["policy"] = choice(ALGORITHM, default="policy")
+    average_mirrors: bool = key(AVERAGE_MIRRORS, default=False)
 
 
 @record
@@ -106,10 +156,10 @@ class RandomConfig:
 
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["random"] = choice("Gumbel MuZero: gumbel; no search: policy, random", default="random")
+    algorithm: Literal["random"] = choice(ALGORITHM, default="random")
 
 
-SearchConfig = GumbelConfig | PolicyConfig | RandomConfig
+SearchConfig = GumbelConfig | ProbabilityConfig | DepthConfig | PolicyConfig | RandomConfig
 ALGORITHMS = kinds_of(SearchConfig, "algorithm")
 
 
@@ -125,6 +175,8 @@ class SelfPlayConfig:
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
+    starts: str = key("file of FENs where games begin, one a line (none: the first position)", default="")
+    start_moves: int = num("random moves from such a start before a game begins", default=1, high=64)
     resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
     resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)
     resign_played_out: float = num("share of games in which nobody may resign", default=0.1, high=1)
@@ -153,21 +205,33 @@ class WindowConfig:
 class TargetsConfig:
     """What a frame's value is learnt from, and when the frame may enter the window."""
 
+    kind: Literal["result", "td_leaf"] = choice(
+        "the position and its game's result, or the last position of the search's line and later searches (TD-Leaf)",
+        default="result",
+    )
     wait_for_result: bool = key("frames of a game that goes on wait for its result", default=False)
     bootstrap: bool = key("a game cut off is worth what its last search says; else it trains no value", default=False)
     td_lambda: float = num("TD(lambda) over the search's values; 1: the game's result", default=1.0, high=1)
     search_value_weight: float = num("share of the search's own value in the target", default=0.0, high=1)
+    learn_from: Literal["start", "all"] = choice("TD-Leaf: an iteration's first plies alone, or all", default="start")
+    td_stride: int = num("TD-Leaf: plies between the values that are compared", default=1, low=1, high=2)
+    score_decay: float = num("TD-Leaf: what a value loses of itself a ply, as a factor", default=1.0, high=1)
+    max_error: float = num("TD-Leaf: the longest way from a value to its target (0: no limit)", default=0.0)
+    root_policies: bool = key("TD-Leaf: searched positions train the policy too", default=False)
 
 
 @record
 class TrainingConfig:
-    """How the network learns from its frames (Adam)."""
+    """How the network learns from its frames."""
 
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
     samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
-    learning_rate: float = num("step size of Adam, at its highest", default=0.001, low=1e-9, high=1)
+    optimizer: Literal["adam", "adadelta"] = choice("adadelta: on the sum over a batch, as Giraffe", default="adam")
+    learning_rate: float = num("step size, at its highest (Giraffe's AdaDelta: 1)", default=0.001, low=1e-9, high=1)
+    adadelta_decay: float = num("of AdaDelta's averages, a step", default=0.99, high=1)
+    adadelta_epsilon: float = num("of AdaDelta", default=1e-8, high=1)
     schedule: Literal["constant", "linear", "cosine"] = choice("how the step size falls", default="constant")
     warmup_steps: int = num("steps over which the step size rises from 0", default=0)
     decay_steps: int = num("steps after which it is lowest (0: those of the run)", default=0)
@@ -177,6 +241,7 @@ class TrainingConfig:
     average_decay: float = num("of the average of weights that plays, per step (0: the last play)", default=0.0, high=1)
     mirror: bool = key("half of the frames drawn are mirrored, files a to h", default=False)
     segment_steps: int = num("optimizer steps a device call", default=256, low=1)
+    material_positions: int = num("positions from which new weights first learn to count material", default=0)
 
 
 @record
@@ -268,6 +333,8 @@ class Experiment:
             self._check_playout_cap(self.selfplay)
         if self.targets.wait_for_result and not (self.selfplay and self.selfplay.continue_games):
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
+        if self.targets.kind == "td_leaf":
+            self._check_td_leaf()
         if self.training.min_learning_rate > self.training.learning_rate:
             raise ValueError(
                 f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
@@ -297,6 +364,16 @@ class Experiment:
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+
+    def _check_td_leaf(self) -> None:
+        if self.selfplay is None:
+            raise ValueError('targets.kind = "td_leaf" needs [selfplay]: labelled positions have no later searches')
+        if not isinstance(self.search, ProbabilityConfig | DepthConfig):
+            algorithm = show(self.search.algorithm)
+            raise ValueError(f'search.algorithm must be "probability" or "depth" for TD-Leaf, got {algorithm}')
+        for name in ("wait_for_result", "bootstrap", "search_value_weight"):
+            if value := getattr(self.targets, name):
+                raise ValueError(f"targets.{name} has no meaning for TD-Leaf, got {show(value)}")
 
     def _check_playout_cap(self, selfplay: SelfPlayConfig) -> None:
         if selfplay.full_search_share == 1:

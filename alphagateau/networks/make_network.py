@@ -7,12 +7,14 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
 from alphagateau.networks.gateau import make_gateau
+from alphagateau.networks.giraffe import make_giraffe
 from alphagateau.networks.network import Network, Variables
 
 # By `architecture`: makes the network from the Game and the architecture's configuration record.
 MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "gateau": make_gateau,
     "alphazero": make_alphazero,
+    "giraffe": make_giraffe,
 }
 
 

@@ -90,8 +90,8 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero"}
-    assert set(config.ALGORITHMS) == {"gumbel", "policy", "random"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "giraffe"}
+    assert set(config.ALGORITHMS) == {"gumbel", "probability", "depth", "policy", "random"}
 
 
 def test_dictionary_round_trip_and_flat_view():
@@ -382,7 +382,9 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(batch_norm_momentum=draw(unit)),
+        network=draw(st.sampled_from([AlphaZeroConfig, config.GateauConfig]))(batch_norm_momentum=draw(unit))
+        if draw(st.booleans())
+        else config.GiraffeConfig(view=draw(st.sampled_from(["white", "mover"]))),
         search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),
