@@ -26,6 +26,7 @@ TABLE: dict[str, set[str]] = {
     "data": {"games", "runs"},
     "training": {"config", "games", "networks", "search", "distributed", "runs", "data"},
     "matches": {"config", "games", "networks", "search", "distributed", "runs", "ratings"},
+    "suites": {"config", "games", "networks", "search", "distributed", "runs", "data", "matches"},
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},

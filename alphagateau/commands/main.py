@@ -17,7 +17,7 @@ from alphagateau.config import ConfigError
 
 COMMANDS = (
     *("train", "info", "report", "study", "match", "ladder", "rate", "pgn"),
-    *("play", "board", "uci", "positions", "label", "doctor", "bench"),
+    *("play", "board", "uci", "positions", "label", "sts", "doctor", "bench"),
 )
 
 

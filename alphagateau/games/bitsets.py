@@ -61,7 +61,7 @@ def _find(words: Array, heavy: Array, weight: int, n: Array) -> tuple[Array, Arr
     word, extra, member = words[0], heavy[0], jnp.zeros_like(n)
     for i in range(1, len(words)):
         below = _weigh(words[i - 1], heavy[i - 1], weight)
-        is_above = n >= below
+        is_above = (n >= below) & (member == WORD * (i - 1))
         n = jnp.where(is_above, n - below, n)
         word, extra = jnp.where(is_above, words[i], word), jnp.where(is_above, heavy[i], extra)
         member = jnp.where(is_above, WORD * i, member)

@@ -3,6 +3,7 @@
 checkpoints/quickstart            the newest checkpoint of a run
 checkpoints/quickstart/checkpoints/3?simulations=64
 PATH?search=policy                another search, with its own options: no search, the move of the highest prior
+PATH?search=probability&nodes=256 minimax over likely moves; PATH?search=depth&plies=2, over all
 PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
@@ -34,6 +35,7 @@ from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
+MAY_BE_ZERO = ("quiescence_plies",)
 SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
 
 
@@ -82,9 +84,19 @@ def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
         raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
-    parse = {int: parse_count, float: _parse_number, bool: _parse_switch}
-    asked = {name: parse[types[name]](spec, name, text) for name, text in texts.items()}
-    return dataclasses.replace(match_config(values), **asked)
+    asked = {name: _parse(spec, name, text, types[name]) for name, text in texts.items()}
+    try:
+        return dataclasses.replace(match_config(values), **asked)
+    except ConfigError as error:
+        raise PlayerError(f"player {spec!r}: {error}") from None
+
+
+def _parse(spec: str, name: str, text: str, kind: Any) -> int | float | bool | str:
+    if kind in (float, bool):
+        return _parse_number(spec, name, text) if kind is float else _parse_switch(spec, name, text)
+    if kind is int:
+        return 0 if text == "0" and name in MAY_BE_ZERO else parse_count(spec, name, text)
+    return text
 
 
 def _parse_number(spec: str, name: str, text: str) -> float:
@@ -154,7 +166,12 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
     """The weights of a checkpoint, for use on any board. Raises CheckpointError."""
     import jax
 
-    network = make_network(get_game(game_name), network_config(found))
+    config, learnt = network_config(found), found.manifest["game"]
+    if config.architecture == "giraffe" and learnt != game_name:
+        raise CheckpointError(
+            f"{found.path} learnt {learnt}: Giraffe's inputs are those of one board, not {game_name}'s"
+        )
+    network = make_network(get_game(game_name), config)
     variables = checkpoint.load(found, WEIGHTS, jax.eval_shape(network.init, jax.random.key(0)))
     if checkpoint.weights_hash(variables) != found.manifest["weights_hash"]:
         raise CheckpointError(f"{found.path}: the weights are not those that its manifest names")

@@ -17,7 +17,7 @@ def make_policy_search(game: Game, network: Network) -> Search:
         del keys
         logits, value = evaluate_states(game, network, variables, states)
         edge = choose(states, logits.argmax(axis=-1))
-        return SearchOutput(edge, softmax_over_legal(logits), logits, value, value)
+        return SearchOutput(edge, softmax_over_legal(logits), logits, value, value, num_nodes=jnp.ones(edge.shape, int))
 
     return search
 

@@ -24,6 +24,7 @@ class SearchOutput(NamedTuple):
     value: Array  # float32 [B], the network's value of the root, for the player to move
     search_value: Array  # float32 [B], the search's own value of the root, for the player to move
     leaf: State | None = None  # [B], the last State of the principal variation, of a search that has one
+    num_nodes: Array | None = None  # int32 [B], positions looked at, the root too; None: not counted
 
 
 # (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and such a function.

@@ -11,7 +11,7 @@ from alphagateau.training.losses import LOSSES
 
 # Losses, a key of [network] and what it may be for them; win, draw and loss would not be learnt from a mean alone.
 NEEDED_HEADS = (
-    ("policy_value", "value_head", ("scalar", "bins")),
+    ("policy_value|policy_value_l1", "value_head", ("scalar", "bins")),
     ("policy_wdl", "value_head", ("wdl",)),
     ("state_value_.*|all_labels_.*", "value_head", ("bins",)),
     ("action_value_.*|all_labels_.*", "action_values", (True,)),
@@ -42,6 +42,8 @@ def check_experiment(experiment: Experiment) -> None:
         raise ConfigError(f"training.loss {show(loss)} learns from labels, and the frames of [selfplay] have none")
     if auxiliary_targets(experiment.network) and not experiment.selfplay:
         raise ConfigError("network.reply_head and network.moves_left_head learn from the games of [selfplay]")
+    if auxiliary_targets(experiment.network) and experiment.targets.kind == "td_leaf":
+        raise ConfigError("network.reply_head and network.moves_left_head learn from results, not by TD-Leaf")
     check_heads(loss, experiment.network)
 
 

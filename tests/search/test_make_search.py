@@ -90,5 +90,8 @@ def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monk
 
 
 def test_an_unknown_search_is_one_sentence(gardner: Game, stub_network) -> None:
-    with pytest.raises(ValueError, match=r"^unknown search algorithm 'mcts': expected one of gumbel, policy, random$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^unknown search algorithm 'mcts': expected one of gumbel, probability, depth, policy, random$",
+    ):
         make_search(gardner, stub_network(gardner), SimpleNamespace(algorithm="mcts"))
