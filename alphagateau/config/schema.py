@@ -206,8 +206,7 @@ class TargetsConfig:
     """What a frame's value is learnt from, and when the frame may enter the window."""
 
     kind: Literal["result", "td_leaf"] = choice(
-        "the position and its game's result, or the last position of the search's line and later searches (TD-Leaf)",
-        default="result",
+        "the game's result, or for the last position of a search's line what later searches say", default="result"
     )
     wait_for_result: bool = key("frames of a game that goes on wait for its result", default=False)
     bootstrap: bool = key("a game cut off is worth what its last search says; else it trains no value", default=False)

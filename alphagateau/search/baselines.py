@@ -17,7 +17,9 @@ def make_policy_search(game: Game, network: Network) -> Search:
         del keys
         logits, value = evaluate_states(game, network, variables, states)
         edge = choose(states, logits.argmax(axis=-1))
-        return SearchOutput(edge, softmax_over_legal(logits), logits, value, value, num_nodes=jnp.ones(edge.shape, int))
+        return SearchOutput(
+            edge, softmax_over_legal(logits), logits, value, value, num_nodes=jnp.ones(edge.shape, jnp.int32)
+        )
 
     return search
 
@@ -30,6 +32,7 @@ def make_random_search() -> Search:
         logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
         slot = jax.vmap(jax.random.categorical)(keys, logits)
         value = jnp.zeros(logits.shape[0])
-        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value)
+        nodes = jnp.zeros(logits.shape[0], jnp.int32)
+        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
 
     return search
