@@ -24,7 +24,7 @@ def squares_of(game: Game) -> list[chess.Square]:
 
 
 def control(board: chess.Board, side: chess.Color, square: chess.Square) -> float:
-    worths = [WORTH[board.piece_type_at(attacker)] for attacker in board.attackers(side, square)]
+    worths = [WORTH[board.piece_type_at(attacker) or 0] for attacker in board.attackers(side, square)]
     return (2250 - min(worths)) / 3000 if worths else 0.0
 
 
@@ -47,7 +47,7 @@ def walk(game: Game, board: chess.Board, square: chess.Square, step: tuple[int, 
 
 
 def is_safe(board: chess.Board, side: chess.Color, worth: int, square: chess.Square) -> bool:
-    enemies = [WORTH[board.piece_type_at(attacker)] for attacker in board.attackers(not side, square)]
+    enemies = [WORTH[board.piece_type_at(attacker) or 0] for attacker in board.attackers(not side, square)]
     return not enemies or (min(enemies) >= worth and len(board.attackers(side, square)) >= 2)
 
 
@@ -56,7 +56,7 @@ def piece(game: Game, board: chess.Board, square: chess.Square | None, kind: int
     directions = DIRECTIONS[kind]
     if square is None:
         return [0.0] * (6 + len(directions))
-    side = board.color_at(square)
+    side = bool(board.color_at(square))
     reaches = [walk(game, board, square, step) for step in directions]
     inside = set(squares_of(game))
     targets = (
@@ -70,14 +70,15 @@ def piece(game: Game, board: chess.Board, square: chess.Square | None, kind: int
 
 
 def slots(game: Game, board: chess.Board, side: chess.Color, kind: int, number: int) -> list[chess.Square | None]:
-    found = [s for s in squares_of(game) if board.piece_at(s) == chess.Piece(kind, side)][:number]
+    found: list[chess.Square | None] = [s for s in squares_of(game) if board.piece_at(s) == chess.Piece(kind, side)]
+    found = found[:number]
     if number < 2:
         return [*found, None][:number]
     if len(found) == 2:
-        return sorted(found, key=chess.square_file)
+        return sorted(found, key=lambda s: chess.square_file(s or 0))
     if not found:
         return [None, None]
-    return [*found, None] if chess.square_file(found[0]) < game.size // 2 else [None, *found]
+    return [*found, None] if chess.square_file(found[0] or 0) < game.size // 2 else [None, *found]
 
 
 def pawn_slots(game: Game, board: chess.Board, side: chess.Color) -> list[chess.Square | None]:

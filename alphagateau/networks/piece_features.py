@@ -55,8 +55,8 @@ def slots_of(game: Game) -> Slots:
 
 def group_sizes(game: Game) -> tuple[int, int, int]:
     """How many features each of the Groups has."""
-    groups = jax.eval_shape(lambda: board_features(game)(jnp.zeros(game.num_squares), True, jnp.zeros(4, bool)))
-    return tuple(x.shape[-1] for x in groups)
+    order = _feature_order(game.size, slots_of(game), bool(game.castlings))
+    return 11 + (8 if game.castlings else 4), len(order), 2 * game.num_squares
 
 
 def piece_features(game: Game, positions: Position, from_mover: bool = False) -> Groups:

@@ -30,20 +30,21 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[Judged]) -> I
 
     `num_simulations` of each search, 0 for none, where the spec says nothing. Raises PlayerError, CheckpointError.
     """
-    asked = spec if "?" in spec else f"{spec}?simulations={num_simulations}"
+    says = "?" in spec
+    asked = spec if says or num_simulations else f"{spec}?simulations=0"
     players: dict[str, Player] = {}
     left = ((one.game.record, one.ruling) for one in games if one.game.record and one.ruling)
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
         for name in {record.game for record, _ in batch}:
-            players[name] = players.get(name) or _load(asked, name)
+            players[name] = players.get(name) or _load(asked, name, None if says else num_simulations)
             rows = [row for row, (record, _) in enumerate(batch) if record.game == name]
             found |= dict(zip(rows, _analyse(players[name], [batch[row] for row in rows]), strict=True))
         yield from (found[row] for row in range(len(batch)))
 
 
-def _load(spec: str, game_name: str) -> Player:
-    player = load_player(spec, game_name).player
+def _load(spec: str, game_name: str, num_simulations: int | None) -> Player:
+    player = load_player(spec, game_name, num_simulations).player
     if not isinstance(player, Player) or not player.variables:
         raise PlayerError(f"player {spec.partition('?')[0]!r} has no network: expected a run or a checkpoint")
     return player

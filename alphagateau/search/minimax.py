@@ -5,8 +5,7 @@ The trees grow by the probability of their lines (Lai 2015, section 5) or by dep
 (`minimax_values.py`). Nothing is cut: alpha-beta would find the same values, one position at a time.
 """
 
-from collections.abc import Callable
-from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +23,17 @@ BATCH = 256  # children made in a round, at most
 MAIN_SHARE = 2 / 3  # of a game's nodes; quiescence has the rest
 LEAST_PROBABLE = 1e-30  # of lines that are gone on with; a policy may leave a move none
 
-Grow = Callable[[Evaluate, Trees], Trees]
+FAR = 2**20  # plies: no limit
+
+
+class _Limits(NamedTuple):
+    """How far trees grow."""
+
+    num_nodes: int  # of a game
+    main_nodes: int  # of them, in the tree proper
+    depth: int  # plies of the tree proper
+    threshold: float  # of the probability of its lines; 0: all alike
+    quiescence_plies: int
 
 
 def make_minimax_search(
@@ -45,7 +54,13 @@ def make_minimax_search(
     ("prior") or an equal one ("uniform"). `temperature`: of the improved policy, softmax(value / temperature); 0: the
     best move alone. The output's `leaf` is the last State of the principal variation.
     """
-    main_nodes = round(MAIN_SHARE * num_nodes) if quiescence_plies else num_nodes
+    limits = _Limits(
+        num_nodes=num_nodes,
+        main_nodes=round(MAIN_SHARE * num_nodes) if quiescence_plies else num_nodes,
+        depth=FAR if depth is None else depth,
+        threshold=max(threshold, LEAST_PROBABLE) if depth is None else 0.0,
+        quiescence_plies=quiescence_plies,
+    )
     room = max(num_nodes, game.max_legal_moves + 1)
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
@@ -54,16 +69,7 @@ def make_minimax_search(
         batch = max(game.max_legal_moves, min(BATCH, 16 * rows))
         evaluate = _make_evaluate(game, network, variables, split)
         trees = plant(evaluate, states, quiescence_plies + 1, rows * room + batch)
-        growth = partial(Growth, choose=_all_moves, width=batch, batch=batch, max_nodes=main_nodes)
-        if depth is None:
-            trees = _grow_by_probability(game, evaluate, growth, threshold, trees)
-        else:
-            trees = _grow_all(game, evaluate, growth(goes_on=lambda nodes: nodes.depth < depth), trees)
-        if quiescence_plies:
-            quiet = make_quiet_choice(game, quiescence_plies)
-            growth = Growth(quiet, lambda nodes: nodes.quiet > 0, 2 * batch, batch, num_nodes)
-            trees = trees._replace(is_open=jnp.ones(rows, bool))
-            trees = _grow_all(game, evaluate, growth, trees)
+        trees = _grow(game, evaluate, limits, batch, trees)
         return _read(game, network, variables, trees, states, temperature)
 
     return search
@@ -80,32 +86,43 @@ def _make_evaluate(game: Game, network: Network, variables: Variables, split: st
     return evaluate
 
 
+def _grow(game: Game, evaluate: Evaluate, limits: _Limits, batch: int, trees: Trees) -> Trees:
+    """The tree proper wave after wave, then quiescence as the last one; one loop, so that it is compiled once.
+
+    A wave goes on with the lines whose probability is at least the highest power of two that any of them reaches.
+    """
+    quiet_choice = make_quiet_choice(game, limits.quiescence_plies)
+
+    def is_left(nodes: Nodes) -> Array:
+        return (nodes.depth < limits.depth) & (nodes.probability >= limits.threshold)
+
+    def one_wave(carry: tuple[Trees, Array, Array]) -> tuple[Trees, Array, Array]:
+        trees, is_quiet, _ = carry
+        trees = trees._replace(is_open=trees.is_open | is_quiet)
+        left = waiting(trees, is_left)
+        _, exponent = jnp.frexp(jnp.max(jnp.where(left, trees.nodes.probability, 0.0)))  # of a half or more, below 1
+        level = jnp.ldexp(jnp.float32(0.5), exponent) if limits.threshold else 0.0
+
+        def goes_on(nodes: Nodes) -> Array:
+            return jnp.where(is_quiet, nodes.quiet > 0, is_left(nodes) & (nodes.probability >= level))
+
+        growth = Growth(
+            choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet_choice(nodes), lambda: _all_moves(nodes)),
+            goes_on=goes_on,
+            width=2 * batch,
+            batch=batch,
+            max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
+        )
+        trees = grow(game, evaluate, growth, trees, queue_of(waiting(trees, goes_on)))
+        is_next_quiet = ~waiting(trees, is_left).any()
+        return trees, is_next_quiet, is_quiet | (is_next_quiet & (limits.quiescence_plies == 0))
+
+    start = trees, ~waiting(trees, is_left).any(), jnp.bool_(False)
+    return jax.lax.while_loop(lambda carry: ~carry[2], one_wave, start)[0]
+
+
 def _all_moves(nodes: Nodes) -> tuple[Array, Array, Array]:
     return nodes.states.legal_edges >= 0, jnp.full(nodes.quiet.shape, FULL), nodes.quiet
-
-
-def _grow_all(game: Game, evaluate: Evaluate, growth: Growth, trees: Trees) -> Trees:
-    """All that goes on, and what follows from it."""
-    return grow(game, evaluate, growth, trees, queue_of(waiting(trees, growth.goes_on)))
-
-
-def _grow_by_probability(
-    game: Game, evaluate: Evaluate, growth: Callable[..., Growth], threshold: float, trees: Trees
-) -> Trees:
-    """Wave after wave, each of the nodes whose probability is above a power of two and at least the threshold."""
-
-    least = max(threshold, LEAST_PROBABLE)
-
-    def left(trees: Trees) -> Array:
-        return waiting(trees, lambda nodes: nodes.probability >= least)
-
-    def one_wave(trees: Trees) -> Trees:
-        highest = jnp.max(jnp.where(left(trees), trees.nodes.probability, 0.0))
-        _, exponent = jnp.frexp(highest)  # half a power of two or more, and less than it
-        level = jnp.maximum(jnp.ldexp(jnp.float32(0.5), exponent), least)
-        return _grow_all(game, evaluate, growth(goes_on=lambda nodes: nodes.probability >= level), trees)
-
-    return jax.lax.while_loop(lambda trees: left(trees).any(), one_wave, trees)
 
 
 def _read(

@@ -66,7 +66,7 @@ class Growth(NamedTuple):
     goes_on: Callable[[Nodes], Array]  # nodes [C] -> bool [C]; finished games never do
     width: int  # K, nodes looked at in a round
     batch: int  # C, children made in a round; no node has more
-    max_nodes: int  # of a game; only roots may go beyond it
+    max_nodes: Array  # int32, of a game; only roots may go beyond it
 
 
 def rows_of(nodes: Any, rows: Array) -> Any:

@@ -35,7 +35,7 @@ class Case(NamedTuple):
     num_nodes: int = 1500
 
 
-SMALL = Case("gardner_chess", threshold=0.1)
+SMALL = Case("gardner_chess", threshold=0.1, num_nodes=600)
 
 
 @cache
@@ -129,11 +129,13 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_value_move_line_and_nodes_equal_plain_recursion(case):
     differ, num_compared = differences(case, positions(get_game(case.game), ROWS, 5))
-    assert not differ and num_compared > ROWS // 2
+    assert not differ and num_compared > ROWS // 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [SMALL, Case("gardner_chess", depth=2), Case("chess", threshold=0.06)])
+@pytest.mark.parametrize(
+    "case", [SMALL._replace(num_nodes=3000), Case("gardner_chess", depth=2), Case("chess", threshold=0.06)]
+)
 def test_they_are_equal_on_hundreds_of_positions(case):
     differ, num_compared = differences(case, positions(get_game(case.game), 500, 6))
     assert not differ and num_compared > 400
@@ -141,13 +143,13 @@ def test_they_are_equal_on_hundreds_of_positions(case):
 
 def test_no_game_depends_on_another(gardner):
     """Nor on its row, though some of the trees fill their room."""
-    case = SMALL._replace(num_nodes=160)
     states = from_fens(gardner, positions(gardner, ROWS, 5))
-    found = searching(case)({}, jnp.zeros(ROWS), states)
-    turned = searching(case)({}, jnp.zeros(ROWS), jax.tree.map(lambda x: x[::-1], states))
+    found = searching(SMALL)({}, jnp.zeros(ROWS), states)
+    turned = searching(SMALL)({}, jnp.zeros(ROWS), jax.tree.map(lambda x: x[::-1], states))
+    assert found.num_nodes is not None
     for name in ("edge", "search_value", "num_nodes"):
         np.testing.assert_array_equal(getattr(found, name), getattr(turned, name)[::-1])
-    assert int(found.num_nodes.max()) <= 160 and (found.num_nodes > 140).any()
+    assert int(found.num_nodes.max()) <= SMALL.num_nodes and (found.num_nodes > 500).any()
 
 
 def test_the_nearest_mate_is_played_and_is_worth_1(gardner):
@@ -155,7 +157,7 @@ def test_the_nearest_mate_is_played_and_is_worth_1(gardner):
     fens = ["1k3/p2P1/2K2/P4/5 w - - 0 20", "1k1Q1/p4/2K2/P4/5 b - - 0 20"]
     states = from_fens(gardner, [fens[i % 2] for i in range(ROWS)])
     found = searching(SMALL)({}, jnp.zeros(ROWS), states)
-    assert float(found.search_value[0]) == 1 and bool(found.leaf.terminated[0])
+    assert found.leaf is not None and bool(found.leaf.terminated[0]) and float(found.search_value[0]) == 1
     assert edge_to_uci(gardner, row_of(states, 0), found.edge[0]) in ("d4d5q", "d4d5r")
     assert float(found.action_weights[0].sum()) == 1
     assert bool(states.terminated[1]) and int(found.edge[1]) == -1 and float(found.action_weights[1].sum()) == 0
