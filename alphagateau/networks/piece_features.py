@@ -85,7 +85,7 @@ def _pawn_slots(size: int, board: Array, sign: int) -> Array:
 
     The first pawn of a file has its file's slot; each other one goes to the nearest that is empty then.
     """
-    pawns = sign * PAWN == board.reshape(size, size).T  # [rank, file]
+    pawns = jnp.equal(board.reshape(size, size).T, sign * PAWN)  # [rank, file]
     is_first = pawns & (jnp.cumsum(pawns, axis=0) == 1)
     has_pawn, files = pawns.any(axis=0), jnp.arange(size)
     slots = jnp.where(has_pawn, jnp.argmax(is_first, axis=0) * size + files, -1)
