@@ -134,7 +134,7 @@ def _read(
     is_legal = states.legal_edges >= 0
     slot = jnp.where(backed.goes_on[:rows], trees.nodes.slot[backed.best[:rows]], 0)
     if temperature:
-        values = root_move_values(trees, backed, is_legal.shape)
+        values = root_move_values(trees, backed, is_legal.shape[1])
         weights = softmax_over_legal(jnp.where(jnp.isneginf(values), ILLEGAL, values / temperature))
     else:
         weights = jax.nn.one_hot(slot, is_legal.shape[1])

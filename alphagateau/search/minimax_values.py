@@ -64,12 +64,12 @@ def last_of_line(backed: Backed, num_roots: int) -> Array:
     return jax.lax.while_loop(lambda node: backed.goes_on[node].any(), step, start)
 
 
-def root_move_values(trees: Trees, backed: Backed, shape: tuple[int, int]) -> Array:
+def root_move_values(trees: Trees, backed: Backed, num_slots: int) -> Array:
     """float32 [B, S]: what each move of the roots is worth to them; -inf on empty slots and roots that did not grow."""
-    nodes, (num_roots, _) = trees.nodes, shape
+    nodes, num_roots = trees.nodes, len(trees.used)
     is_first = (jnp.arange(len(trees.expansion)) < trees.count) & (nodes.depth == 1)
     rows = jnp.where(is_first, nodes.game, num_roots)
-    return jnp.full(shape, -jnp.inf).at[rows, nodes.slot].set(backed.move_value, mode="drop")
+    return jnp.full((num_roots, num_slots), -jnp.inf).at[rows, nodes.slot].set(backed.move_value, mode="drop")
 
 
 def without_distance(value: Array) -> Array:
