@@ -13,7 +13,7 @@ from alphagateau.training.material import learn_material, material_value
 FENS = [  # a pawn more for White; the same for Black to move; queen against rook and knight; bare kings and a knight
     "k4/5/2P2/5/K4 w - - 0 9",
     "k4/5/2P2/5/K4 b - - 0 9",
-    "kr1n1/5/5/5/K3Q w - - 0 9",
+    "kr1n1/5/5/5/K2Q1 w - - 0 9",
     "k4/5/2n2/5/K4 w - - 0 9",
 ]
 VALUES = np.tanh([0.198, -0.198, 2.521 - 1.270 - 0.817, -0.817])
