@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from alphagateau.config import NetworkConfig
+from alphagateau.config import NetworkConfig, fields_of
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs import checkpoint
@@ -19,7 +19,8 @@ def save_tiny(
     folder: Path, game_name: str, kind: type[NetworkConfig], name: str = "0", seed: int = 0, **changes: Any
 ) -> Checkpoint:
     """A checkpoint in `folder`, its iteration its name, of one block, 8 features wide, its configuration changed so."""
-    config = kind(**SMALL, **changes)
+    sizes = {name: size for name, size in SMALL.items() if name in fields_of(kind)}
+    config = kind(**sizes, **changes)
     variables = make_network(get_game(game_name), config).init(jax.random.key(seed))
     manifest = {
         "iteration": int(name),

@@ -12,7 +12,7 @@ from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.config.records import show
 
-GROUPS = ("games", "network", "training", "selfplay", "compilation", "memory", "chessformer", "all")
+GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", "memory", "chessformer", "all")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Arguments:
     """
 
     what: tyro.conf.Positional[tuple[str, ...]] = ("games", "network", "memory")
-    """games, network, training, selfplay, compilation, memory, chessformer, or all: some 10 minutes"""
+    """games, network, training, selfplay, minimax, compilation, memory, chessformer, or all: some 10 minutes"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """3 rounds in place of 7"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
         if name not in GROUPS:
             raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")
     use_compilation_cache()
-    from alphagateau.commands import throughput_chessformer, throughput_games, throughput_networks
+    from alphagateau.commands import throughput_chessformer, throughput_games, throughput_minimax, throughput_networks
     from alphagateau.commands.throughput import print_rows, write_rows
 
     groups = {
@@ -48,6 +48,7 @@ def run(words: Sequence[str]) -> int:
         "network": throughput_networks.network_rows,
         "training": throughput_networks.training_rows,
         "selfplay": throughput_games.selfplay_rows,
+        "minimax": throughput_minimax.minimax_rows,
         "compilation": throughput_networks.compilation_rows,
         "memory": throughput_games.memory_rows,
         "chessformer": throughput_chessformer.chessformer_rows,

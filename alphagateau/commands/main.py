@@ -17,7 +17,7 @@ from alphagateau.config import ConfigError
 
 COMMANDS = (
     *("train", "info", "report", "study", "match", "ladder", "rate", "pgn"),
-    *("play", "board", "attention", "uci", "positions", "label", "evaluate", "puzzles", "doctor", "bench"),
+    *("play", "board", "attention", "uci", "positions", "label", "evaluate", "puzzles", "sts", "doctor", "bench"),
 )
 
 

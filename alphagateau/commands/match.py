@@ -34,7 +34,7 @@ class Arguments:
 
     Every opening is played twice, with colors swapped, without noise. A player is a run (its newest checkpoint), a
     checkpoint, `random`, or an engine `uci:COMMAND?nodes=50` (also movetime, depth, or any UCI option); a checkpoint
-    may be followed by `?simulations=64`, `?search=policy` or `?mirrors=true`.
+    may be followed by `?simulations=64`, `?search=probability&nodes=500`, `?search=policy` or `?mirrors=true`.
 
     Example: alphagateau match checkpoints/quickstart random --games 128
     """

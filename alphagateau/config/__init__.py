@@ -18,31 +18,38 @@ from alphagateau.config.files import (
     to_dict,
 )
 from alphagateau.config.migration import migrate
+from alphagateau.config.networks import (
+    ARCHITECTURES,
+    AlphaZeroConfig,
+    GateauConfig,
+    GiraffeConfig,
+    NetworkConfig,
+    TokenTransformerConfig,
+)
 from alphagateau.config.records import MAX_INT, ConfigError, expected, fields_of, nearest, show
 from alphagateau.config.schema import (
-    ALGORITHMS,
-    ARCHITECTURES,
     KEYS,
-    ActionValueConfig,
-    AlphaZeroConfig,
     DataConfig,
     EvaluationConfig,
     Experiment,
-    GateauConfig,
-    GumbelConfig,
     HealthConfig,
     LadderConfig,
-    NetworkConfig,
-    PolicyConfig,
-    RandomConfig,
     RetentionConfig,
-    SearchConfig,
     SelfPlayConfig,
-    StateValueConfig,
     TargetsConfig,
-    TokenTransformerConfig,
     TrainingConfig,
     WindowConfig,
+)
+from alphagateau.config.search_records import (
+    ALGORITHMS,
+    ActionValueConfig,
+    DepthConfig,
+    GumbelConfig,
+    PolicyConfig,
+    ProbabilityConfig,
+    RandomConfig,
+    SearchConfig,
+    StateValueConfig,
 )
 from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, parse_budget
 
@@ -59,14 +66,17 @@ __all__ = [
     "ChessformerConfig",
     "ConfigError",
     "DataConfig",
+    "DepthConfig",
     "EvaluationConfig",
     "Experiment",
     "GateauConfig",
+    "GiraffeConfig",
     "GumbelConfig",
     "HealthConfig",
     "LadderConfig",
     "NetworkConfig",
     "PolicyConfig",
+    "ProbabilityConfig",
     "RandomConfig",
     "RetentionConfig",
     "SearchConfig",

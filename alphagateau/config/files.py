@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau.config.migration import migrate, migrate_network
+from alphagateau.config.networks import ARCHITECTURES, NetworkConfig
 from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
-from alphagateau.config.schema import ALGORITHMS, ARCHITECTURES, Experiment, LadderConfig, NetworkConfig
+from alphagateau.config.schema import Experiment, LadderConfig
+from alphagateau.config.search_records import ALGORITHMS
 from alphagateau.config.study import StudyConfig
 
 SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/

@@ -6,25 +6,16 @@ for names whose owners this package does not import: `training/checks.py` looks 
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from alphagateau.config.chessformer import ChessformerConfig
-from alphagateau.config.network_keys import (
-    ACTION_VALUES,
-    ARCHITECTURE,
-    MOVES_LEFT_HEAD,
-    NUM_BINS,
-    REPLY_HEAD,
-    VALUE_HEADS,
-)
+from alphagateau.config.networks import GateauConfig, NetworkConfig
 from alphagateau.config.records import (
     choice,
     fields_of,
     key,
     keys_of,
-    kinds_of,
     names,
     num,
     record,
@@ -32,177 +23,7 @@ from alphagateau.config.records import (
     sections_of,
     show,
 )
-
-ALGORITHM = "Gumbel MuZero: gumbel; no search: policy, action_value, state_value, random"
-MIRRORS = "evaluations averaged over a position and its mirror image"
-TEMPERATURE = "moves are drawn from softmax(score / temperature); 0: the best is played"
-TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
-
-
-@record
-class GateauConfig:
-    """GATEAU, the graph network."""
-
-    plays_every_board: ClassVar[bool] = True
-    policy_head: ClassVar[bool] = True
-    architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
-    hidden_size: int = num("features of a node or an edge", default=128, low=1)
-    num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
-    normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
-        "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
-    )
-    ghost_size: int = num("positions whose statistics ghost normalization uses together", default=16, low=1)
-    message: Literal["edge", "updated_edge"] = choice(
-        "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
-    )
-    rematerialize: bool = key("training keeps what enters a block, and computes the rest again", default=False)
-    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
-    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
-    history: bool = key("positions before the present one are seen", default=True)
-    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
-    action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1)
-    reply_head: bool = key(REPLY_HEAD, default=False)
-    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
-
-
-@record
-class AlphaZeroConfig:
-    """AlphaZero's residual CNN, the baseline."""
-
-    plays_every_board: ClassVar[bool] = False
-    policy_head: ClassVar[bool] = True
-    architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
-    hidden_size: int = num("channels of a convolution", default=128, low=1)
-    num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
-    normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
-    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
-    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
-    history: bool = key("positions before the present one are seen", default=True)
-    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
-    action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1)
-    reply_head: bool = key(REPLY_HEAD, default=False)
-    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
-
-
-# The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.
-TOKEN_SIZES = {"402k": (64, 4, 4), "small": (128, 4, 8), "9M": (256, 8, 8), "136M": (1024, 8, 8), "270M": (1024, 16, 8)}
-
-
-@record
-class TokenTransformerConfig:
-    """The token transformer of searchless chess, which sees the position's FEN."""
-
-    plays_every_board: ClassVar[bool] = False
-    history: ClassVar[bool] = False
-    reply_head: ClassVar[bool] = False
-    moves_left_head: ClassVar[bool] = False
-    architecture: Literal["token_transformer"] = choice(ARCHITECTURE, default="token_transformer")
-    size: Literal["402k", "small", "9M", "136M", "270M"] = choice(
-        "sets hidden_size, num_blocks, num_heads: 64, 4, 4; 128, 4, 8; 256, 8, 8; 1024, 8, 8; 1024, 16, 8",
-        default="402k",
-    )
-    hidden_size: int = num("features of a token (0: as size says)", default=0)
-    num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0)
-    num_heads: int = num("heads of attention (0: as size says)", default=0)
-    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
-    policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
-    value_head: Literal["none", "scalar", "wdl", "bins"] = choice(
-        f"{VALUE_HEADS}; none: of the best action value, or 0", default="scalar"
-    )
-    action_values: bool = key("values of moves, by a pass of the network each", default=False)
-    num_bins: int = num(NUM_BINS, default=128, low=1)
-    prior_temperature: float = num(
-        "of the prior of action values q, softmax(q / prior_temperature)", default=0.05, low=1e-3
-    )
-
-    @property
-    def widths(self) -> tuple[int, int, int]:
-        """hidden_size, num_blocks and num_heads, as given or as the size has them."""
-        hidden_size, num_blocks, num_heads = TOKEN_SIZES[self.size]
-        return self.hidden_size or hidden_size, self.num_blocks or num_blocks, self.num_heads or num_heads
-
-    @model_validator(mode="after")
-    def _check_together(self) -> "TokenTransformerConfig":
-        hidden_size, _, num_heads = self.widths
-        if hidden_size % num_heads:
-            raise ValueError(f"network.num_heads ({num_heads}) must divide {hidden_size}, network.hidden_size")
-        if self.value_head == "none" and not (self.policy_head or self.action_values):
-            raise ValueError("network.policy_head, value_head or action_values must be there: the network says nothing")
-        return self
-
-
-NetworkConfig = GateauConfig | AlphaZeroConfig | TokenTransformerConfig | ChessformerConfig
-ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above
-
-
-@record
-class GumbelConfig:
-    """Gumbel MuZero search."""
-
-    algorithm: Literal["gumbel"] = choice(ALGORITHM, default="gumbel")
-    num_simulations: int = num("search simulations a ply", default=128, low=1)
-    max_num_considered_actions: int = num("moves considered at the root", default=16, low=1)
-    gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0)
-    value_scale: float = num("weight of the search's values beside the prior's logits", default=0.1)
-    maxvisit_init: float = num("visits added to the most visited move's, which values are weighed by", default=50.0)
-    rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
-    average_mirrors: bool = key(MIRRORS, default=False)
-
-
-@record
-class PolicyConfig:
-    """No search: the network's own policy."""
-
-    num_simulations: ClassVar[int] = 0
-    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["policy"] = choice(ALGORITHM, default="policy")
-    average_mirrors: bool = key(MIRRORS, default=False)
-    temperature: float = num(TEMPERATURE, default=0.0)
-    temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
-
-
-@record
-class ActionValueConfig:
-    """No search: the move that the network values highest."""
-
-    num_simulations: ClassVar[int] = 0
-    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["action_value"] = choice(ALGORITHM, default="action_value")
-    endings: Literal["exact", "repetition", "none"] = choice(
-        "moves valued by rule: mates and draws, those that repeat a position a third time, or none", default="exact"
-    )
-    finisher: str = key(
-        "UCI engine of matches that chooses among the best moves where all win (none: empty)", default=""
-    )
-    temperature: float = num(TEMPERATURE, default=0.0)
-    temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
-
-
-@record
-class StateValueConfig:
-    """No search beyond the position after each move: the one that the network values lowest for the opponent."""
-
-    num_simulations: ClassVar[int] = 0
-    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["state_value"] = choice(ALGORITHM, default="state_value")
-    average_mirrors: bool = key(MIRRORS, default=False)
-    temperature: float = num(TEMPERATURE, default=0.0)
-    temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
-
-
-@record
-class RandomConfig:
-    """No search and no network: random moves."""
-
-    num_simulations: ClassVar[int] = 0
-    max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
-    algorithm: Literal["random"] = choice(ALGORITHM, default="random")
-
-
-SearchConfig = GumbelConfig | PolicyConfig | ActionValueConfig | StateValueConfig | RandomConfig
-ALGORITHMS = kinds_of(SearchConfig, "algorithm")
+from alphagateau.config.search_records import DepthConfig, GumbelConfig, ProbabilityConfig, SearchConfig
 
 
 @record
@@ -217,6 +38,8 @@ class SelfPlayConfig:
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
+    starts: str = key("file of FENs where games begin, one a line (none: the first position)", default="")
+    start_moves: int = num("random moves from such a start before a game begins", default=1, high=64)
     resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
     resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)
     resign_played_out: float = num("share of games in which nobody may resign", default=0.1, high=1)
@@ -251,10 +74,18 @@ class WindowConfig:
 class TargetsConfig:
     """What a frame's value is learnt from, and when the frame may enter the window."""
 
+    kind: Literal["result", "td_leaf"] = choice(
+        "the game's result, or for the last position of a search's line what later searches say", default="result"
+    )
     wait_for_result: bool = key("frames of a game that goes on wait for its result", default=False)
     bootstrap: bool = key("a game cut off is worth what its last search says; else it trains no value", default=False)
     td_lambda: float = num("TD(lambda) over the search's values; 1: the game's result", default=1.0, high=1)
     search_value_weight: float = num("share of the search's own value in the target", default=0.0, high=1)
+    learn_from: Literal["start", "all"] = choice("TD-Leaf: an iteration's first plies alone, or all", default="start")
+    td_stride: int = num("TD-Leaf: plies between the values that are compared", default=1, low=1, high=2)
+    score_decay: float = num("TD-Leaf: what a value loses of itself a ply, as a factor", default=1.0, high=1)
+    max_error: float = num("TD-Leaf: the longest way from a value to its target (0: no limit)", default=0.0)
+    root_policies: bool = key("TD-Leaf: searched positions train the policy too", default=False)
 
 
 @record
@@ -263,13 +94,17 @@ class TrainingConfig:
 
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
-    optimizer: Literal["adam", "nadam"] = choice("Adam, or with Nesterov's momentum NAdam", default="adam")
+    optimizer: Literal["adam", "nadam", "adadelta"] = choice(
+        "Adam; nadam: with Nesterov's momentum; adadelta: on the sum over a batch, as Giraffe", default="adam"
+    )
     beta2: float = num("decay of the mean of squared gradients", default=0.999, high=1)
     epsilon: float = num("what is added to the root of that mean", default=1e-8, high=1)
     num_parts: int = num("parts of a batch whose gradients are summed, one after the other", default=1, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
     samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
-    learning_rate: float = num("step size of Adam, at its highest", default=0.001, low=1e-9, high=1)
+    learning_rate: float = num("step size, at its highest (Giraffe's AdaDelta: 1)", default=0.001, low=1e-9, high=1)
+    adadelta_decay: float = num("of AdaDelta's averages, a step", default=0.99, high=1)
+    adadelta_epsilon: float = num("of AdaDelta", default=1e-8, high=1)
     schedule: Literal["constant", "linear", "cosine", "steps"] = choice(
         "how the step size falls; steps: by the root of 10 at 0.8 and 0.9 of decay_steps", default="constant"
     )
@@ -281,6 +116,7 @@ class TrainingConfig:
     average_decay: float = num("of the average of weights that plays, per step (0: the last play)", default=0.0, high=1)
     mirror: bool = key("half of the frames drawn are mirrored, files a to h", default=False)
     segment_steps: int = num("optimizer steps a device call", default=256, low=1)
+    material_positions: int = num("positions from which new weights first learn to count material", default=0)
 
 
 @record
@@ -372,6 +208,8 @@ class Experiment:
             self._check_playout_cap(self.selfplay)
         if self.targets.wait_for_result and not (self.selfplay and self.selfplay.continue_games):
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
+        if self.targets.kind == "td_leaf":
+            self._check_td_leaf()
         if self.training.min_learning_rate > self.training.learning_rate:
             raise ValueError(
                 f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
@@ -404,6 +242,16 @@ class Experiment:
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+
+    def _check_td_leaf(self) -> None:
+        if self.selfplay is None:
+            raise ValueError('targets.kind = "td_leaf" needs [selfplay]: labelled positions have no later searches')
+        if not isinstance(self.search, ProbabilityConfig | DepthConfig):
+            algorithm = show(self.search.algorithm)
+            raise ValueError(f'search.algorithm must be "probability" or "depth" for TD-Leaf, got {algorithm}')
+        for name in ("wait_for_result", "bootstrap", "search_value_weight"):
+            if value := getattr(self.targets, name):
+                raise ValueError(f"targets.{name} has no meaning for TD-Leaf, got {show(value)}")
 
     def _check_playout_cap(self, selfplay: SelfPlayConfig) -> None:
         if selfplay.full_search_share == 1:

@@ -3,16 +3,20 @@
 from typing import Any
 
 from alphagateau.config.records import fields_of
-from alphagateau.config.schema import Experiment, SearchConfig
+from alphagateau.config.schema import Experiment
+from alphagateau.config.search_records import SearchConfig
 
 LONG_NAMES = {
     "simulations": "num_simulations",
     "considered": "max_num_considered_actions",
     "mirrors": "average_mirrors",
+    "nodes": "num_nodes",
+    "plies": "depth",
+    "quiescence": "quiescence_plies",
 }
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
 WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # what a search plays matches with, unless told otherwise
-ALWAYS_SHOWN = ("num_simulations", "max_num_considered_actions")
+ALWAYS_SHOWN = ("num_simulations", "max_num_considered_actions", "depth", "num_nodes")
 
 
 def option_types(record: Any) -> dict[str, Any]:
@@ -42,9 +46,14 @@ def _amount(value: float | bool | str) -> str:
     return f"{value} " if isinstance(value, str) else f"{value:g} "
 
 
+def evaluations_of(search: SearchConfig) -> int:
+    """Positions that a search evaluates below its root, at most."""
+    return getattr(search, "num_nodes", 1 + search.num_simulations) - 1
+
+
 def simulations_per_ply(experiment: Experiment, full_share: float | None = None) -> float:
     """Of self-play, on average; `full_share`: of its plies that were searched in full (None: as expected)."""
-    full, selfplay = experiment.search.num_simulations, experiment.selfplay
+    full, selfplay = evaluations_of(experiment.search), experiment.selfplay
     if selfplay is None or selfplay.full_search_share == 1:
         return full
     share = selfplay.full_search_share if full_share is None else full_share

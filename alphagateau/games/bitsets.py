@@ -61,7 +61,7 @@ def _find(words: Array, heavy: Array, weight: int, n: Array) -> tuple[Array, Arr
     word, extra, member = words[0], heavy[0], jnp.zeros_like(n)
     for i in range(1, len(words)):
         below = _weigh(words[i - 1], heavy[i - 1], weight)
-        is_above = n >= below
+        is_above = (n >= below) & (member == WORD * (i - 1))
         n = jnp.where(is_above, n - below, n)
         word, extra = jnp.where(is_above, words[i], word), jnp.where(is_above, heavy[i], extra)
         member = jnp.where(is_above, WORD * i, member)
@@ -79,3 +79,18 @@ def _weigh(word: Array, heavy: Array, weight: int) -> Array:
     """int32, the members of a word, those also in `heavy` counted `weight` times; any shape."""
     counts = jax.lax.population_count(word) + (weight - 1) * jax.lax.population_count(heavy)
     return counts.astype(jnp.int32)
+
+
+def lowest(words: Array) -> Array:
+    """int32 [...], the lowest number in each set [..., W] (words last); -1 of an empty one."""
+    bit = jax.lax.population_count((words & -words) - 1).astype(jnp.int32)  # of an empty word 32
+    found = jnp.full(words.shape[:-1], -1, jnp.int32)
+    for i in reversed(range(words.shape[-1])):
+        found = jnp.where(words[..., i] == 0, found, WORD * i + bit[..., i])
+    return found
+
+
+def drop_lowest(words: Array) -> Array:
+    """The sets [..., W] (words last) without their lowest numbers."""
+    is_first = jnp.cumsum(words != 0, axis=-1) == 1
+    return jnp.where(is_first, words & (words - 1), words)

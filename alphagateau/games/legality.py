@@ -67,13 +67,13 @@ class Pieces(NamedTuple):
     king: Array
 
 
-def _offsets(size: int) -> tuple[np.ndarray, np.ndarray]:
+def offsets(size: int) -> tuple[np.ndarray, np.ndarray]:
     """(files, ranks) int [N, N] from the second square to the first."""
     file, rank = np.divmod(np.arange(size * size), size)
     return file[:, None] - file, rank[:, None] - rank
 
 
-def _sets(chosen: np.ndarray) -> np.ndarray:
+def sets_of(chosen: np.ndarray) -> np.ndarray:
     """uint32 [W, ...] of bool [N, ...], a set for each column."""
     padded = np.zeros((num_words(len(chosen)) * WORD, *chosen.shape[1:]), np.uint32)
     padded[: len(chosen)] = chosen
@@ -83,7 +83,7 @@ def _sets(chosen: np.ndarray) -> np.ndarray:
 
 def _is_on_ray(size: int, files: int, ranks: int) -> np.ndarray:
     """bool [N, N]: is the first square reached from the second by such steps?"""
-    df, dr = _offsets(size)
+    df, dr = offsets(size)
     steps = np.maximum(abs(df), abs(dr))
     return (steps > 0) & (df == files * steps) & (dr == ranks * steps)
 
@@ -98,27 +98,33 @@ def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
     king, king_to, rook, _ = entry.castlings[right]
     step = entry.size if king_to > king else -entry.size
     between = np.isin(np.arange(entry.size**2), range(king + step, rook, step))
-    return CastlingTable(king, king_to, rook, tuple(range(king, king_to + step, step)), _sets(between), right)
+    return CastlingTable(king, king_to, rook, tuple(range(king, king_to + step, step)), sets_of(between), right)
+
+
+def make_views(size: int) -> Views:
+    """What each square of a board looks at; numpy."""
+    df, dr = offsets(size)
+    return Views(
+        rays=np.stack([sets_of(ray) for ray in _all_rays(size)]).reshape(2, 2, 2, -1, size**2),
+        leaps=sets_of(abs(df * dr) == 2),
+        near=sets_of(np.maximum(abs(df), abs(dr)) == 1),
+        pawns=sets_of((abs(df) == 1) & (dr == 1)),
+    )
 
 
 def make_tables(entry: GameEntry, edges: Edges) -> Tables:
     """The tables of a game on its board."""
     size, num_squares = entry.size, entry.size**2
-    df, dr = _offsets(size)
+    df, dr = offsets(size)
     rays = _all_rays(size)
     has_double_step = entry.double_step_rank is not None
     is_home = np.arange(num_squares)[:, None] % size == (entry.double_step_rank if has_double_step else -1)
     return Tables(
         size=size,
-        views=Views(
-            rays=np.stack([_sets(ray) for ray in rays]).reshape(2, 2, 2, -1, num_squares),
-            leaps=_sets(abs(df * dr) == 2),
-            near=_sets(np.maximum(abs(df), abs(dr)) == 1),
-            pawns=_sets((abs(df) == 1) & (dr == 1)),
-        ),
-        pushes=_sets((df == 0) & ((dr == -1) | is_home & (dr == -2))),
-        captures=_sets((abs(df) == 1) & (dr == -1)),
-        squares=_sets(np.eye(num_squares, dtype=bool)),
+        views=make_views(size),
+        pushes=sets_of((df == 0) & ((dr == -1) | is_home & (dr == -2))),
+        captures=sets_of((abs(df) == 1) & (dr == -1)),
+        squares=sets_of(np.eye(num_squares, dtype=bool)),
         direction=np.where(rays.any(axis=0), rays.argmax(axis=0), len(rays)).T.astype(np.int32),
         edge=_edge_table(edges, num_squares),
         num_promotions=1 + len(entry.under_promotions),
@@ -147,30 +153,30 @@ def _pieces(board: Array, sign: int) -> Pieces:
     return Pieces(pawns, knights, jnp.stack([rooks | queens, bishops | queens]), king)
 
 
-def _up(rays: Words, occupied: Array) -> Array:
+def up(rays: Words, occupied: Array) -> Array:
     """Rays [..., W, K] along which numbers rise, up to and with the first square of `occupied`, broadcast to them."""
     blockers, words = rays & occupied, jnp.arange(rays.shape[-2])[:, None]
     is_open = (words == 0) | (jnp.flip(blockers, axis=-2) == 0)  # nothing in the lower word, of two at most
     return jnp.where(is_open, rays & (blockers ^ (blockers - 1)), jnp.uint32(0))
 
 
-def _down(rays: Words, occupied: Array) -> Array:
-    """As `_up`, along rays where numbers fall."""
+def down(rays: Words, occupied: Array) -> Array:
+    """As `up`, along rays where numbers fall."""
     blockers, words = rays & occupied, jnp.arange(rays.shape[-2])[:, None]
     is_open = (words == len(words) - 1) | (jnp.flip(blockers, axis=-2) == 0)
     below = (jnp.uint32(0xFFFFFFFF) >> jax.lax.clz(blockers)) >> 1  # the highest square; all with none
     return jnp.where(is_open, rays & ~below, jnp.uint32(0))
 
 
-def _sight(rays: Words, occupied: Array) -> tuple[Array, Array]:
+def sight(rays: Words, occupied: Array) -> tuple[Array, Array]:
     """What is seen straight and diagonally from each of K squares, sets [W, K]; `occupied` [W, 1 or K]."""
-    seen = _up(rays[0], occupied) | _down(rays[1], occupied)
+    seen = up(rays[0], occupied) | down(rays[1], occupied)
     return seen[0, 0] | seen[0, 1], seen[1, 0] | seen[1, 1]
 
 
 def _attackers(views: Views, theirs: Pieces, occupied: Array) -> Array:
     """The sets [W, K] of pieces of `theirs` that attack each of K squares; `occupied` [W, 1 or K]."""
-    straight, diagonal = _sight(views.rays, occupied)
+    straight, diagonal = sight(views.rays, occupied)
     found = straight & theirs.lines[0][:, None] | diagonal & theirs.lines[1][:, None]
     found |= views.leaps & theirs.knights[:, None] | views.near & theirs.king[:, None]
     return found | views.pawns & theirs.pawns[:, None]
@@ -178,7 +184,7 @@ def _attackers(views: Views, theirs: Pieces, occupied: Array) -> Array:
 
 def _movers(tables: Tables, board: Array, own: Pieces, occupied: Array) -> Array:
     """The sets [W, N] of pieces but the king that could move to each square, were there no checks and pins."""
-    straight, diagonal = _sight(tables.views.rays, occupied[:, None])
+    straight, diagonal = sight(tables.views.rays, occupied[:, None])
     found = straight & own.lines[0][:, None] | diagonal & own.lines[1][:, None]
     found |= tables.views.leaps & own.knights[:, None]
     by_pawns = jnp.where(board < 0, tables.captures, tables.pushes & straight) & own.pawns[:, None]
@@ -201,10 +207,10 @@ def _look_at_king(tables: Tables, king: Array, theirs: Pieces, occupied: Array, 
     it may move along that ray. A single check is met on the ray up to the checker, or on the checker's square.
     """
     views = jax.tree.map(lambda x: jnp.asarray(x)[..., king][..., None], tables.views)
-    rays = jnp.stack([_up(views.rays[0], occupied[:, None]), _down(views.rays[1], occupied[:, None])])
+    rays = jnp.stack([up(views.rays[0], occupied[:, None]), down(views.rays[1], occupied[:, None])])
     nearest = rays & occupied[:, None]
     behind = occupied[:, None] & ~nearest
-    next_rays = jnp.stack([_up(views.rays[0], behind[0]), _down(views.rays[1], behind[1])])
+    next_rays = jnp.stack([up(views.rays[0], behind[0]), down(views.rays[1], behind[1])])
     pinners = next_rays & behind & theirs.lines[:, None, :, None]
     is_pin = (pinners != 0).any(axis=3, keepdims=True)
     pinned = jnp.where(is_pin, nearest, jnp.uint32(0)).reshape(8, -1, 1)

@@ -37,15 +37,15 @@ def from_fen(game: Game, fen: str) -> State:
     there is legal. Plies count from the FEN's move number: from `game.max_plies` on the game is
     over. Raises ValueError, in one sentence, for anything but a whole FEN of a possible position.
     """
-    return _jitted(game.enter)(*_entered(game, fen))
+    return _jitted(game.enter)(*entered(game, fen))
 
 
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
-    return _jitted_batch(game.enter)(*map(np.stack, zip(*(_entered(game, fen) for fen in fens), strict=True)))
+    return _jitted_batch(game.enter)(*map(np.stack, zip(*(entered(game, fen) for fen in fens), strict=True)))
 
 
-def _entered(game: Game, fen: str) -> tuple[Any, ...]:
+def entered(game: Game, fen: str) -> tuple[Any, ...]:
     """What `Game.enter` takes of a FEN."""
     board = board_from_fen(game, fen)
     codes = np.zeros((game.size, game.size), np.int8)

@@ -6,6 +6,7 @@ PATH?search=policy                another search, with its own options: no searc
 PATH?search=action_value          the move that the network values highest
 PATH?search=state_value           the move to the position that it values lowest for the opponent
 PATH?gumbel_scale=1.0              with the noise of its training; without it none is added
+PATH?search=probability&nodes=256 minimax over likely moves; PATH?search=depth&plies=2, over all
 PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
@@ -37,6 +38,7 @@ from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
+MAY_BE_ZERO = ("quiescence_plies",)
 SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
 
 
@@ -95,15 +97,18 @@ def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any])
         allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
         raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
     asked = {name: _parse(types[name], spec, name, text) for name, text in texts.items()}
-    return dataclasses.replace(match_config(values), **asked)
+    try:
+        return dataclasses.replace(match_config(values), **asked)
+    except ConfigError as error:
+        raise PlayerError(f"player {spec!r}: {error}") from None
 
 
 def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
     """The value of an option of this type. Raises PlayerError."""
     if choices := get_args(kind):  # of a Literal
         return _parse_choice(spec, name, text, choices)
-    if kind is str:
-        return text
+    if kind is str or (text == "0" and name in MAY_BE_ZERO):
+        return kind(text)
     return {int: parse_count, float: _parse_number, bool: _parse_switch}[kind](spec, name, text)
 
 
@@ -206,7 +211,12 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
     """The weights of a checkpoint, for use on any board. Raises CheckpointError."""
     import jax
 
-    network = make_network(get_game(game_name), network_config(found))
+    config, learnt = network_config(found), found.manifest["game"]
+    if config.architecture == "giraffe" and learnt != game_name:
+        raise CheckpointError(
+            f"{found.path} learnt {learnt}: Giraffe's inputs are those of one board, not {game_name}'s"
+        )
+    network = make_network(get_game(game_name), config)
     variables = checkpoint.load(found, WEIGHTS, jax.eval_shape(network.init, jax.random.key(0)))
     if checkpoint.weights_hash(variables) != found.manifest["weights_hash"]:
         raise CheckpointError(f"{found.path}: the weights are not those that its manifest names")

@@ -34,6 +34,7 @@ class Reply(NamedTuple):
 
     move: str
     note: MoveNote = MoveNote()
+    nodes: int | None = None  # positions looked at, if it says
 
 
 class HostPlayer(NamedTuple):

@@ -193,11 +193,12 @@ async def _search(process: Process, asked: UciSpec, board: chess.Board) -> Reply
     limit = chess.engine.Limit(time=seconds) if seconds else chess.engine.Limit(**{name: value})
     # Each search is a game of its own to the engine. A time in the limit would cut slow searches short unsaid.
     begun = time.perf_counter()
-    playing = process.protocol.play(board, limit, game=object(), info=chess.engine.INFO_SCORE)
+    playing = process.protocol.play(board, limit, game=object(), info=chess.engine.INFO_SCORE | chess.engine.INFO_BASIC)
     found = await _answered(process, playing, f"go {name} {value}", asked.timeout + (seconds or 0))
     if found.move is None:
         raise UciError(f"engine {process.command!r} broke the rules: it gave no move in {board.fen()}")
-    return Reply(found.move.uci(), MoveNote(score_after(found.info, board.turn), time.perf_counter() - begun))
+    note = MoveNote(score_after(found.info, board.turn), time.perf_counter() - begun)
+    return Reply(found.move.uci(), note, found.info.get("nodes"))
 
 
 def score_after(info: chess.engine.InfoDict, color: chess.Color) -> chess.engine.Score | None:

@@ -8,6 +8,7 @@ from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
 from alphagateau.networks.chessformer import make_chessformer
 from alphagateau.networks.gateau import make_gateau
+from alphagateau.networks.giraffe import make_giraffe
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.token_transformer import make_token_transformer
 
@@ -17,6 +18,7 @@ MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "alphazero": make_alphazero,
     "token_transformer": make_token_transformer,
     "chessformer": make_chessformer,
+    "giraffe": make_giraffe,
 }
 
 

@@ -18,7 +18,9 @@ def make_policy_search(
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         logits, value = evaluate_states(game, network, variables, states)
         slot, _ = draw(keys, states, logits, temperature, temperature_plies)
-        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value)
+        edge = choose(states, slot)
+        nodes = jnp.ones(edge.shape, jnp.int32)
+        return SearchOutput(edge, softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
 
     return search
 
@@ -31,7 +33,8 @@ def make_random_search() -> Search:
         logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
         slot = jax.vmap(jax.random.categorical)(keys, logits)
         value = jnp.zeros(logits.shape[0])
-        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value)
+        nodes = jnp.zeros(logits.shape[0], jnp.int32)
+        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
 
     return search
 

@@ -75,6 +75,7 @@ def make_gumbel_search(
         slot = jnp.argmax(jnp.where(is_best, gumbel + logits + qvalues, -jnp.inf), axis=-1)
         weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
         weights = jnp.where(illegal, 0.0, weights)
-        return SearchOutput(choose(states, slot), weights, logits, value, jnp.asarray(summary.value))
+        nodes = jnp.full(len(logits), num_simulations + 1)
+        return SearchOutput(choose(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
 
     return search

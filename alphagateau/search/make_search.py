@@ -11,6 +11,7 @@ from alphagateau.networks.mirrors import average_mirrors
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.minimax import make_minimax_search
 from alphagateau.search.move_values import Finish, make_action_value_search, make_state_value_search
 from alphagateau.search.search import Search
 
@@ -46,6 +47,29 @@ def _gumbel(game: Game, network: Network, config: Any) -> Search:
     )
 
 
+def _probability(game: Game, network: Network, config: Any) -> Search:
+    return make_minimax_search(
+        game,
+        network,
+        num_nodes=config.num_nodes,
+        threshold=config.threshold,
+        split=config.split,
+        quiescence_plies=config.quiescence_plies,
+        temperature=config.temperature,
+    )
+
+
+def _depth(game: Game, network: Network, config: Any) -> Search:
+    return make_minimax_search(
+        game,
+        network,
+        num_nodes=config.num_nodes,
+        depth=config.depth,
+        quiescence_plies=config.quiescence_plies,
+        temperature=config.temperature,
+    )
+
+
 def _policy(game: Game, network: Network, config: Any) -> Search:
     return make_policy_search(game, network, **_drawn(config))
 
@@ -70,6 +94,8 @@ def _random(game: Game, network: Network, config: Any) -> Search:
 
 ALGORITHMS: dict[str, Callable[[Game, Network, Any], Search]] = {
     "gumbel": _gumbel,
+    "probability": _probability,
+    "depth": _depth,
     "policy": _policy,
     "action_value": _action_value,
     "state_value": _state_value,

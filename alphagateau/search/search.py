@@ -25,6 +25,7 @@ class SearchOutput(NamedTuple):
     search_value: Array  # float32 [B], the search's own value of the root, for the player to move
     leaf: State | None = None  # [B], the last State of the principal variation, of a search that has one
     move_values: Array | None = None  # float32 [B, S], for the player to move, -inf on empty slots; if each is valued
+    num_nodes: Array | None = None  # int32 [B], positions looked at, the root too; None: not counted
 
 
 # (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and such a function.

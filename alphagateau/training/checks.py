@@ -13,7 +13,7 @@ ACTION_VALUE_LOSSES = "action_value_.*|all_labels_.*"
 ONE_MOVE = ("token_transformer",)  # architectures that value one move a pass
 # Losses, a key of [network] and what it may be for them; win, draw and loss would not be learnt from a mean alone.
 NEEDED_HEADS = (
-    ("policy_value", "value_head", ("scalar", "bins")),
+    ("policy_value|policy_value_l1", "value_head", ("scalar", "bins")),
     ("policy_wdl", "value_head", ("wdl",)),
     ("state_value_.*|all_labels_.*", "value_head", ("bins",)),
     (ACTION_VALUE_LOSSES, "action_values", (True,)),
@@ -49,6 +49,8 @@ def check_experiment(experiment: Experiment) -> None:
     heads = " and ".join(f"network.{HEADS[name]}" for name in auxiliary_targets(experiment.network))
     if heads and not experiment.selfplay:
         raise ConfigError(f"{heads} must be false with [data]: only the games of [selfplay] have what they learn")
+    if heads and experiment.targets.kind == "td_leaf":
+        raise ConfigError(f'{heads} must be false with targets.kind "td_leaf": they learn from results')
     if experiment.search.algorithm == "action_value" and not experiment.network.action_values:
         raise ConfigError('network.action_values must be true for search.algorithm "action_value", got false')
     check_heads(loss, experiment.network)

@@ -10,8 +10,8 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from alphagateau.config import Experiment, SelfPlayConfig
-from alphagateau.config.searches import simulations_per_ply
+from alphagateau.config import DepthConfig, Experiment, ProbabilityConfig, SearchConfig, SelfPlayConfig
+from alphagateau.config.searches import evaluations_of, simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.training.optimizer import num_steps
@@ -52,6 +52,14 @@ def search_tree_bytes(game: Game, num_simulations: int) -> int:
     return (num_simulations + 1) * (state + 6 * 4 * game.max_legal_moves + 5 * 4)
 
 
+def search_bytes(game: Game, search: SearchConfig) -> int:
+    """Bytes of what a search keeps of one game; a node of minimax holds a State, [S] shares and some numbers."""
+    if not isinstance(search, ProbabilityConfig | DepthConfig):
+        return search_tree_bytes(game, search.num_simulations)
+    room = max(search.num_nodes, game.max_legal_moves + 1)
+    return room * (tree_bytes(game.init()) + 4 * game.max_legal_moves + 12 * 4)
+
+
 def producer_bytes(state: Any, is_selfplay: bool) -> dict[str, int]:
     """Bytes of the arrays of a producer's state, or of their shapes."""
     return selfplay_bytes(state) if is_selfplay else {"boards of an iteration": tree_bytes(state)}
@@ -73,7 +81,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
         **producer_bytes(state.producer, selfplay is not None),
-        "search trees": num_games * search_tree_bytes(trainer.game, experiment.search.num_simulations),
+        "search trees": num_games * search_bytes(trainer.game, experiment.search),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
@@ -107,12 +115,13 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
         search=search,
         selfplay=dataclasses.replace(selfplay, num_games=games, num_plies=plies, full_search_share=1.0),
         window=dataclasses.replace(experiment.window, size=experiment.training.batch_size),
+        training=dataclasses.replace(experiment.training, material_positions=0),
     )
     trainer = make_trainer(small, make_mesh(shares))
     play = trainer.phases[0]
     state = play.run_segment(trainer.init(trainer.init_variables()), 0, 0)
     seconds, _ = _timed(lambda: play.run_segment(state, 1, 0))
-    return seconds / (games * play.segment_size * (search.num_simulations + 1))
+    return seconds / (games * play.segment_size * (evaluations_of(search) + 1))
 
 
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:

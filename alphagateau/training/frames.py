@@ -37,4 +37,6 @@ class Trajectory(NamedTuple):
     root_value: Array  # float32, the network's value before search, for the player to move
     search_value: Array  # float32, the search's value of the position, for the player to move
     is_full: Array | None = None  # bool, False: a cheap search, whose policy is not to be learnt; None: all are full
+    leaf: Position | None = None  # the last position of the search's line; None: nobody learns from it
+    leaf_is_over: Array | None = None  # bool, the game is over in it
     resignation: Array | None = None  # int8, what `resignation.outcome` says; None: nobody may resign

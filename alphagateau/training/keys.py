@@ -7,10 +7,10 @@ import jax
 from alphagateau.games.state import Array
 
 PLAY, WINDOW, TRAIN, PROBE = range(4)  # what an iteration's keys are for
-# In the place of a ply, below PLAY: which are searched in full, how games begin, openings, who may not resign.
-FULL, BEGIN, OPENING, RESIGN = (2**31 - n for n in range(1, 5))
+# In the place of a ply, below PLAY: which are searched in full, how games begin, openings, who may not resign, starts.
+FULL, BEGIN, OPENING, RESIGN, START = (2**31 - n for n in range(1, 6))
 MIRROR = 2**31 - 1  # in the place of a share, below an epoch's key: which frames are mirrored
-WEIGHTS = 2**31 - 1  # in the place of an iteration: the first weights
+WEIGHTS, MATERIAL = 2**31 - 1, 2**31 - 2  # in the place of an iteration: the first weights, their first lesson
 
 
 def key_of(seed: int, *path: int | Array) -> Array:

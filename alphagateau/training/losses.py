@@ -30,6 +30,16 @@ def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> Loss
     )
 
 
+def policy_value_l1_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """As `policy_value_loss`, with the absolute error of the value (Lai 2015, section 4.6)."""
+    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
+    return join_terms(
+        policy_terms(game, evaluation, frames),
+        value_terms(evaluation, frames, jnp.abs(error)),
+        auxiliary_terms(game, evaluation, frames),
+    )
+
+
 def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Cross-entropy to the search's policy + cross-entropy of win, draw and loss to the result; nats.
 
@@ -67,6 +77,7 @@ def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array,
 
 LOSSES: dict[str, Loss] = {
     "policy_value": policy_value_loss,
+    "policy_value_l1": policy_value_l1_loss,
     "policy_wdl": policy_wdl_loss,
     "behavioral_cloning": behavioral_cloning_loss,
     **LABEL_LOSSES,

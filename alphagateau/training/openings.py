@@ -31,21 +31,25 @@ def make_first_states(
     """
     if openings is None:
         return lambda ply: start
-    opened = draw_openings(game, start, _fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
+    opened = draw_openings(game, start, fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
 
     def first_states(ply: int | Array) -> State:
-        keys = _fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
+        keys = fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
         return select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
 
     return first_states
 
 
-def draw_openings(game: Game, start: State, keys: Array, max_plies: int) -> State:
-    """States [B] after 1 to `max_plies` random legal moves from `start` [B]; as `start` if they end the game.
+def draw_openings(game: Game, start: State, keys: Array, max_plies: int, min_plies: int = 1) -> State:
+    """States [B] after `min_plies` to `max_plies` random legal moves from `start` [B]; as `start` if they end the game.
 
     Past positions are seen but do not count as occurrences, as in the game that the opening's FEN begins.
     """
-    lengths = jax.vmap(lambda key: jax.random.randint(jax.random.fold_in(key, max_plies), (), 1, max_plies + 1))(keys)
+
+    def draw_length(key: Array) -> Array:
+        return jax.random.randint(jax.random.fold_in(key, max_plies), (), min_plies, max_plies + 1)
+
+    lengths = jax.vmap(draw_length)(keys)
 
     def one_ply(states: State, ply: Array) -> tuple[State, None]:
         slots = states.legal_edges.shape[-1:]
@@ -57,5 +61,6 @@ def draw_openings(game: Game, start: State, keys: Array, max_plies: int) -> Stat
     return select(states.terminated, start, states._replace(keys=states.keys.at[:, 1:].set(0)))
 
 
-def _fold_in(key: Array, rows: Array) -> Array:
+def fold_in(key: Array, rows: Array) -> Array:
+    """A key for each row."""
     return jax.vmap(jax.random.fold_in, (None, 0))(key, rows)

@@ -10,6 +10,7 @@ import optax
 from alphagateau.config import Experiment
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
+from alphagateau.training.td_leaf import num_frames
 
 AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its last steps, not of its first weights
 STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
@@ -25,6 +26,9 @@ def make_experiment_optimizer(experiment: Experiment) -> optax.GradientTransform
         training.warmup_steps,
         training.decay_steps or num_run_steps(experiment),
     )
+    if training.optimizer == "adadelta":
+        decay, epsilon = training.adadelta_decay, training.adadelta_epsilon
+        return make_adadelta(training.batch_size, rate, decay, epsilon, training.max_gradient_norm)
     moments = Moments(training.optimizer == "nadam", training.beta2, training.epsilon)
     return make_optimizer(rate, training.weight_decay, training.max_gradient_norm, moments)
 
@@ -58,6 +62,21 @@ def make_optimizer(
     else:
         steps.append(optax.adam(learning_rate, **options))
     return optax.chain(*steps) if len(steps) > 1 else steps[0]
+
+
+def make_adadelta(
+    batch_size: int,
+    learning_rate: float | optax.Schedule = 1.0,
+    decay: float = 0.99,
+    epsilon: float = 1e-8,
+    max_gradient_norm: float = 0.0,
+) -> optax.GradientTransformation:
+    """AdaDelta (Zeiler 2012) on the sum over a batch, as Giraffe: `epsilon` drowns the small gradients of a mean.
+
+    `max_gradient_norm` is of the mean.
+    """
+    steps = [optax.clip_by_global_norm(max_gradient_norm)] if max_gradient_norm else []
+    return optax.chain(*steps, optax.scale(batch_size), optax.adadelta(learning_rate, decay, epsilon))
 
 
 def _is_matrix(params: Variables) -> Variables:
@@ -103,7 +122,8 @@ def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> 
 def num_run_steps(experiment: Experiment) -> int:
     """Optimizer steps of a whole run, if every ply that self-play plays becomes a frame in its iteration."""
     selfplay, data, size = experiment.selfplay, experiment.data, experiment.window.size
-    new = selfplay.num_games * selfplay.num_plies if selfplay else data.frames_per_iteration if data else 0
+    made = num_frames(experiment.targets, selfplay.num_plies) * selfplay.num_games if selfplay else 0
+    new = made if selfplay else data.frames_per_iteration if data else 0
     held = (new if data else min(size, k * new) for k in range(1, experiment.num_iterations + 1))
     return sum(num_steps(experiment, frames // experiment.training.batch_size, new) for frames in held)
 

@@ -23,6 +23,7 @@ from alphagateau.training.resignation import (
     begin_resigning,
     resign,
 )
+from alphagateau.training.starts import Starts, draw_starts
 
 
 class Games(NamedTuple):
@@ -54,6 +55,8 @@ class Variations(NamedTuple):
     cheap: CheapSearch | None = None
     openings: RandomOpenings | None = None
     resignation: ResignationRule | None = None
+    starts: Starts | None = None  # None: games begin at the first position
+    with_leaves: bool = False  # the last position of each search's line is written down
 
 
 PLAIN = Variations()
@@ -62,6 +65,8 @@ PLAIN = Variations()
 def make_begin(game: Game, variations: Variations, key: Array, rows: Array) -> Callable[[int | Array], Games]:
     """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's."""
     rule, start = variations.resignation, start_games(game, len(rows))
+    if variations.starts is not None:
+        start = draw_starts(game, variations.starts, key, rows)
     first_states = make_first_states(game, variations.openings, start, key, rows)
 
     def begin(ply: int | Array) -> Games:
@@ -116,6 +121,9 @@ def make_selfplay(game: Game, search: Search, num_plies: int, variations: Variat
                 search_value=found.search_value,
                 is_full=is_full,
             )
+            if variations.with_leaves and found.leaf is not None:
+                leaf = jax.vmap(game.position)(found.leaf)
+                record = record._replace(leaf=leaf, leaf_is_over=found.leaf.terminated)
             if rule is not None and resigning is not None:
                 record, resigning = resign(rule, resigning, record)
                 after = after._replace(terminated=record.discount == 0)

@@ -19,6 +19,7 @@ from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
+from alphagateau.search.search import SearchOutput
 from alphagateau.training.auxiliary import auxiliary_targets
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
@@ -39,7 +40,9 @@ from alphagateau.training.selfplay import (
     make_begin,
     make_selfplay,
 )
+from alphagateau.training.starts import read_starts
 from alphagateau.training.targets import frames_from
+from alphagateau.training.td_leaf import num_frames, td_leaf_frames
 from alphagateau.training.waiting import Waiting, none_waiting, settle
 
 
@@ -84,11 +87,14 @@ def make_selfplay_producer(
         fill_window.lower(state.producer, 0).compile()
 
     def num_new_frames(state: SelfPlayState) -> int:
-        return int(state.statistics.get("new_frames", selfplay.num_games * selfplay.num_plies))
+        made = selfplay.num_games * num_frames(experiment.targets, selfplay.num_plies)
+        return int(state.statistics.get("new_frames", made))
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         played: SelfPlayState = state.producer
         sums = {name: float(x) for name, x in played.statistics.items()}
+        if experiment.targets.kind == "td_leaf":
+            sums["new_frames"] = num_new_frames(played)
         rates = selfplay_metrics(sums)
         num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
         pace = selfplay_pace(sums["plies"], num_simulations, seconds)
@@ -133,7 +139,10 @@ def make_variations(experiment: Experiment, selfplay: SelfPlayConfig, game: Game
         openings = RandomOpenings(selfplay.random_openings, selfplay.opening_plies)
     if selfplay.resign_plies:
         rule = ResignationRule(selfplay.resign_plies, selfplay.resign_value, selfplay.resign_played_out)
-    return Variations(cheap, openings, rule)
+    starts = None
+    if selfplay.starts:
+        starts = read_starts(game, selfplay.starts, selfplay.start_moves, experiment.seed)
+    return Variations(cheap, openings, rule, starts, experiment.targets.kind == "td_leaf")
 
 
 def make_new_games(seed: int, game: Game, variations: Variations) -> Callable[[int | Array, Array], Games]:
@@ -171,7 +180,9 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
 
 
 def make_to_frames(targets: TargetsConfig, auxiliary: tuple[str, ...] = ()) -> Callable[[Trajectory], Frame]:
-    """Trajectory [T, B] -> Frames [T, B], of value targets as `[targets]` says, with `auxiliary` ones."""
+    """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]), as `[targets]` says, with `auxiliary` targets."""
+    if targets.kind == "td_leaf":
+        return partial(td_leaf_frames, targets=targets)
     return partial(
         frames_from,
         auxiliary=auxiliary,
@@ -253,7 +264,12 @@ def make_init(
     """() -> the SelfPlayState of a run that has not begun."""
     to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
     begin = make_new_games(experiment.seed, game, variations)
-    any_search = make_random_search()  # of any search, records have these shapes
+    random_search = make_random_search()
+
+    def any_search(variables: Any, keys: Array, states: State) -> SearchOutput:
+        """Of any search, records have these shapes."""
+        return random_search(variables, keys, states)._replace(leaf=states)
+
     if variations.cheap is not None:
         variations = variations._replace(cheap=CheapSearch(any_search, variations.cheap.full_share))
     play = make_selfplay(game, any_search, selfplay.num_plies, variations)

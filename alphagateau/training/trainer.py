@@ -18,6 +18,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.losses import LOSSES
+from alphagateau.training.material import learn_material
 from alphagateau.training.optimizer import make_experiment_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.selfplay_producer import make_selfplay_producer
@@ -32,7 +33,7 @@ class Trainer(NamedTuple):
     learner: Learner
     producer: Producer
     phases: tuple[Phase, ...]  # of an iteration: the producer's, then training
-    init_variables: Callable[[], Variables]  # drawn from the seed
+    init_variables: Callable[[], Variables]  # drawn from the seed, and taught to count material if asked for
     init: Callable[[Variables], RunState]
     abstract_state: RunState  # shapes and shardings, for reading a checkpoint
     zeros_between: Callable[[], dict[str, Any]]  # the transient fields and totals, as they may be between iterations
@@ -66,9 +67,10 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     learner = make_experiment_learner(experiment, game, network, AXIS)
 
     def init_variables() -> Variables:
-        return network.init(key_of(experiment.seed, WEIGHTS))
+        variables, positions = network.init(key_of(experiment.seed, WEIGHTS)), experiment.training.material_positions
+        return learn_material(game, network, variables, positions, experiment.seed) if positions else variables
 
-    variables = jax.eval_shape(init_variables)
+    variables = jax.eval_shape(network.init, jax.random.key(0))
     build = make_build(experiment, producer, make_experiment_learner(experiment, game, network), variables)
     abstract = jax.eval_shape(build, variables)
     placed = place(abstract, mesh, producer.specs)

@@ -90,8 +90,9 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer", "chessformer"}
-    assert set(config.ALGORITHMS) == {"gumbel", "policy", "action_value", "state_value", "random"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer", "chessformer", "giraffe"}
+    minimax = {"probability", "depth"}
+    assert set(config.ALGORITHMS) == {"gumbel", "policy", "action_value", "state_value", "random"} | minimax
 
 
 def test_dictionary_round_trip_and_flat_view():
@@ -100,11 +101,9 @@ def test_dictionary_round_trip_and_flat_view():
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
     assert list(flat) == [name for name in config.KEYS if name in flat]
-    of_others = {f"network.{key}" for kind in config.ARCHITECTURES.values() for key in config.fields_of(kind)} - set(
-        flat
-    )
-    of_others |= {f"search.{key}" for key in ("endings", "finisher", "temperature", "temperature_plies")}
-    assert set(config.KEYS) - set(flat) == {key for key in config.KEYS if key.startswith("data.")} | of_others
+    others = [*config.ARCHITECTURES.values(), *config.ALGORITHMS.values(), config.DataConfig]
+    of_others = {name.partition(".")[2] for name in config.KEYS if name not in flat}
+    assert of_others <= {name for kind in others for name in config.fields_of(kind)}
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
 
@@ -170,10 +169,10 @@ def test_an_experiment_made_in_code_is_checked_too():
             "network",
             'network.architecture must be one of "gateau", "alphazero", "token_transformer", "chess',
         ),
-        ("architecture = ['gateau']", "network", '"chessformer", got an array'),
+        ("architecture = ['gateau']", "network", '"giraffe", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
-        ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "policy", "action'),
+        ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "probability", "depth", '),
         ("num_simulations = 0", "search", "search.num_simulations must be an integer from 1 to 2147483647, got 0"),
         ("loss = 3", "training", "training.loss must be a text, got 3"),
         (
@@ -393,7 +392,9 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from(list(config.ARCHITECTURES.values())))(value_head="scalar"),
+        network=draw(st.sampled_from([AlphaZeroConfig, config.GateauConfig]))(batch_norm_momentum=draw(unit))
+        if draw(st.booleans())
+        else config.GiraffeConfig(view=draw(st.sampled_from(["white", "mover"]))),
         search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from alphagateau.games.bitsets import WORD, count, is_empty, num_words, pack, weighted_members
+from alphagateau.games.bitsets import WORD, count, drop_lowest, is_empty, lowest, num_words, pack, weighted_members
 
 
 @pytest.mark.parametrize("size", [1, 25, 32, 36, 64])
@@ -25,7 +25,7 @@ def written_out(masks: np.ndarray, heavy: np.ndarray, weight: int) -> list[tuple
     return [(row, member, n) for row, member in rows for n in range(weight if heavy[row, member] else 1)]
 
 
-@pytest.mark.parametrize(("size", "share"), [(25, 0.1), (36, 0.06), (64, 0.0), (64, 0.04)])
+@pytest.mark.parametrize(("size", "share"), [(25, 0.1), (36, 0.06), (64, 0.0), (64, 0.04), (118, 0.01)])
 @pytest.mark.parametrize("weight", [1, 3, 4])
 def test_members_come_in_order_as_often_as_they_weigh(size, share, weight):
     rng, num_slots = np.random.default_rng(weight), 400
@@ -47,3 +47,14 @@ def test_a_full_set_gives_all_its_numbers():
     np.testing.assert_array_equal(found, [0] * 128 + [1] * 2)
     np.testing.assert_array_equal(member[:128], np.arange(128) // 2)
     np.testing.assert_array_equal(n[:128], np.arange(128) % 2)
+
+
+@pytest.mark.parametrize("size", [25, 64])
+def test_the_lowest_number_is_found_and_taken_out(size):
+    masks = np.random.default_rng(size).random((20, size)) < 0.1
+    masks[0] = False
+    words = pack(masks)
+    first = np.where(masks.any(axis=1), masks.argmax(axis=1), -1)
+    np.testing.assert_array_equal(lowest(words), first)
+    masks[np.arange(20), first] = False
+    np.testing.assert_array_equal(drop_lowest(words), pack(masks))

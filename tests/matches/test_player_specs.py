@@ -1,11 +1,22 @@
 """What a player's spec asks for: the search and its options, and what is said of those that cannot be."""
 
 import pytest
+from tiny_checkpoints import save_tiny
 
-from alphagateau.config import ActionValueConfig, GumbelConfig, PolicyConfig, SearchConfig, StateValueConfig
+from alphagateau.config import (
+    ActionValueConfig,
+    DepthConfig,
+    GiraffeConfig,
+    GumbelConfig,
+    PolicyConfig,
+    ProbabilityConfig,
+    SearchConfig,
+    StateValueConfig,
+)
 from alphagateau.config.searches import describe_search
-from alphagateau.matches.player_specs import load_player, search_of
+from alphagateau.matches.player_specs import load_player, load_weights, search_of
 from alphagateau.matches.players import PlayerError, split_spec
+from alphagateau.runs.checkpoint import CheckpointError
 
 TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a checkpoint's manifest has it
 
@@ -32,6 +43,12 @@ TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a check
             GumbelConfig(num_simulations=32, max_num_considered_actions=8, gumbel_scale=0.0, average_mirrors=True),
             "gumbel 32 simulations, 8 considered, mirrors",
         ),
+        (
+            "?search=probability&nodes=500&split=uniform&quiescence=0",
+            ProbabilityConfig(num_nodes=500, split="uniform", quiescence_plies=0),
+            "probability 500 nodes, uniform split, 0 quiescence",
+        ),
+        ("?search=depth&plies=3", DepthConfig(depth=3), "depth 3 plies, 4096 nodes"),
         (
             "?value_scale=0.5&maxvisit_init=50&rescale_values=false",
             GumbelConfig(
@@ -66,12 +83,14 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("?search=mcts", "search is 'mcts', expected one of gumbel, policy, action_value, state_value"),
+        ("?search=mcts", "search is 'mcts', expected one of gumbel, probability, depth, policy, action_value, state"),
         ("?simulation=4", "'simulation' is no option of search gumbel, expected search, simulations, considered"),
         ("?search=policy&simulations=4", "'simulations' is no option of search policy, expected search"),
         ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
         ("?mirrors=1", "average_mirrors is '1', expected true or false"),
         ("?search=action_value&endings=all", "endings is 'all', expected exact, repetition, none"),
+        ("?search=probability&split=even", "split is 'even', expected prior, uniform"),
+        ("?search=probability&nodes=1", "num_nodes must be an integer from 2 to 2147483647, got 1"),
         ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
         ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
         ("?simulations=4&simulations=5", "'simulations=5' was given, expected options such as nodes=50, each once"),
@@ -85,10 +104,17 @@ def test_search_that_cannot_be_is_one_sentence(options: str, message: str) -> No
 
 
 def test_a_manifest_may_name_a_search_of_a_later_version() -> None:
-    with pytest.raises(PlayerError, match="search is 'minimax', expected one of gumbel, policy, action_value"):
+    with pytest.raises(PlayerError, match="search is 'minimax', expected one of gumbel, probability, depth, policy"):
         search_of("runs/a", {}, {"algorithm": "minimax"})
 
 
 def test_the_random_mover_has_no_options() -> None:
     with pytest.raises(PlayerError, match="the random mover has no options"):
         load_player("random?simulations=4", "gardner_chess")
+
+
+def test_giraffe_plays_no_other_board(tmp_path) -> None:
+    found = save_tiny(tmp_path, "gardner_chess", GiraffeConfig)
+    load_weights(found, "gardner_chess")
+    with pytest.raises(CheckpointError, match=r"/0 learnt gardner_chess: Giraffe's inputs are those of one board, not"):
+        load_weights(found, "chess")

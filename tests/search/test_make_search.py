@@ -90,6 +90,6 @@ def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monk
 
 
 def test_an_unknown_search_is_one_sentence(gardner: Game, stub_network) -> None:
-    names = "gumbel, policy, action_value, state_value, random"
+    names = "gumbel, probability, depth, policy, action_value, state_value, random"
     with pytest.raises(ValueError, match=rf"^unknown search algorithm 'mcts': expected one of {names}$"):
         make_search(gardner, stub_network(gardner), SimpleNamespace(algorithm="mcts"))

@@ -21,6 +21,7 @@ from alphagateau.training import loop, resume
 from alphagateau.training.optimizer import (
     Moments,
     learning_rate_schedule,
+    make_adadelta,
     make_average,
     make_optimizer,
     num_run_steps,
@@ -166,3 +167,18 @@ def test_a_run_of_all_options_goes_on_bit_for_bit_and_plays_its_average(tmp_path
     manifests = [checkpoint.open_checkpoint(run / "checkpoints" / "3").manifest for run in (whole, parts)]
     assert manifests[0]["weights_hash"] == manifests[1]["weights_hash"]
     assert manifests[0]["optimizer_steps"] == num_run_steps(experiment)
+
+
+@pytest.mark.parametrize(("batch_size", "moved"), [(1, 0.010), (256, 0.102)])
+def test_adadelta_moves_by_the_sum_over_a_batch(batch_size, moved):
+    """100 steps along a mean gradient of 1e-4, whose size epsilon drowns if it is not made a sum."""
+    optimizer = make_adadelta(batch_size)
+
+    def one_step(carry, _):
+        x, state = carry
+        update, state = optimizer.update(jnp.float32(1e-4), state, x)
+        return (x + update, state), None
+
+    start = jnp.float32(0)
+    (x, _), _ = jax.lax.scan(one_step, (start, optimizer.init(start)), length=100)
+    assert float(-x) == pytest.approx(moved, abs=0.001)

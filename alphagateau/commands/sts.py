@@ -1,0 +1,139 @@
+"""`alphagateau sts`: players and a file of positions whose moves have points in, their scores by theme out."""
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.compilation import use_compilation_cache
+
+if TYPE_CHECKING:
+    from alphagateau.suites.sts import ThemeScore
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Score a player on a Strategic Test Suite: the points of the moves that it plays.
+
+    Any EPD will do whose moves have points: operation c9 has the moves in UCI and c8 their points, or c0 both in SAN. A
+    player is a run, a checkpoint, `random` or an engine, as `alphagateau match --help` says, with options such as
+    `?search=probability&nodes=500`. A score means little without its nodes, which stand beside it, and what a random
+    mover is expected to score.
+
+    Example: alphagateau sts "checkpoints/giraffe?nodes=1000" STS1-STS15_LAN_v3.epd --plot sts.svg
+    """
+
+    player: tyro.conf.Positional[str]
+    """a run, a checkpoint, `random` or `uci:COMMAND?nodes=50`"""
+    file: tyro.conf.Positional[Path]
+    """EPD, a position a line"""
+    game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """the board; None: chess, or what the checkpoint learnt on"""
+    simulations: int = 0
+    """search simulations of a player that does not say; 0: as in its training"""
+    first: int = 0
+    """only so many positions of each theme; 0: all"""
+    seed: int = 0
+    """of the random mover"""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """also write the scores as JSON"""
+    plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """also draw the share of points of each theme, an SVG file"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Prints the table."""
+    arguments = parse(Arguments, words, "sts")
+    use_compilation_cache()
+    try:
+        return score(arguments)
+    except ValueError as error:  # of the file, and of boards that cannot be
+        raise UsageError(str(error)) from None
+
+
+def score(arguments: Arguments) -> int:
+    """Plays, prints and writes. Raises EpdError, PlayerError, CheckpointError."""
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.player_specs import board_of, load_player
+    from alphagateau.matches.players import HostPlayer
+    from alphagateau.runs import files
+    from alphagateau.suites.epd import first_of_each_theme, read_epd
+    from alphagateau.suites.sts import answer, scores
+
+    is_network = arguments.player != "random" and not arguments.player.startswith("uci:")
+    game = get_game(board_of([arguments.player], arguments.game or (None if is_network else "chess")))
+    positions = read_epd(game, arguments.file)
+    positions = first_of_each_theme(positions, arguments.first)
+    rated = load_player(arguments.player, game.name, arguments.simulations or None)
+    try:
+        found = scores(positions, answer(game, rated.player, positions, arguments.seed, Teller(len(positions)).hear))
+    finally:
+        if isinstance(rated.player, HostPlayer):
+            rated.player.close()
+    search = rated.player.identity.search
+    print_scores(
+        found, f"{rated.name}{f', {search}' if search and search not in rated.name else ''}: {arguments.file.name}"
+    )
+    if arguments.json:
+        files.write_text(arguments.json, json.dumps(as_table(rated.name, search, found), indent=1) + "\n")
+    if arguments.plot:
+        files.write_text(arguments.plot, draw(rated.name, found))
+    return 0
+
+
+class Teller:
+    """What a person hears of the progress."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._told = total, 0
+
+    def hear(self, done: int) -> None:
+        if done >= self._told + 128 or done == self._total:
+            self._told = done
+            print(f"{done} of {self._total} positions", file=sys.stderr)
+
+
+def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
+    """A table on standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("theme")
+    for name in ("positions", "points", "of", "share", "best moves", "nodes", "random"):
+        table.add_column(name, justify="right")
+    for one in found:
+        if one is found[-1]:
+            table.add_section()
+        nodes = "-" if math.isnan(one.nodes) else f"{one.nodes:,.0f}"
+        share = f"{one.score / one.total:.1%}"
+        counts = (one.positions, one.score, one.total)
+        table.add_row(one.theme, *map(str, counts), share, str(one.best_moves), nodes, f"{one.random:.0f}")
+    console = Console()
+    (console if console.is_terminal else Console(width=120)).print(table)
+
+
+def as_table(name: str, search: str, found: Sequence["ThemeScore"]) -> dict:
+    """What --json writes."""
+
+    def of(one: "ThemeScore") -> dict:
+        return {**one._asdict(), "nodes": None if math.isnan(one.nodes) else one.nodes}
+
+    *themes, total = map(of, found)
+    head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
+    rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
+    return {**head, **rest, "themes": themes}
+
+
+def draw(name: str, found: Sequence["ThemeScore"]) -> str:
+    """The share of points of each theme, with its error, as SVG."""
+    from alphagateau.reports.charts import Labels, dot_chart, standalone
+
+    rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
+    return standalone(f"Strategic tests: {name}", [dot_chart(rows, Labels(x="share of points, 2 standard errors"))])

@@ -1,0 +1,68 @@
+"""A board in, what each side attacks out: the least attacker of every square, how many there are, and checks.
+
+Squares are numbered as in `rules.py`. No attacker is seen through another piece, and a pin hinders none.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.bitsets import count, is_empty, pack
+from alphagateau.games.entries import KING, PAWN
+from alphagateau.games.legality import Views, make_views, offsets, sets_of, sight
+from alphagateau.games.state import Array
+
+# What a piece is worth, by its code (Giraffe's values); a king is attacked by all and given for none.
+WORTH = np.array([0, 100, 325, 325, 500, 975, 1500], np.int32)
+
+
+class AttackMaps(NamedTuple):
+    """What two sides attack; the first is the one whose pieces are positive and whose pawns go up."""
+
+    least: Array  # int32 [2, N], worth of the least valuable attacker of a square, 0 without one
+    count: Array  # int32 [2, N], attackers of a square
+
+
+@lru_cache
+def board_views(size: int) -> tuple[Views, np.ndarray]:
+    """What each square looks at, and uint32 [W, N] from where a pawn that goes up attacks it."""
+    df, dr = offsets(size)
+    return make_views(size), sets_of((abs(df) == 1) & (dr == -1))
+
+
+def piece_sets(board: Array) -> Array:
+    """uint32 [2, 6, W] of a board int [N]: each side's pawns, knights, bishops, rooks, queens and kings."""
+    codes = np.arange(PAWN, KING + 1, dtype=np.int32)
+    return pack(board == jnp.asarray(np.stack([codes, -codes]))[..., None])
+
+
+def make_attack_maps(size: int) -> Callable[[Array], AttackMaps]:
+    """The function from a board int [N] to its AttackMaps."""
+    views, below = board_views(size)
+
+    def attack_maps(board: Array) -> AttackMaps:
+        straight, diagonal = sight(views.rays, pack(board != 0)[:, None])
+        least, number = [], []
+        for pieces, pawns in zip(piece_sets(board), (below, views.pawns), strict=True):
+            pawn, knight, bishop, rook, queen, king = (
+                seen & own[:, None]
+                for seen, own in zip(
+                    (pawns, views.leaps, diagonal, straight, straight | diagonal, views.near), pieces, strict=True
+                )
+            )
+            worth = jnp.zeros(board.shape, jnp.int32)
+            for attackers, kind in ((king, 6), (queen, 5), (rook, 4), (bishop | knight, 3), (pawn, 1)):
+                worth = jnp.where(is_empty(attackers), worth, WORTH[kind])
+            least.append(worth)
+            number.append(count(pawn | knight | bishop | rook | queen | king))
+        return AttackMaps(jnp.stack(least), jnp.stack(number))
+
+    return attack_maps
+
+
+def is_check(maps: AttackMaps, board: Array) -> Array:
+    """Whether the king of the side whose pieces are positive is attacked; of one board [N]."""
+    return ((board == KING) & (maps.count[1] > 0)).any()

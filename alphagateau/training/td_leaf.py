@@ -1,0 +1,89 @@
+"""TD-Leaf(lambda): searches of successive plies in, targets for the last positions of their lines out.
+
+Baxter, Tridgell and Weaver 1998; Lai 2015, section 4.4: what a position was thought to be worth is moved towards what
+the searches after it say, and it is the leaf of the search's line that learns it, for its value is what was backed up.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.config import TargetsConfig
+from alphagateau.games.state import Array
+from alphagateau.training.frames import Frame, Trajectory
+
+
+def td_errors(
+    reward: Array, discount: Array, value: Array, *, td_lambda: float, stride: int = 1, score_decay: float = 1.0
+) -> tuple[Array, Array]:
+    """How far each ply's value is from what later ones say, and whether anything is said; arrays [T, B].
+
+    d_t = r_t + g_t V_(t+1) - V_t,  e_t = d_t + td_lambda g_t e_(t+1), for the player to move at t.
+
+    g_t is the discount of `reward_and_discount` times `score_decay`: -1, or 0 where the game ends. With `stride` 2 a
+    value is compared with that of the same player's next turn, r and g being those of both plies. Past the last
+    difference that is known e is 0.
+    """
+    discount = discount * score_decay
+    num_plies = len(value)
+    rewards, discounts, ends = reward, discount, discount == 0
+    for _ in range(stride - 1):  # of one more ply
+        rewards, discounts, ends = (
+            reward + discount * _later(rewards, 1),
+            discount * _later(discounts, 1),
+            (discount == 0) | _later(ends, 1),
+        )
+    is_known = ends | (jnp.arange(num_plies) < num_plies - stride)[:, None]
+    difference = jnp.where(is_known, rewards + discounts * _later(value, stride) - value, 0.0)
+
+    def back(later: tuple[Array, ...], ply: tuple[Array, Array]) -> tuple[tuple[Array, ...], Array]:
+        difference, discount = ply
+        error = difference + td_lambda * discount * later[-1]
+        return (error, *later[:-1]), error
+
+    start = (jnp.zeros_like(value[0]),) * stride
+    _, error = jax.lax.scan(back, start, (difference, jnp.where(is_known, discounts, 0.0)), reverse=True)
+    return error, is_known
+
+
+def _later(x: Array, num_plies: int) -> Array:
+    """What x [T, B] is so many plies later; 0 after the end."""
+    return jnp.concatenate([x[num_plies:], jnp.zeros_like(x[:num_plies])])
+
+
+def td_leaf_frames(trajectory: Trajectory, targets: TargetsConfig) -> Frame:
+    """Frames [t, B] of a Trajectory [T, B] whose searches had leaves: all plies or the first, as `learn_from` says.
+
+    The policy target is 0 everywhere, and so teaches nothing. A leaf in which the game is over has its value by the
+    rules and trains none. With `root_policies` as many frames follow that train the searched positions' policy alone.
+    """
+    position, leaf = trajectory.position, trajectory.leaf
+    if leaf is None or trajectory.leaf_is_over is None:
+        raise ValueError("TD-Leaf needs searches that say in which position their line ends")
+    error, is_known = td_errors(
+        trajectory.reward,
+        trajectory.discount,
+        trajectory.search_value,
+        td_lambda=targets.td_lambda,
+        stride=targets.td_stride,
+        score_decay=targets.score_decay,
+    )
+    if targets.max_error:
+        error = jnp.clip(error, -targets.max_error, targets.max_error)
+    target = jnp.clip(trajectory.search_value + error, -1.0, 1.0)
+    target = jnp.where(leaf.color == position.color, target, -target)
+    no_policy = jnp.zeros_like(trajectory.policy_target)
+    frames = Frame(leaf, no_policy, target, is_known & ~trajectory.leaf_is_over)
+    if targets.root_policies:
+        roots = Frame(position, trajectory.policy_target, jnp.zeros_like(target), jnp.zeros_like(is_known))
+    if targets.learn_from == "start":
+        frames = jax.tree.map(lambda x: x[:1], frames)
+    if targets.root_policies:
+        frames = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), frames, roots)
+    return frames
+
+
+def num_frames(targets: TargetsConfig, num_plies: int) -> int:
+    """Frames that the plies of a game slot make."""
+    if targets.kind == "result":
+        return num_plies
+    return (num_plies if targets.learn_from == "all" else 1) + (num_plies if targets.root_policies else 0)
