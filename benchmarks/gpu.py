@@ -26,10 +26,8 @@ from alphagateau.config import Experiment
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.make_search import make_search
-from alphagateau.training.learner import make_learner
-from alphagateau.training.losses import LOSSES
-from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay import Games, make_selfplay, start_games
+from alphagateau.training.trainer import make_experiment_learner
 
 ROOT = Path(__file__).parents[1]
 DTYPES = ("float32", "bfloat16")
@@ -82,7 +80,7 @@ def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
     game, dtype = get_game(experiment.game), experiment.network.dtype
     network = make_network(game, experiment.network)
     variables = network.init(jax.random.key(0))
-    learner = make_learner(game, network, LOSSES[experiment.training.loss], make_optimizer(1e-3))
+    learner = make_experiment_learner(experiment, game, network)
     search = make_search(game, network, experiment.search)
     ply = jax.jit(make_selfplay(game, search, 1))
     forward = jax.jit(lambda v, p: network.apply(v, p, False)[0])

@@ -43,7 +43,7 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"--simulations is {arguments.simulations}: expected 0 or more")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
-    from alphagateau.play.boards import check_plays
+    from alphagateau.play.boards import check_plays, identity_of, name_of
     from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
     from alphagateau.runs.run_folder import newest
@@ -58,8 +58,10 @@ def run(words: Sequence[str]) -> int:
     check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
     thinker = make_thinker(found, game.name, TREE_MEGABYTES)
+    identity = identity_of(found, arguments.simulations)
+    setup = Setup(arguments.side == "white", arguments.simulations, name_of(found), identity)
     with contextlib.suppress(KeyboardInterrupt):
-        for text in converse(thinker, Setup(arguments.side == "white", arguments.simulations), typed()):
+        for text in converse(thinker, setup, typed()):
             print(fit(text, sys.stdout.encoding or "ascii"), flush=True)
     return 0
 

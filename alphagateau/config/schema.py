@@ -46,6 +46,7 @@ class GateauConfig:
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
+    rematerialize: bool = key("training keeps what enters a block, and computes the rest again", default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
@@ -217,6 +218,7 @@ class TrainingConfig:
 
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
+    num_parts: int = num("parts of a batch whose gradients are summed, one after the other", default=1, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
     samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
     learning_rate: float = num("step size of Adam, at its highest", default=0.001, low=1e-9, high=1)
@@ -334,15 +336,18 @@ class Experiment:
     def _check_sizes(self) -> None:
         """Raises ValueError where shares, chunks and pairs do not come out even."""
         shares = self.num_shares, f"num_shares ({self.num_shares})"
-        together = shares
+        together, factors = shares
+        if self.training.num_parts > 1:
+            together *= self.training.num_parts
+            factors += f" times training.num_parts ({self.training.num_parts})"
         if isinstance(self.network, GateauConfig) and self.network.normalization == "ghost":
-            size = self.network.ghost_size
-            together = self.num_shares * size, f"{shares[1]} times network.ghost_size ({size})"
+            together *= self.network.ghost_size
+            factors += f" times network.ghost_size ({self.network.ghost_size})"
         for name, size, (divisor, meaning) in (
             ("selfplay.num_games", self.selfplay.num_games if self.selfplay else 0, shares),
             ("data.frames_per_iteration", self.data.frames_per_iteration if self.data else 0, shares),
             ("window.size", self.window.size, shares),
-            ("training.batch_size", self.training.batch_size, together),
+            ("training.batch_size", self.training.batch_size, (together, factors)),
             ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
         ):
             below = size // divisor * divisor

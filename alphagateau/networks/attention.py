@@ -15,7 +15,6 @@ from alphagateau.networks.gateau import (
     edges_of,
     embed_nodes,
     gateau_layer,
-    make_dot,
     make_layout,
     of_block,
 )
@@ -32,8 +31,7 @@ def make_attention(game: Game, config) -> Attention | None:
     if config.architecture != "gateau":
         return None
     norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
-    dot = make_dot(config.dtype)
-    net = Gateau(make_layout(game), static_features(game), config.num_blocks, config.message, dot, norm)
+    net = Gateau(make_layout(game), static_features(game), config.num_blocks, config.message, config.dtype, norm)
 
     def attention(variables: Variables, positions: Position) -> Array:
         positions = positions if config.history else forget(positions)

@@ -14,7 +14,7 @@ Nodes and edges are rows, one position of the batch below the other: h [B * N, K
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,6 @@ from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import Norm, make_norm
 from alphagateau.networks.rows import Table, choose, group, lookup, make_table, repeat_for, take, weighted_sum
 
-Dot = Callable[[Array, Array], Array]
 Rows = tuple[Array, Array]  # (h, g)
 
 
@@ -73,9 +72,14 @@ class Gateau(NamedTuple):
     static: np.ndarray  # float32 [E, 14], edge features that do not depend on the position
     num_blocks: int
     message: str  # what equation (6) mixes, "edge" or "updated_edge"
-    dot: Dot
+    dtype: str  # of the operands of products, and of edge features between layers, which are most of what is moved
     norm: Norm
     heads: Heads = Heads()
+    rematerialize: bool = False  # of a block, training keeps what enters it
+
+    def dot(self, x: Array, w: Array, out: Any = jnp.float32) -> Array:
+        """The matrix product of operands rounded to `dtype`, summed in float32; the result is as `out` says."""
+        return jnp.dot(x.astype(self.dtype), w.astype(self.dtype), preferred_element_type=out)
 
 
 def make_layout(game: Game) -> Layout:
@@ -90,18 +94,10 @@ def make_layout(game: Game) -> Layout:
     )
 
 
-def make_dot(dtype: str) -> Dot:
-    """The matrix product of float32 arrays, of operands rounded to `dtype`, summed in float32."""
-
-    def dot(x: Array, w: Array) -> Array:
-        return jnp.dot(x.astype(dtype), w.astype(dtype), preferred_element_type=jnp.float32)
-
-    return dot
-
-
 def edges_of(net: Gateau, w: Variables, g: Array) -> Edges:
     """The Edges of g [R, K] for the layer with weights `w`."""
-    return Edges(g, net.dot(g, w["W_e"]), g @ (w["W_e"] @ w["a"]))
+    g = g.astype(net.dtype)
+    return Edges(g, net.dot(g, w["W_e"], net.dtype), net.dot(g, w["W_e"] @ w["a"]))
 
 
 def edge_attention(net: Gateau, w: Variables, h: Array, edges: Edges) -> Array:
@@ -131,7 +127,8 @@ def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
     edge_sum = weighted_sum(layout.incoming, alpha, mixed, batch)
     node_sum = weighted_sum(layout.incoming_senders, alpha, to_receivers, batch)
     h_new = to_self + node_sum + dot(edge_sum, w["W_g"])
-    return h_new, edges.g_e + take(layout.receivers, u, batch) + take(layout.senders, v, batch)
+    g_new = edges.g_e + take(layout.receivers, u, batch) + take(layout.senders, v, batch)
+    return h_new, g_new.astype(net.dtype)
 
 
 def embed_nodes(params: Variables, codes: Array, scalars: Array) -> Array:
@@ -162,7 +159,7 @@ def start_edges(net: Gateau, variables: Variables, legal_share: Array) -> tuple[
     share = jnp.concatenate([1 - legal_share, legal_share])[:, None] / len(legal_share)
     moments = (either * share).sum(axis=0), (jnp.square(either) * share).sum(axis=0)
     of_edges, statistics = net.norm(variables, "block0_norm_g1", either, moments)
-    return EdgeStart(either, edges_of(net, w, of_edges(either))), statistics
+    return EdgeStart(either.astype(net.dtype), edges_of(net, w, of_edges(either))), statistics
 
 
 def normalized_layer(
@@ -215,11 +212,16 @@ def equal_blocks(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Var
     if not numbers:
         return hg, {}
     weights = jax.tree.map(lambda *x: jnp.stack(x), *(of_block(variables, i) for i in numbers))
-    hg, stacked = jax.lax.scan(lambda hg, variables: block(net, variables, hg), hg, weights)
+    hg, stacked = jax.lax.scan(lambda hg, variables: kept(net, block)(variables, hg), hg, weights)
     statistics = {}
     for i in numbers:
         statistics |= named_in_block(i, jax.tree.map(lambda x, i=i: x[i - 1], stacked))
     return hg, statistics
+
+
+def kept(net: Gateau, part: Callable) -> Callable:
+    """A part of the network, which takes `net` first; the backward pass computes it again if it is rematerialized."""
+    return jax.checkpoint(partial(part, net)) if net.rematerialize else partial(part, net)
 
 
 def of_block(variables: Variables, i: int) -> Variables:
@@ -274,10 +276,10 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     Batch statistics are of all chunks, so each layer ends before the next begins.
     """
     h = each(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
-    hg, first = start_block(net, of_block(variables, 0), start, h, inputs.start_row)
+    hg, first = kept(net, start_block)(of_block(variables, 0), start, h, inputs.start_row)
     (h, g), rest = equal_blocks(net, variables, hg)
-    of_nodes, of_value = value_heads(net, variables, h)
-    of_edges, of_policy = policy_heads(net, variables, g, inputs.start_row)
+    of_nodes, of_value = kept(net, value_heads)(variables, h)
+    of_edges, of_policy = kept(net, policy_heads)(variables, g, inputs.start_row)
     return make_evaluation(of_nodes | of_edges), named_in_block(0, first) | rest | of_value | of_policy
 
 
@@ -294,8 +296,9 @@ def make_gateau(game: Game, config) -> Network:
         static_features(game),
         config.num_blocks,
         config.message,
-        make_dot(config.dtype),
+        config.dtype,
         heads=make_heads(game, config),
+        rematerialize=config.rematerialize,
     )
     size = chunk_size(game.num_edges, config.hidden_size)
 

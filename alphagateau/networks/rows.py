@@ -121,15 +121,15 @@ def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[
         of_row = gather(dy, place // width, batch)
         products = (of_row * x).sum(axis=1, keepdims=True)
         d_x = jnp.where(repeat_for(batch, table.is_place), gather(flat, place, batch) * of_row, 0)
-        return gather(products, table.source, batch).reshape(rows, width), d_x
+        return gather(products, table.source, batch).reshape(rows, width), d_x.astype(x.dtype)
     products = jnp.einsum("brk,bsk->brs", dy.reshape(batch, -1, dy.shape[1]), x.reshape(batch, -1, x.shape[1]))
     pair = np.arange(len(table.source)) // width * products.shape[2] + table.source
     d_weights = gather(products.reshape(-1, 1), pair, batch).reshape(rows, width)
-    d_x = jnp.zeros((), x.dtype)
+    d_x = jnp.zeros((), dy.dtype)
     for index, mask in zip(table.places.T, table.is_place.T, strict=True):
         term = gather(flat, index, batch) * gather(dy, index // width, batch)
         d_x += term if mask.all() else jnp.where(repeat_for(batch, mask)[:, None], term, 0)
-    return d_weights, d_x
+    return d_weights, d_x.astype(x.dtype)
 
 
 weighted_sum.defvjp(_weighted_sum_forward, _weighted_sum_backward)

@@ -16,7 +16,6 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, in_chunks, num_cores
-from alphagateau.networks.gateau import Dot, make_dot
 from alphagateau.networks.heads import Heads, make_evaluation, make_heads, mean_of_bins, read_value
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import row_means
@@ -37,7 +36,7 @@ class Transformer(NamedTuple):
     hidden_size: int  # d
     num_blocks: int
     num_heads: int
-    dot: Dot
+    dtype: str  # of the operands of products
     heads: Heads
     has_policy: bool
 
@@ -47,6 +46,10 @@ class Transformer(NamedTuple):
         found = {"policy": self.num_actions} if self.has_policy else {}
         found |= {self.heads.value_layer[0]: self.heads.value_layer[1]} if self.heads.value != "none" else {}
         return found | ({"action_values": self.heads.num_bins} if self.heads.num_slots else {})
+
+    def dot(self, x: Array, w: Array) -> Array:
+        """The matrix product of float32 arrays, of operands rounded to `dtype`, summed in float32."""
+        return jnp.dot(x.astype(self.dtype), w.astype(self.dtype), preferred_element_type=jnp.float32)
 
 
 def init_params(net: Transformer, key: jax.Array) -> Variables:
@@ -212,7 +215,7 @@ def make_token_transformer(game: Game, config) -> Network:
         hidden_size=hidden_size,
         num_blocks=num_blocks,
         num_heads=num_heads,
-        dot=make_dot(config.dtype),
+        dtype=config.dtype,
         heads=make_heads(game, config),
         has_policy=config.policy_head,
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from alphagateau.games.entries import GAMES
 from alphagateau.games.variants import get_game
-from alphagateau.play.boards import plays
+from alphagateau.play.boards import name_of, plays
 from alphagateau.reports.pages import UNSHOWABLE, environment
 from alphagateau.runs.checkpoint import Checkpoint
 
@@ -33,19 +33,13 @@ def setup_of(found: Sequence[Checkpoint]) -> dict[str, Any]:
 def _player(found: Checkpoint) -> dict[str, Any]:
     manifest = found.manifest
     return {
-        "name": f"{run_of(found)}/{found.path.name}",
+        "name": name_of(found),
         "hash": manifest["weights_hash"],
         "game": manifest["game"],
         "architecture": manifest["network"].get("architecture", ""),
         "parameters": manifest["parameters"],
         "boards": [name for name in GAMES if plays(found, name)],
     }
-
-
-def run_of(found: Checkpoint) -> str:
-    """The name of the run that a checkpoint is of, or of the folder in which it lies."""
-    folder = found.path.parent
-    return folder.parent.name if folder.name == "checkpoints" else folder.name
 
 
 def _board(name: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from alphagateau.games.notation import board_from_fen, ending
 from alphagateau.games.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
-from alphagateau.play.board_files import run_of
 from alphagateau.play.board_requests import MAX_PLIES, Asked
+from alphagateau.play.boards import identity_of, name_of
 from alphagateau.runs.checkpoint import Checkpoint
 
 
@@ -83,7 +83,4 @@ def _player_tags(color: str, name: str, simulations: int, found: Sequence[Checkp
     if not name.isdecimal() or int(name) >= len(found):
         return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
     checkpoint = found[int(name)]
-    manifest, run = checkpoint.manifest, run_of(checkpoint)
-    search = f"growing gumbel {simulations} simulations"
-    identity = Identity(run, manifest["iteration"], manifest["weights_hash"], search)
-    return player_tags(color, f"{run}/{checkpoint.path.name}", identity)
+    return player_tags(color, name_of(checkpoint), identity_of(checkpoint, simulations))

@@ -1,16 +1,18 @@
 """Lines typed at a terminal in, the text of a game against a network out."""
 
 from collections.abc import Iterable, Iterator
+from datetime import date
 from typing import NamedTuple
 
 import chess
 
 from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board
+from alphagateau.games.pgn import GameRecord, Identity, player_tags, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
 from alphagateau.search.tree_lines import lines
 
-HELP = "Type a move as Nf3 or g1f3, or: moves, undo, new, board, help, quit."
+HELP = "Type a move as Nf3 or g1f3, or: moves, undo, new, board, pgn, help, quit."
 EMPTY = "·"
 LETTERS = str.maketrans("♔♕♖♗♘♙♚♛♜♝♞♟" + EMPTY, "KQRBNPkqrbnp.")  # for a terminal without chess pieces
 
@@ -20,6 +22,8 @@ class Setup(NamedTuple):
 
     is_white: bool
     num_simulations: int  # of the network's moves; 0: the move of its highest prior
+    name: str = "network"  # the network's, in PGN
+    identity: Identity = Identity()  # the network's
 
 
 def draw(game: Game, board: chess.Board, is_white: bool) -> str:
@@ -75,11 +79,23 @@ def _answer(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer
         return Answer(played, (HELP,))
     if word == "moves":
         return Answer(played, (" ".join(sorted(map(board.san, board.legal_moves))) or "There are none.",))
+    if word == "pgn":
+        return Answer(played, (_pgn(thinker.game, setup, played).rstrip(),))
     if word == "new":
         return _turn(thinker, setup, _start(thinker))
     if word == "undo":
         return _undo(thinker, setup, played)
     return _move(thinker, setup, played, word)
+
+
+def _pgn(game: Game, setup: Setup, played: Played) -> str:
+    """The game so far, to be saved or pasted elsewhere."""
+    human, network = ("White", "Black") if setup.is_white else ("Black", "White")
+    tags = player_tags(human, "Human", Identity(type="human")) | player_tags(network, setup.name, setup.identity)
+    headers = {"Event": "alphagateau play", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-", **tags}
+    result, reason = outcome(game, played.state)
+    reason = reason if result != "*" else ""
+    return to_pgn(GameRecord(game.name, played.fen, tuple(played.moves), result, reason, headers))
 
 
 def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:

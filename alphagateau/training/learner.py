@@ -48,20 +48,18 @@ def make_learner(
     loss: Loss,
     optimizer: optax.GradientTransformation,
     axis_name: str | None = None,
-    average_decay: float = 0.0,
+    num_parts: int = 1,
 ) -> Learner:
-    """Learning by one optimizer step on the loss of each batch; `average_decay` 0: no average of weights is kept.
+    """Learning by one optimizer step on the loss of each batch.
 
     Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
     and metrics are reduced over it, and nothing else moves. The loss is a mean over frames, so a network that may be
-    trained chunk by chunk has the gradient of the batch as the mean of its chunks' gradients.
+    trained chunk by chunk has the gradient of the batch as the mean of its chunks' gradients. Any network is trained in
+    `num_parts` equal parts of the batch if that is asked for; batch statistics are then of a part.
     """
 
-    average = make_average(average_decay)
-
     def init(variables: Variables) -> TrainState:
-        kept = jax.tree.map(jnp.copy, variables) if average_decay else None
-        return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0), kept)
+        return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
 
     def loss_fn(params, statistics, frames: Frame, axis_name: str | None = axis_name):
         is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
@@ -73,11 +71,11 @@ def make_learner(
 
     gradient_fn = jax.value_and_grad(loss_fn, has_aux=True)
 
-    def gradient_in_chunks(num_chunks: int, params, statistics, frames: Frame):
+    def gradient_in_chunks(num_chunks: int, chunk_axis: str | None, params, statistics, frames: Frame):
         """As `gradient_fn`, but forward and backward of one chunk of frames end before the next begins."""
 
         def add_chunk(total, chunk: Frame):
-            (_, (_, *results)), gradient = gradient_fn(params, statistics, chunk, None)
+            (_, (_, *results)), gradient = gradient_fn(params, statistics, chunk, chunk_axis)
             return jax.tree.map(jnp.add, total, gradient), results
 
         zeros = jax.tree.map(jnp.zeros_like, params)
@@ -90,8 +88,11 @@ def make_learner(
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
         statistics = {k: v for k, v in state.variables.items() if k != "params"}
-        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]))
-        value_and_gradient = gradient_fn if num_chunks == 1 else partial(gradient_in_chunks, num_chunks)
+        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
+        chunk_axis = axis_name if num_chunks == 1 else None  # a part of each device is one batch of statistics
+        in_chunks = partial(gradient_in_chunks, num_parts * num_chunks, chunk_axis)
+        value_and_gradient = gradient_fn if num_parts * num_chunks == 1 else in_chunks
+        frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
         (total, (metrics, _, statistics)), gradient = value_and_gradient(params, statistics, frames)
         gradient = mean_over(gradient, axis_name)
         updates, opt_state = optimizer.update(gradient, state.opt_state, params)
@@ -103,7 +104,25 @@ def make_learner(
             "weight_norm": optax.tree.norm(params),
         }
         variables = {"params": params, **statistics}
-        kept = None if state.average is None else average(state.average, variables, state.num_steps)
-        return TrainState(variables, opt_state, state.num_steps + 1, kept), metrics
+        return TrainState(variables, opt_state, state.num_steps + 1), metrics
+
+    return Learner(init, step)
+
+
+def by_part(x: Array, num_parts: int) -> Array:
+    """x [B, ...], part after part; each has as much of every share of the batch, so parts are alike on any mesh."""
+    return x if num_parts == 1 else x.reshape(-1, num_parts, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+
+
+def with_average(learner: Learner, decay: float) -> Learner:
+    """The Learner, which also keeps an average of the weights of all steps, as `make_average` says."""
+    average = make_average(decay)
+
+    def init(variables: Variables) -> TrainState:
+        return learner.init(variables)._replace(average=jax.tree.map(jnp.copy, variables))
+
+    def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
+        after, metrics = learner.step(state, frames)
+        return after._replace(average=average(state.playing, after.variables, state.num_steps)), metrics
 
     return Learner(init, step)

@@ -16,7 +16,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
-from alphagateau.training.learner import Learner, TrainState, make_learner
+from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.losses import LOSSES
 from alphagateau.training.optimizer import make_experiment_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState
@@ -53,8 +53,9 @@ def make_experiment_learner(
     experiment: Experiment, game: Game, network: Network, axis_name: str | None = None
 ) -> Learner:
     """The learner that `[training]` describes."""
-    loss, optimizer = LOSSES[experiment.training.loss], make_experiment_optimizer(experiment)
-    return make_learner(game, network, loss, optimizer, axis_name, experiment.training.average_decay)
+    training, optimizer = experiment.training, make_experiment_optimizer(experiment)
+    learner = make_learner(game, network, LOSSES[training.loss], optimizer, axis_name, training.num_parts)
+    return with_average(learner, training.average_decay) if training.average_decay else learner
 
 
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:

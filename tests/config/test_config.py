@@ -125,6 +125,7 @@ def test_describe_difference_names_the_keys():
         'network.architecture: "gateau" -> "alphazero"',
         "network.ghost_size: 16 -> nothing",
         'network.message: "edge" -> nothing',
+        "network.rematerialize: false -> nothing",
     ]
 
 
@@ -205,6 +206,11 @@ def test_an_experiment_made_in_code_is_checked_too():
             "normalization = 'ghost'\nghost_size = 48",
             "network",
             "training.batch_size (256) must be divisible by num_shares (8) times network.ghost_size (48): use 384",
+        ),
+        (
+            "num_parts = 3",
+            "training",
+            "training.batch_size (256) must be divisible by num_shares (8) times training.num_parts (3): use 240",
         ),
         ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
     ],

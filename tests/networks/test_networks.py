@@ -75,6 +75,21 @@ def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_b
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.whole
+def test_a_rematerialized_network_says_and_learns_the_same_and_keeps_less(monkeypatch):
+    """On one chunk, as accelerators have it; memory is what XLA plans for value and gradient."""
+    monkeypatch.setattr(gateau, "chunk_size", lambda *_: 64)
+    game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=4)
+    networks = [make_gateau(game, dataclasses.replace(config, rematerialize=again)) for again in (False, True)]
+    variables, positions = networks[0].init(jax.random.key(1)), random_positions(game, 64)
+    operands = variables["params"], {k: v for k, v in variables.items() if k != "params"}, positions
+    programs = [loss_and_gradient(network, True).lower(*operands).compile() for network in networks]
+    kept, again = (program(*operands) for program in programs)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), kept, again)
+    kept_bytes, again_bytes = (program.memory_analysis().temp_size_in_bytes for program in programs)
+    assert again_bytes < 0.6 * kept_bytes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["layer", "rms", "ghost"])
 def test_the_other_normalisations_equal_the_plain_ones_in_value_and_gradient(normalization):

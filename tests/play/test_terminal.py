@@ -7,6 +7,7 @@ import pytest
 from tiny_checkpoints import save_tiny
 
 from alphagateau.config import GateauConfig
+from alphagateau.games.pgn import Identity, read_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
@@ -75,6 +76,16 @@ def test_other_words(thinker: Thinker):
     assert talk(thinker, "", "board")[-2:] == [START, START]
     assert talk(thinker, "Nc3", "new")[-1] == START
     assert len(talk(thinker, "quit", "Nc3")) == 2
+
+
+def test_the_game_so_far_as_pgn_says_who_plays(thinker: Thinker):
+    setup = Setup(True, 0, "run/000003", Identity("run", 3, "abc", "growing gumbel 0 simulations"))
+    *_, text = converse(thinker, setup, iter(["Nc3", "pgn"]))
+    (record,) = read_pgn(text)
+    assert record.game == "gardner_chess" and record.moves[0] == "b1c3" and len(record.moves) == 2
+    assert record.result == "*" and not record.termination
+    tags = {name: record.headers[name] for name in ("White", "WhiteType", "Black", "BlackIteration", "BlackWeights")}
+    assert list(tags.values()) == ["Human", "human", "run/000003", "3", "abc"]
 
 
 @pytest.mark.parametrize("word", ["Nf3", "e2e4", "--", "0000", "Z0", "\x00", "x" * 10_000, "O-O"])

@@ -15,7 +15,7 @@ from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.training.frames import Frame
-from alphagateau.training.learner import TrainState, make_learner
+from alphagateau.training.learner import TrainState, by_part, make_learner
 from alphagateau.training.losses import policy_value_loss, reduce_terms
 from alphagateau.training.optimizer import make_optimizer
 
@@ -256,15 +256,26 @@ def test_a_step_in_chunks_is_the_step_of_the_batch(gardner, frames):
     """Weights, statistics and metrics; gradient descent, as Adam's first step has the size of no gradient."""
     params = {"logits": jnp.sin(jnp.arange(gardner.num_edges)), "weight": jnp.float32(0.01)}
 
-    def step(num_chunks: int):
-        learner = make_learner(gardner, toy_network(num_chunks), policy_value_loss, optax.sgd(0.1))
+    def step(num_chunks: int, num_parts: int = 1):
+        network, optimizer = toy_network(num_chunks), optax.sgd(0.1)
+        learner = make_learner(gardner, network, policy_value_loss, optimizer, num_parts=num_parts)
         state = learner.init({"params": params, "batch_stats": {"material": jnp.float32(0)}})
         return jax.jit(learner.step)(state, frames)
 
-    chunks, whole = step(4), step(1)
-    assert jax.tree.structure(chunks) == jax.tree.structure(whole)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), chunks, whole)
+    whole = step(1)
+    for chunks in (step(4), step(1, 4), step(2, 2)):
+        assert jax.tree.structure(chunks) == jax.tree.structure(whole)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), chunks, whole)
     assert float(whole[1]["gradient_norm"]) > 0.01
+
+
+def test_a_part_of_a_batch_is_the_same_on_any_number_of_devices():
+    """Four shares of six frames in two parts: a part has three of each share, wherever the shares lie."""
+    batch = np.arange(24)
+    (whole,), halves = ([by_part(x, 2).reshape(2, -1) for x in np.split(batch, n)] for n in (1, 2))
+    for part in range(2):
+        assert set(whole[part]) == {*halves[0][part], *halves[1][part]}
+        assert np.bincount(whole[part] // 6).tolist() == [3, 3, 3, 3]
 
 
 @pytest.fixture(scope="module")
