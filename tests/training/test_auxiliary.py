@@ -203,14 +203,13 @@ def test_a_run_learns_win_draw_and_loss_replies_and_plies_left(tmp_path):
     assert row["train/reply_loss"] > 0 and np.isfinite(terms).all()
 
 
-@pytest.mark.whole
-def test_a_run_of_chessformer_learns_all_its_heads(tmp_path):
-    """With NAdam in steps; stopped and continued it ends with the same weights."""
+def chessformer_experiment(num_iterations: int) -> config.Experiment:
+    """With all heads, NAdam in steps and an average of weights."""
     names = ["reply_head", "moves_left_head", "soft_policy_head", "search_value_head", "short_term_head"]
-    experiment = config.change(
+    return config.change(
         config.load(SMOKE),
         {
-            "num_iterations": 2,
+            "num_iterations": num_iterations,
             "evaluation.num_games": 0,
             "network.architecture": "chessformer",
             "network.num_heads": 2,
@@ -226,11 +225,21 @@ def test_a_run_of_chessformer_learns_all_its_heads(tmp_path):
             "training.average_decay": 0.9,
         },
     )
-    assert loop.train(experiment, tmp_path / "whole", StopRequest())
-    row = read_metrics(tmp_path / "whole" / "metrics.jsonl")[-1]
+
+
+@pytest.mark.whole
+def test_a_run_of_chessformer_learns_all_its_heads(tmp_path):
+    assert loop.train(chessformer_experiment(1), tmp_path / "run", StopRequest())
+    row = read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
     parts = ["policy", "value", "reply", "moves_left", "soft_policy"]
     parts += [f"{name}{of}" for name in ("search_value", "short_term") for of in ("", "_error", "_bins")]
     np.testing.assert_allclose(row["train/loss"], sum(row[f"train/{name}_loss"] for name in parts), rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_run_of_chessformer_that_is_stopped_and_continued_ends_with_the_same_weights(tmp_path):
+    experiment = chessformer_experiment(2)
+    assert loop.train(experiment, tmp_path / "whole", StopRequest())
     assert not loop.train(experiment, tmp_path / "cut", StopAfter(3))
     assert loop.train(experiment, tmp_path / "cut", StopRequest())
     assert newest(tmp_path / "cut").manifest["weights_hash"] == newest(tmp_path / "whole").manifest["weights_hash"]
