@@ -83,7 +83,7 @@ def ladder_page(page: LadderPage) -> str:
         subtitle=page.method,
         ratings=rating_table(ranked),
         rating_chart=rating_chart(ranked, page.has_band),
-        transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band),
+        transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band) if is_transfer(page) else None,
         cost_charts=cost_charts(ranked, page.has_band),
         notes=page.notes,
         cross_table=cross_table([p.name for p in ranked] if page.rows else [], page.rows),
@@ -121,15 +121,15 @@ def rating_chart(players: Sequence[RatedPlayer], has_band: bool = False) -> Char
     return line_chart(series, Labels(title, y="Elo"), levels=levels, kind="wide")
 
 
+def is_transfer(page: LadderPage) -> bool:
+    """Whether a run learnt on another board, or began from another's weights."""
+    return any(known.board != page.board or known.iterations_before for known in page.learnt_on.values())
+
+
 def transfer_chart(
     players: Sequence[RatedPlayer], board: str, learnt_on: Mapping[str, LearntOn], has_band: bool = False
 ) -> Chart | None:
-    """Rating on a board against all iterations since the first weights, also those on other boards.
-
-    None if every run learnt on this board, from no other's weights.
-    """
-    if not any(known.board != board or known.iterations_before for known in learnt_on.values()):
-        return None
+    """Rating on a board against all iterations since the first weights, also those on other boards."""
     rated = [p for p in players if math.isfinite(p.rating)]
     series = []
     for run, known in learnt_on.items():

@@ -65,6 +65,9 @@ def test_the_outputs_agree_with_one_another(played):
     assert set(ratings) == {"random", "smoke/0", "smoke/1", "smoke/2"}
     assert float(ratings["random"]["rating"]) == 0.0 == float(ratings["random"]["standard_error"])
     assert all(int(row["games"]) == 6 for row in ratings.values())
+    cost = ratings["smoke/2"]  # two iterations of 8 games of 8 plies, 2 simulations each
+    assert (cost["frames"], cost["simulations"], cost["search"]) == ("128", "256", "policy")
+    assert int(cost["flops"]) > 0 and float(cost["device_seconds"]) > 0 and ratings["random"]["frames"] == ""
 
 
 def test_rate_reads_what_the_ladder_wrote(played, tmp_path, capsys):

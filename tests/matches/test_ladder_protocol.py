@@ -103,6 +103,7 @@ def test_noise_simulations_and_considered_moves_are_part_of_a_player(options, no
     assert describe_search(player_search(f"runs/a{options}", TRAINED, gumbel_scale=noise)) == shown
 
 
+@pytest.mark.whole
 def test_from_the_start_position_noise_makes_every_game_another(seat, tmp_path):
     seat([RANDOM, HOSTS[0]])
     pool, _ = played(tmp_path, opening_plies=0, games_per_pair=4)
@@ -180,6 +181,7 @@ def test_ratings_csv_and_the_page_state_the_protocol(seat, tmp_path):
     assert "4 random plies, seed 0" in page and "ply limit" in page
 
 
+@pytest.mark.whole
 def test_machines_of_a_team_play_other_openings_and_their_games_are_merged(seat, tmp_path):
     for part in ("1/2", "2/2"):
         played(tmp_path / part[0], part=part)

@@ -76,6 +76,7 @@ def test_a_row_is_given_at_least_the_memory_that_xla_counts(gardner: Game, tiny)
     keys = jax.random.split(jax.random.key(0), 32)
     states = jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[None], 32, axis=0), gardner.init())
     memory = jax.jit(search).lower(tiny.variables, keys, states).compile().memory_analysis()
+    assert memory is not None
     counted = memory.temp_size_in_bytes / 32
     estimate = row_bytes(gardner, Player("p", search, tiny.variables))
     assert counted <= estimate <= 8 * counted
