@@ -36,8 +36,8 @@ class Size(NamedTuple):
 
 
 SIZES = (
-    Size("gardner_chess", "5x5", 64, 256, 0.1, 10.0),
-    Size("chess", "8x8", 16, 512, 0.06, 3.0),
+    Size("gardner_chess", "5x5", 64, 256, 0.1, 4.0),
+    Size("chess", "8x8", 16, 512, 0.06, 2.0),
 )
 
 
@@ -47,7 +47,7 @@ def feature_rows(rounds: int) -> Iterator[Row]:
         game = get_game(size.game)
         positions, features = random_positions(game, BATCH), jax.jit(lambda p, game=game: piece_features(game, p))
         calls = {"fast": lambda: features(positions), "plain": our_step(game)}  # noqa: B023
-        yield compare(f"Giraffe's features, {size.board}, batch {BATCH}, by a step", in_turns(calls, rounds), -4.0)
+        yield compare(f"Giraffe's features, {size.board}, batch {BATCH}, by a step", in_turns(calls, rounds), -1.5)
 
 
 def counting_material(board: chess.Board) -> float:

@@ -19,6 +19,7 @@ FENS = [  # a pawn more for White; the same for Black to move; queen against roo
 VALUES = np.tanh([0.198, -0.198, 2.521 - 1.270 - 0.817, -0.817])
 
 
+@pytest.mark.whole
 def test_material_is_worth_what_was_published():
     game = get_game("gardner_chess")
     positions = jax.jit(jax.vmap(game.position))(from_fens(game, FENS))
