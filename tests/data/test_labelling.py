@@ -118,11 +118,11 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(gardner, boards, label
     assert files_of(tmp_path / "labels") == files_of(labelled)
 
 
-@pytest.mark.parametrize(("manner", "why"), [("crash", "ended by itself (exit code 3)"), ("hang", "within 0.5 s")])
+@pytest.mark.parametrize(("manner", "why"), [("crash", "ended by itself (exit code 3)"), ("hang", "within 3 s")])
 def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, monkeypatch, manner, why):
     monkeypatch.setattr(crew, "WATCH_SECONDS", 0.05)
     victim = read_table(boards / "train.parquet", BOARDS)[0]["fen"][5].as_py()
-    order = order_of(gardner, boards, tmp_path, fake(manner, victim), timeout=0.5 if manner == "hang" else 20.0)
+    order = order_of(gardner, boards, tmp_path, fake(manner, victim), timeout=3.0 if manner == "hang" else 20.0)
     assert run(order)
     (line,) = (tmp_path / "failed.jsonl").read_text().splitlines()
     failure = json.loads(line)
