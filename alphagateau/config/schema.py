@@ -38,7 +38,7 @@ class SelfPlayConfig:
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
-    starts: str = key("file of FENs where games begin, one a line (none: the first position)", default="")
+    starts: str = key("file of FENs where games begin, one a line (none: the first position)", default="none")
     start_moves: int = num("random moves from such a start before a game begins", default=1, high=64)
     resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
     resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)

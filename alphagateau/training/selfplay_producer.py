@@ -140,7 +140,7 @@ def make_variations(experiment: Experiment, selfplay: SelfPlayConfig, game: Game
     if selfplay.resign_plies:
         rule = ResignationRule(selfplay.resign_plies, selfplay.resign_value, selfplay.resign_played_out)
     starts = None
-    if selfplay.starts:
+    if selfplay.starts != "none":
         starts = read_starts(game, selfplay.starts, selfplay.start_moves, experiment.seed)
     return Variations(cheap, openings, rule, starts, experiment.targets.kind == "td_leaf")
 

@@ -151,7 +151,7 @@ def test_an_option_may_choose_another_architecture_or_search(minimal_file):
         ("--seed -1", "seed must be an integer from 0 to 2147483647, got -1"),
         ("--training.learning-rate nan", "must be a finite number from 1e-09 to 1, got nan"),
         ("--platform cuda", 'platform must be one of "auto", "cpu", "gpu", "tpu", got "cuda"'),
-        ("--network.architecture resnet", 'must be one of "gateau", "alphazero", "chessformer", got "resnet"'),
+        ("--network.architecture resnet", 'must be one of "gateau", "alphazero", "token_transformer", "chessformer", '),
         ("--network.architecture alphazero --network.message edge", 'unknown option "--network.message"'),
         ("--no-aim=1", 'unexpected argument "1"'),
         ("--aim false", 'unexpected argument "false"'),
