@@ -132,7 +132,7 @@ def fill_far(position: str, w: dict[str, Any], size: int) -> dict[str, Any]:
 
 def nearest_offsets(size: int) -> np.ndarray:
     """int [15, 15, 2]: the row and column of a table that stand for each offset."""
-    offsets = np.stack(np.mgrid[-FARTHEST : FARTHEST + 1, -FARTHEST : FARTHEST + 1], axis=-1)
+    offsets = np.moveaxis(np.mgrid[-FARTHEST : FARTHEST + 1, -FARTHEST : FARTHEST + 1], 0, -1)
     far = np.abs(offsets).max(axis=-1, keepdims=True)
     scale = np.minimum(1, (size - 1) / np.maximum(far, 1))
     return np.rint(offsets * scale).astype(int) + FARTHEST
