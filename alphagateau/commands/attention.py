@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,8 +57,6 @@ def run(words: Sequence[str]) -> int:
     if not 1 <= arguments.positions <= 1024:
         raise UsageError(f"--positions must be 1 to 1024, got {arguments.positions}")
     use_compilation_cache()
-    import numpy as np
-
     from alphagateau.networks.square_attention import followed
     from alphagateau.reports.attention_page import attention_page
     from alphagateau.runs import files
@@ -72,10 +71,14 @@ def run(words: Sequence[str]) -> int:
     files.write_text(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
     print(f"{output}: {describe(names)}")
     if arguments.json:
-        told = {name: x.round(4).astype(object) for name, x in study.correlations.items()}
-        table = {name: np.where(x == x, x, np.array(None)).tolist() for name, x in told.items()}  # JSON has no NaN
+        table = {name: known(x.tolist()) for name, x in study.correlations.items()}
         files.write_text(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
     return 0
+
+
+def known(rows: list[list[float]]) -> list[list[float | None]]:
+    """Rounded numbers, and null for what was never seen, as JSON has no NaN."""
+    return [[None if math.isnan(x) else round(x, 4) for x in row] for row in rows]
 
 
 def study_checkpoint(

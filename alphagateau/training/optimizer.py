@@ -99,8 +99,8 @@ def learning_rate_schedule(
             return highest
         decay = optax.schedules.constant_schedule(highest)
     elif schedule == "steps":
-        places = (round(share * decay_steps) - warmup_steps for share in STEPS_AT)
-        decay = optax.schedules.piecewise_constant_schedule(highest, {place: STEP_FACTOR for place in places})
+        falls = {round(share * decay_steps) - warmup_steps: STEP_FACTOR for share in STEPS_AT}
+        decay = optax.schedules.piecewise_constant_schedule(highest, falls)
     elif schedule == "linear":
         decay = optax.schedules.linear_schedule(highest, lowest, after)
     else:
