@@ -239,6 +239,7 @@ def test_weights_of_5x5_play_8x8_and_the_far_rows_had_no_gradient(gardner):
     assert np.isfinite(found.prior_logits).all() and np.isfinite(found.value).all()
 
 
+@pytest.mark.whole
 def test_far_offsets_begin_as_zero_or_as_the_nearest_met(gardner):
     """From 5x5 to 8x8: offset (7, 0) as (4, 0), (6, 3) as (4, 2); within 4 and back to 5x5 nothing changes."""
     rows = nearest_offsets(5)
