@@ -4,6 +4,8 @@ The value comes from White's side and is turned to the player to move. There is 
 Its inputs are those of one board, so its weights do not move to another.
 """
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -58,7 +60,7 @@ def make_giraffe(game: Game, config) -> Network:
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
     ) -> tuple[Evaluation, Variables]:
         del train, axis_name  # nothing in it depends on the batch
-        value = module.apply(variables, piece_features(game, positions, from_mover))
+        value: Any = module.apply(variables, piece_features(game, positions, from_mover))
         value = value if from_mover else jnp.where(positions.color == 0, value, -value)
         logits = jnp.zeros((len(positions.color), game.num_edges))
         return Evaluation(logits, value), {k: v for k, v in variables.items() if k != "params"}
