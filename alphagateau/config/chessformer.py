@@ -1,6 +1,6 @@
 """What an experiment may say of Chessformer, the transformer on squares, and its two published sizes."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -19,6 +19,7 @@ from alphagateau.config.records import choice, key, num, record
 class ChessformerConfig:
     """Chessformer, the transformer on squares."""
 
+    policy_head: ClassVar[bool] = True
     architecture: Literal["chessformer"] = choice(ARCHITECTURE, default="chessformer")
     hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1)
     num_blocks: int = num("encoder layers", default=5, low=1)

@@ -115,7 +115,7 @@ class GiraffeConfig:
     """Giraffe's evaluation network."""
 
     plays_every_board: ClassVar[bool] = False
-    policy_head: ClassVar[bool] = False
+    policy_head: ClassVar[bool] = True  # which finds all moves alike
     history: ClassVar[bool] = False
     value_head: ClassVar[str] = "scalar"
     num_bins: ClassVar[int] = 1

@@ -82,7 +82,7 @@ def test_a_run_whose_search_is_one_of_values_plays_by_it(spec):
     [
         ("?simulations=4", "expected search=policy or search=action_value or search=state_value"),
         ("?search=state_value&temperature=0.1", "without temperature"),
-        ("?search=none", "search is 'none', expected one of gumbel, policy, action_value, state_value"),
+        ("?search=none", "search is 'none', expected one of gumbel, probability, depth, policy"),
     ],
 )
 def test_what_is_searched_by_a_tree_has_no_options(spec, options, said):

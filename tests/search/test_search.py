@@ -105,7 +105,6 @@ class Found(NamedTuple):
     prior_logits: np.ndarray
     value: np.ndarray
     search_value: np.ndarray
-    leaf: None
     tree: mctx.Tree
 
 
@@ -126,7 +125,7 @@ class Searcher:
         trees, tree_search = [], batched_mctx.search
         with mock.patch.object(batched_mctx, "search", lambda *a, **k: trees.append(tree_search(*a, **k)) or trees[0]):
             found = search(variables, keys, states)
-        return Found(*found, tree=trees[0])
+        return Found(*found[:5], tree=trees[0])
 
     def variables(self, logits=0.0, material=0.0):
         return {
