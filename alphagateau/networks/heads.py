@@ -13,6 +13,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation, Variables
 
 LEAKY_SLOPE = 0.2  # as in the graph attention network (Velickovic et al. 2018)
+SIGMA_BINS = 0.75  # width of HL-Gauss's normal distribution, in bins (Farebrother et al. 2024)
 PLIES_SCALE = 20.0  # plies left are learnt in this unit, as in Leela Chess Zero
 
 

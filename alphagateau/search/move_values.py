@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from alphagateau.games.actions import choose, over_slots
 from alphagateau.games.rules import REPETITION_LIMIT, Game, reward_and_discount
 from alphagateau.games.state import Array, Position, State
-from alphagateau.networks.heads import mean_of_bins
+from alphagateau.networks.heads import SIGMA_BINS, mean_of_bins
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.baselines import draw
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
@@ -28,7 +28,6 @@ TOP = 5  # moves that must all be as good as won
 AS_GOOD_AS_WON = 0.995  # of the probability of winning that a sure win is decoded to
 
 MOVES_PER_STATE = 8  # stepped and evaluated at a time
-SIGMA_BINS = 0.75  # of HL-Gauss, as in `training/value_bins.py`
 SUREST = 1 - 2.0**-20  # of a network's value: a mate on the board is worth more
 
 

@@ -23,21 +23,13 @@ def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> Loss
     a batch with few results pulls the value less. The auxiliary heads of the network add their terms.
     """
     error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
-    return join_terms(
-        policy_terms(game, evaluation, frames),
-        value_terms(evaluation, frames, jnp.square(error)),
-        auxiliary_terms(game, evaluation, frames),
-    )
+    return _with_policy(game, evaluation, frames, jnp.square(error))
 
 
 def policy_value_l1_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """As `policy_value_loss`, with the absolute error of the value (Lai 2015, section 4.6)."""
     error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
-    return join_terms(
-        policy_terms(game, evaluation, frames),
-        value_terms(evaluation, frames, jnp.abs(error)),
-        auxiliary_terms(game, evaluation, frames),
-    )
+    return _with_policy(game, evaluation, frames, jnp.abs(error))
 
 
 def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -47,9 +39,14 @@ def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTe
     """
     log_wdl = jax.nn.log_softmax(evaluation.extra["wdl_logits"])
     cross_entropy = -jnp.sum(win_draw_loss(frames.value_target) * log_wdl, axis=-1)
+    return _with_policy(game, evaluation, frames, cross_entropy)
+
+
+def _with_policy(game: Game, evaluation: Evaluation, frames: Frame, value_losses: Array) -> LossTerms:
+    """The policy's terms, those of the value whose losses [B] are given, and those of the auxiliary heads."""
     return join_terms(
         policy_terms(game, evaluation, frames),
-        value_terms(evaluation, frames, cross_entropy),
+        value_terms(evaluation, frames, value_losses),
         auxiliary_terms(game, evaluation, frames),
     )
 

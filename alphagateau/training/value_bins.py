@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 
 from alphagateau.games.state import Array
-
-SIGMA_BINS = 0.75  # width of HL-Gauss's normal distribution, in bins (Farebrother et al. 2024)
+from alphagateau.networks.heads import SIGMA_BINS
 
 
 def one_hot(q: Array, num_bins: int) -> Array:
