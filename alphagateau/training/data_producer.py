@@ -20,6 +20,8 @@ from alphagateau.games.state import Array
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.phases import Phase, Producer, RunState
 
+FEISTEL_ROUNDS = 8
+
 
 class Records(NamedTuple):
     """What an epoch reads once: boards, or their labelled moves."""
@@ -139,9 +141,33 @@ def draw_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, numbe
     size, places = len(counts), np.arange(iteration * number, (iteration + 1) * number)
     epochs, found = places // size, np.empty(number, np.int64)
     for epoch in np.unique(epochs):
-        order = np.random.default_rng([seed, epoch]).permutation(size)
-        found[epochs == epoch] = order[places[epochs == epoch] % size]
+        found[epochs == epoch] = permute(places[epochs == epoch] % size, size, np.random.default_rng([seed, epoch]))
     return found
+
+
+def permute(places: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
+    """int64 [n]: where `places` [n], of 0 to size - 1, come to stand in a permutation that the generator draws.
+
+    In time and memory of n, whatever the size: a Feistel network on the bits of a place, applied until it is below size.
+    """
+    bits = np.uint64((max(size - 1, 1).bit_length() + 1) // 2)
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    keys = generator.integers(2**64, size=FEISTEL_ROUNDS, dtype=np.uint64)
+    found, outside = places.astype(np.uint64), np.arange(len(places))
+    while len(outside):
+        left, right = found[outside] >> bits, found[outside] & mask
+        for key in keys:
+            left, right = right, left ^ (_mix(right + key) & mask)
+        found[outside] = left << bits | right
+        outside = outside[found[outside] >= size]
+    return found.astype(np.int64)
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    """The finalizer of SplitMix64 (Steele et al., 2014) on uint64 [n]."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def put_rows(columns: Any, chosen: np.ndarray, num_shares: int, mesh: Mesh) -> Any:
