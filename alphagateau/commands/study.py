@@ -136,8 +136,12 @@ def print_status(study: "Study") -> None:
         table.add_row(*row)
     console = Console()
     (console if console.is_terminal else Console(width=120)).print(table)
+    reference = study.plan.reference.name
     for key, values in changed_keys(study.plan).items():
-        print(f"{key}: {', '.join(f'{name} {value}' for name, value in values.items())}")
+        usual = values.get(reference, "none")
+        others = [f"{name} {value}" for name, value in values.items() if value != usual]
+        others += [f"{v.name} none" for v in study.plan.variants if v.name not in values and usual != "none"]
+        print(f"{key}: {reference} {usual}; {', '.join(others)}")
     print(f"training still takes {total} here, one run after the other; the ladder comes after it")
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import jax
 import pytest
 
+from alphagateau.commands.main import main
+
 STUDY = Path(__file__).parents[2] / "experiments" / "studies" / "smoke_widths.toml"
 SECONDS = 900
 OF_THE_MACHINE = ("device_seconds", "joules", "devices")  # columns of ratings.csv
@@ -31,6 +33,14 @@ def finish(folder: Path, text: str) -> Path:
     """The folder of the results."""
     assert start(folder, text).wait(SECONDS) == 0, (folder / "log").read_text()
     return folder / "eval" / "smoke_widths"
+
+
+def test_a_dry_run_says_what_differs_from_the_reference(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", str(STUDY.with_name("learning.toml")), "--dry-run"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "search.num_simulations: base 16; playout_cap 32, more_simulations 32" in said
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.whole
