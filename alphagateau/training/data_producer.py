@@ -148,7 +148,7 @@ def draw_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, numbe
 def permute(places: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
     """int64 [n]: where `places` [n], of 0 to size - 1, come to stand in a permutation that the generator draws.
 
-    In time and memory of n, whatever the size: a Feistel network on the bits of a place, applied until it is below size.
+    In time and memory of n, whatever the size: a Feistel network on the bits of a place, again until it is below size.
     """
     bits = np.uint64((max(size - 1, 1).bit_length() + 1) // 2)
     mask = (np.uint64(1) << bits) - np.uint64(1)
