@@ -11,6 +11,7 @@ from alphagateau.games.variants import get_game
 MAX_BODY = 2**20  # bytes
 MAX_PLIES = 1024  # of a game; more than any board's own limit
 MAX_SIMULATIONS = 20_000
+MAX_TEMPERATURE = 10
 T = TypeVar("T")
 
 
@@ -24,6 +25,8 @@ class Asked:
     since: int = num("the first ply to answer for", default=0, high=MAX_PLIES)
     player: int = num("which of the checkpoints", default=0)
     simulations: int = num("of the search", default=200, high=MAX_SIMULATIONS)
+    temperature: float = num("of the move drawn by visits; 0: the best", default=0.0, high=MAX_TEMPERATURE)
+    seed: int = num("of that draw", default=0)
     white: str = key("who plays white: a name, or the number of a checkpoint", default="?")
     black: str = key("who plays black", default="?")
     values: tuple[float, ...] = names("for White, of the positions after the first moves", default=())

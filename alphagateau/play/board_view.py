@@ -146,7 +146,7 @@ def search(engine: Engine, asked: Asked, is_stopped: Callable[[], bool], tell: T
             told = time.monotonic()
 
     _, done = think(thinker, played, Limits(asked.simulations), Watch(told, is_stopped, report))
-    edge = choose(thinker, played)
+    edge = choose(thinker, played, asked.temperature, asked.seed)
     move = None if edge is None else edge_to_uci(thinker.game, played.state, edge)
     return {**searched(thinker, played, done), "move": move}
 

@@ -241,6 +241,10 @@ def test_a_search_tells_of_every_move_and_answers_with_one(port: int):
     assert last["move"] == last["moves"][0]["uci"] == last["line"][0]["uci"]
     assert last["line"][0]["san"] == legal[last["move"]]
     assert search(port, {**GARDNER, "simulations": 0})[-1]["move"] in legal
+    drawn = [
+        search(port, {**GARDNER, "simulations": 48, "temperature": 5, "seed": seed})[-1]["move"] for seed in range(8)
+    ]
+    assert len(set(drawn)) > 1 and set(drawn) <= set(legal)
 
 
 def test_values_are_whites(port: int):

@@ -19,6 +19,7 @@ document.addEventListener("securitypolicyviolation", (event) => fault("blocked "
 const setup = JSON.parse(find("#setup").textContent);
 const KINDS = { p: "pawn", n: "knight", b: "bishop", r: "rook", q: "queen", k: "king" };
 const SIMULATIONS = [0, 16, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800];
+const VARIED_PLIES = 8;
 const COLORS = { w: "White", b: "Black" };
 
 // ---- The state of the page.
@@ -40,6 +41,9 @@ const turn = (record) => record.fen.split(" ")[1];
 const isOver = (record) => record.result !== "*";
 const able = () => setup.players.map((_, i) => String(i)).filter((i) => setup.players[i].boards.includes(board.name));
 const simulations = () => +find("#simulations").value;
+const isAmongNetworks = () => players.w !== "you" && players.b !== "you";
+// How a reply is drawn: networks alone would always play the same game.
+const variety = (at) => (isAmongNetworks() && at < VARIED_PLIES ? { temperature: 0.5, seed: Math.floor(Math.random() * 2 ** 31) } : {});
 const nameOf = (player) => (player === "you" ? "You" : setup.players[player].name);
 
 // Whose view is shown: the one asked for, else the network whose turn it is, else the other one.
@@ -124,7 +128,7 @@ async function reply() {
   const started = performance.now();
   const found = await search(player, at, true);
   if (!found) return;
-  if (players.w !== "you" && players.b !== "you") await new Promise((done) => setTimeout(done, 500 - (performance.now() - started)));
+  if (isAmongNetworks()) await new Promise((done) => setTimeout(done, 500 - (performance.now() - started)));
   if (plies[at] === record && last() === at && !isPaused && players[turn(record)] === player && found.move) await append(found.move);
 }
 
@@ -137,12 +141,13 @@ function stop() {
 async function search(player, at, isReply = false) {
   stop();
   const own = { abort: new AbortController(), player, at, isReply, wanted: simulations(), done: 0 };
+  const wanted = { player: +player, simulations: own.wanted, ...(isReply ? variety(at) : {}) };
   const [record, memory] = [plies[at], seen[player]];
   let found = null, rest = "";
   thinking = own;
   draw();
   try {
-    const response = await send("search", about(at, { player: +player, simulations: own.wanted }), own.abort.signal);
+    const response = await send("search", about(at, wanted), own.abort.signal);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       const lines = (rest + part.value).split("\n");
@@ -646,7 +651,7 @@ function undo() {
   const at = before();
   if (at < 0) return;
   stop();
-  if (players.w !== "you" && players.b !== "you") isPaused = true;
+  if (isAmongNetworks()) isPaused = true;
   cut(at);
   show(at);
   reply();
