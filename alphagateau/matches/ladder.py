@@ -27,9 +27,9 @@ from alphagateau.matches.ladder_protocol import (
     write_protocol,
 )
 from alphagateau.matches.match import Statistics, play_games
+from alphagateau.matches.match_games import PlayedGame
 from alphagateau.matches.player_specs import RatedPlayer, board_of
 from alphagateau.matches.players import HostPlayer
-from alphagateau.matches.scheduler import PlayedGame
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pairing import Pairing

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from alphagateau.games.pgn import write_note
 from alphagateau.matches.ladder_games import StoredGame
 from alphagateau.matches.ladder_openings import NumberedOpenings, count_openings, take_openings
+from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.scheduler import Match, PlayedGame
 
 
 class Meeting(NamedTuple):

@@ -12,7 +12,8 @@ from jax.sharding import Mesh
 from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
-from alphagateau.matches.scheduler import Match, PlayedGame, Scheduler, Sizes, advance, close, open_scheduler
+from alphagateau.matches.match_games import Match, PlayedGame
+from alphagateau.matches.scheduler import Scheduler, Sizes, advance, close, open_scheduler
 from alphagateau.matches.search_rows import choose_rows_per_search, choose_searches_at_once
 
 

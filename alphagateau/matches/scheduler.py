@@ -7,7 +7,7 @@ game goes to the next one at once. While the device searches, the host does its 
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,63 +18,14 @@ from jax.sharding import Mesh, NamedSharding
 
 from alphagateau.distributed.mesh import REPLICATED
 from alphagateau.games.notation import edge_to_uci, outcome
-from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
-from alphagateau.matches.openings import Openings, one_state, select_states
+from alphagateau.matches.match_games import LiveGame, Match, PlayedGame, games_of, to_played
+from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
-
-WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
-
-
-class Match(NamedTuple):
-    """Two players and the openings that they play, both ways."""
-
-    a: AnyPlayer
-    b: AnyPlayer
-    openings: Openings
-    seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
-    done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
-    numbers: Sequence[int] = ()  # of the openings, which games draw from; (): 0, 1, 2, ...
-
-
-class PlayedGame(NamedTuple):
-    """A game that was begun."""
-
-    match: int  # number of its match, in the order given, from 0
-    opening: int  # number of its opening in the match, from 0
-    a_is_white: bool
-    score: float | None  # for a: 1, 1/2, 0; None: no result, and `record.termination` says why
-    record: GameRecord  # with the opening's moves
-
-
-class LiveGame(NamedTuple):
-    """A game in progress, or about to be."""
-
-    match_number: int
-    match: Match
-    number: int  # in its match: 2 * opening, + 1 where a is black
-    moves: list[str]  # so far, in UCI
-    notes: list[MoveNote]  # of the same
-
-    @property
-    def players(self) -> tuple[AnyPlayer, AnyPlayer]:
-        """White and black."""
-        a, b = self.match.a, self.match.b
-        return (b, a) if self.number % 2 else (a, b)
-
-    @property
-    def draw(self) -> int:
-        """What it draws from besides the seed and the ply: its number, with its opening's where the match says so."""
-        opening, is_swapped = divmod(self.number, 2)
-        return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
-
-    @property
-    def start_fen(self) -> str:
-        return self.match.openings.start_fens[self.number // 2]
 
 
 class Sizes(NamedTuple):
@@ -144,20 +95,12 @@ def open_scheduler(
         game=game,
         mesh=mesh,
         sizes=sizes,
-        to_start=_games_of(matches),
+        to_start=games_of(matches),
         on_game=on_game,
         boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
         free=list(reversed(range(sizes.num_rows))),
         workers=ThreadPoolExecutor(sizes.searches_at_once),
     )
-
-
-def _games_of(matches: Iterable[Match]) -> Iterator[LiveGame]:
-    for match_number, match in enumerate(matches):
-        for number in range(2 * len(match.openings)):
-            if number not in match.done:
-                line = match.openings.lines[number // 2]
-                yield LiveGame(match_number, match, number, list(line), [MoveNote()] * len(line))
 
 
 def advance(scheduler: Scheduler) -> bool:
@@ -298,20 +241,9 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     scheduler.free.append(place)
     for player in live.players:
         _leave(scheduler, player, place)
-    played = _played(scheduler.game, live, result, reason)
+    played = to_played(scheduler.game, live, result, reason)
     scheduler.counts.unfinished += played.score is None
     scheduler.on_game(played)
-
-
-def _played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGame:
-    opening, is_swapped = divmod(live.number, 2)
-    white, black = live.players
-    headers = {"Round": f"{opening + 1}.{is_swapped + 1}"}
-    headers |= player_tags("White", white.name, white.identity) | player_tags("Black", black.name, black.identity)
-    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes))
-    score = WHITE_SCORES.get(result)
-    score = 1 - score if score is not None and is_swapped else score
-    return PlayedGame(live.match_number, opening, not is_swapped, score, record)
 
 
 def _leave(scheduler: Scheduler, player: AnyPlayer, place: int) -> None:

@@ -19,9 +19,9 @@ from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import opening_points, play_games, play_match
+from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.openings import Openings, make_openings, read_openings
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
-from alphagateau.matches.scheduler import Match, PlayedGame
 from alphagateau.matches.search_rows import choose_rows_per_search
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
@@ -330,7 +330,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import random_player
-from alphagateau.matches.scheduler import Match
+from alphagateau.matches.match_games import Match
 game = get_game("gardner_chess")
 openings = make_openings(game, 64, 4, 1).select(range(8))
 result = play_match(game, Match(random_player(), random_player(), openings, seed=3), rows_per_search=4)
