@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
+from alphagateau.games.move_numbers import action_names
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, in_chunks, num_cores
@@ -22,7 +23,7 @@ from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import row_means
 from alphagateau.networks.products import dot
 from alphagateau.networks.rows import lookup
-from alphagateau.networks.tokens import CHARACTERS, action_names, action_tokens, num_position_tokens, position_tokens
+from alphagateau.networks.tokens import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
 EPSILON = 1e-5  # of layer normalization, as in Haiku
 EMBEDDING_SCALE = 0.02
