@@ -196,9 +196,9 @@ def load_player(
     search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)
-    folder = found.path.parents[1] if found.path.parent.name == "checkpoints" else None
+    folder = found.run
     run = folder.name if folder else found.path.name
-    name = f"{run}/{found.path.name}"
+    name = f"{run}/{found.path.name}" if folder else run
     known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
     made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
