@@ -23,6 +23,7 @@ from alphagateau.config.networks import (
     AlphaZeroConfig,
     GateauConfig,
     GiraffeConfig,
+    GiraffeMovesConfig,
     NetworkConfig,
     TokenTransformerConfig,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "Experiment",
     "GateauConfig",
     "GiraffeConfig",
+    "GiraffeMovesConfig",
     "GumbelConfig",
     "HealthConfig",
     "LadderConfig",

@@ -128,5 +128,25 @@ class GiraffeConfig:
     view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
 
 
-NetworkConfig = GateauConfig | AlphaZeroConfig | TokenTransformerConfig | ChessformerConfig | GiraffeConfig
+@record
+class GiraffeMovesConfig:
+    """Giraffe's move-probability network, which has no value."""
+
+    plays_every_board: ClassVar[bool] = False
+    policy_head: ClassVar[bool] = True
+    history: ClassVar[bool] = False
+    value_head: ClassVar[str] = "none"
+    num_bins: ClassVar[int] = 1
+    action_values: ClassVar[bool] = False
+    reply_head: ClassVar[bool] = False
+    moves_left_head: ClassVar[bool] = False
+    architecture: Literal["giraffe_moves"] = choice(ARCHITECTURE, default="giraffe_moves")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1)
+    group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
+    num_passes: int = num("looks at the moves; from the second on they know their place in the last", default=2, low=1)
+
+
+NetworkConfig = (
+    GateauConfig | AlphaZeroConfig | TokenTransformerConfig | ChessformerConfig | GiraffeConfig | GiraffeMovesConfig
+)
 ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from alphagateau.data.engine import Engine, EngineError
+from alphagateau.data.engine import Engine, EngineError, Found
 from alphagateau.data.scores import NO_SCORE
 from alphagateau.data.tables import LABELS, DataError, write_table
 from alphagateau.games.notation import board_edges, board_from_fen
@@ -100,7 +100,7 @@ class Crew:
                     break
                 with suppress(Timeout), FileLock(self.order.output / ".locks" / unit.name, timeout=0):
                     if not path.exists():
-                        engine = self._label_unit(self._join(engine), unit, path)
+                        engine = self._label_unit(self._join(engine), unit)
         except DataError as error:
             self.failure = self.failure or error
         except OSError as error:
@@ -123,7 +123,7 @@ class Crew:
                 self._engines.remove(engine)
         engine.close()
 
-    def _label_unit(self, engine: Engine, unit: Unit, path: Path) -> Engine:
+    def _label_unit(self, engine: Engine, unit: Unit) -> Engine:
         """Writes the part of a unit, unless it is stopped; an engine that fails makes room for another."""
         found: list[dict[str, Any]] = []
         for board in unit.boards:
@@ -145,8 +145,7 @@ class Crew:
                 self._labelled += 1
         if found and all(row["failed"] for row in found):
             raise DataError(f"none of the {len(found)} boards of {unit.name} could be labelled: {found[0]['failed']}")
-        columns = {name: [row[name] for row in found] for name in LABELS.names}
-        write_table(path, columns, LABELS, {"board": self.order.game.name, "labels": self.identity})
+        write_part(self.order, self.identity, unit, found)
         return engine
 
     def _watch(self) -> None:
@@ -188,6 +187,17 @@ def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
         found = {edge: engine.search(fen, order.nodes, move) for edge, move in moves.items()}
     elif order.target == "best":
         found = {edge: state for edge, move in moves.items() if move == state.move}
+    return labels_of(state, found)
+
+
+def write_part(order: Order, identity: str, unit: Unit, found: list[dict[str, Any]]) -> None:
+    """Writes the rows of a unit."""
+    columns = {name: [row[name] for row in found] for name in LABELS.names}
+    write_table(part_path(order.output, unit), columns, LABELS, {"board": order.game.name, "labels": identity})
+
+
+def labels_of(state: Found, found: Mapping[int, Found]) -> dict[str, Any]:
+    """The labels of a board: what was found of it, and of some of its moves."""
     return {
         "state_score": state.score,
         "edges": list(found),

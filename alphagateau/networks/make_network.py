@@ -9,6 +9,7 @@ from alphagateau.networks.alphazero import make_alphazero
 from alphagateau.networks.chessformer import make_chessformer
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.giraffe import make_giraffe
+from alphagateau.networks.giraffe_moves import make_giraffe_moves
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.token_transformer import make_token_transformer
 
@@ -19,6 +20,7 @@ MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "token_transformer": make_token_transformer,
     "chessformer": make_chessformer,
     "giraffe": make_giraffe,
+    "giraffe_moves": make_giraffe_moves,
 }
 
 

@@ -23,8 +23,8 @@ from alphagateau.matches.ladder_games import LadderGamesError, read_games
 from alphagateau.matches.ladder_players import list_specs, load_players
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
-from alphagateau.matches.player_specs import load_weights
 from alphagateau.matches.players import random_player
+from alphagateau.networks.trained import load_weights
 from alphagateau.ratings.results_files import read_results
 from alphagateau.runs.run_folder import newest
 

@@ -14,7 +14,7 @@ from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import HostPlayer, Player, random_player
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.make_search import make_search
-from alphagateau.suites.labelled_moves import Answers, ask, judge, read_answers
+from alphagateau.suites.labelled_moves import Answers, ask, in_top, judge, read_answers
 from alphagateau.training.label_measures import measure_bins
 from alphagateau.training.value_bins import SIGMA_BINS
 
@@ -68,7 +68,15 @@ def test_a_ranking_is_right_or_the_wrong_way_round(answers, search, rise, accura
     assert (found["tau_published"].value == pytest.approx(1)) == (rise > 0)
     moves = [int((slots >= 0).sum()) for slots in answers.states.legal_edges]
     assert found["policy_log_loss"].value == pytest.approx(np.mean(np.log2(moves)))
+    assert found["policy_top_3"].value == pytest.approx(np.mean(3 / np.array(moves)))  # all alike to its policy
     assert found["state_value_error"].value == pytest.approx(0, abs=1e-4)
+
+
+def test_the_first_three_by_the_prior_are_the_best_and_those_like_it():
+    """The best is second; third of two alike with one place left; alone behind three; one of four alike."""
+    logits = jnp.array([[2.0, 3, 1, 0], [3, 2, 1, 1], [3, 2, 1, 0], [0, 0, 0, 0]])
+    found = in_top(logits, jnp.array([0, 3, 3, 1]))
+    np.testing.assert_allclose(found, [[0, 1], [0, 0.5], [0, 0], [0.25, 0.75]])
 
 
 def test_the_random_mover_ranks_nothing_and_values_nothing(answers):
