@@ -10,6 +10,7 @@ from alphagateau.config.network_keys import (
     ARCHITECTURE,
     MOVES_LEFT_HEAD,
     NUM_BINS,
+    REMATERIALIZE,
     REPLY_HEAD,
     VALUE_HEADS,
 )
@@ -32,7 +33,7 @@ class GateauConfig:
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
-    rematerialize: bool = key("training keeps what enters a block, and computes the rest again", default=False)
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
@@ -83,6 +84,7 @@ class TokenTransformerConfig:
     hidden_size: int = num("features of a token (0: as size says)", default=0)
     num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0)
     num_heads: int = num("heads of attention (0: as size says)", default=0)
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
     value_head: Literal["none", "scalar", "wdl", "bins"] = choice(

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from alphagateau.commands.throughput import random_positions
-from alphagateau.config import ARCHITECTURES, AlphaZeroConfig, GateauConfig
+from alphagateau.config import (
+    ARCHITECTURES,
+    AlphaZeroConfig,
+    ChessformerConfig,
+    GateauConfig,
+    TokenTransformerConfig,
+)
 from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
 from alphagateau.networks import make_network as makers
@@ -75,12 +81,20 @@ def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_b
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+FOUR_BLOCKS = [
+    GateauConfig(hidden_size=8, num_blocks=4),
+    ChessformerConfig(hidden_size=8, num_blocks=4, num_heads=2, ffn_size=8),
+    TokenTransformerConfig(hidden_size=8, num_blocks=4, num_heads=2),
+]
+
+
 @pytest.mark.whole
-def test_a_rematerialized_network_says_and_learns_the_same_and_keeps_less(monkeypatch):
+@pytest.mark.parametrize("config", FOUR_BLOCKS, ids=lambda config: config.architecture)
+def test_a_rematerialized_network_says_and_learns_the_same_and_keeps_less(config, monkeypatch):
     """On one chunk, as accelerators have it; memory is what XLA plans for value and gradient."""
     monkeypatch.setattr(gateau, "chunk_size", lambda *_: 64)
-    game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=4)
-    networks = [make_gateau(game, dataclasses.replace(config, rematerialize=again)) for again in (False, True)]
+    game = get_game("gardner_chess")
+    networks = [make_network(game, dataclasses.replace(config, rematerialize=again)) for again in (False, True)]
     variables, positions = networks[0].init(jax.random.key(1)), random_positions(game, 64)
     operands = variables["params"], {k: v for k, v in variables.items() if k != "params"}, positions
     programs = [loss_and_gradient(network, True).lower(*operands).compile() for network in networks]
