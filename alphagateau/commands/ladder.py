@@ -94,7 +94,8 @@ def run_ladder(
     should_renew: Callable[[], bool] = lambda: False,
 ) -> "list[Ratings]":
     """Plays what is left, and writes and prints each board's table, plot, games and page."""
-    from alphagateau.matches.ladder import Say, play_ladder
+    from alphagateau.matches.ladder import play_ladder
+    from alphagateau.matches.ladder_rounds import Say
 
     return _report(ladder, folder, play_ladder(ladder, folder, Say(say, should_stop, should_renew)))
 
@@ -103,7 +104,8 @@ def merge_into_ladder(
     ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
 ) -> "list[Ratings]":
     """Takes up the games of other ladders, and writes and prints what `run_ladder` does."""
-    from alphagateau.matches.ladder import Say, merge_ladders
+    from alphagateau.matches.ladder import merge_ladders
+    from alphagateau.matches.ladder_rounds import Say
 
     return _report(ladder, folder, merge_ladders(ladder, folder, sources, Say(say)))
 

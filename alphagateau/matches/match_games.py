@@ -1,6 +1,6 @@
 """The games of matches: two players and openings in, the games to play one by one, each as it was played out."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
@@ -32,6 +32,13 @@ class PlayedGame(NamedTuple):
     record: GameRecord  # with the opening's moves
 
 
+class InProgress(NamedTuple):
+    """The numbers of the matches that have games in progress, and who has failed, with what it did."""
+
+    matches: frozenset[int]
+    failures: Mapping[str, str]
+
+
 class LiveGame(NamedTuple):
     """A game in progress, or about to be."""
 
@@ -58,9 +65,9 @@ class LiveGame(NamedTuple):
         return self.match.openings.start_fens[self.number // 2]
 
 
-def games_of(matches: Iterable[Match]) -> Iterator[LiveGame]:
-    """Those to play, in order; the next match is asked for when the games of the one before have been taken."""
-    for match_number, match in enumerate(matches):
+def games_of(matches: Sequence[Match], first_number: int = 0) -> Iterator[LiveGame]:
+    """Those to play, in order; the first match has this number."""
+    for match_number, match in enumerate(matches, first_number):
         for number in range(2 * len(match.openings)):
             if number not in match.done:
                 line = match.openings.lines[number // 2]

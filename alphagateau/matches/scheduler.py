@@ -7,7 +7,7 @@ game goes to the next one at once. While the device searches, the host does its 
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,11 +21,13 @@ from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
-from alphagateau.matches.match_games import LiveGame, Match, PlayedGame, games_of, to_played
+from alphagateau.matches.match_games import InProgress, LiveGame, Match, PlayedGame, games_of, to_played
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
+
+More = Callable[[InProgress], Sequence[Match]]  # what else there is to play
 
 
 class Sizes(NamedTuple):
@@ -75,6 +77,8 @@ class Scheduler:
     mesh: Mesh
     sizes: Sizes
     to_start: Iterator[LiveGame]
+    num_matches: int
+    more: More
     on_game: Callable[[PlayedGame], None]
     boards: State  # numpy [num_rows]
     free: list[int]
@@ -85,10 +89,16 @@ class Scheduler:
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
+    may_ask: bool = True  # for more: a game has ended since
 
 
 def open_scheduler(
-    game: Game, matches: Iterable[Match], mesh: Mesh, sizes: Sizes, on_game: Callable[[PlayedGame], None]
+    game: Game,
+    matches: Sequence[Match],
+    mesh: Mesh,
+    sizes: Sizes,
+    on_game: Callable[[PlayedGame], None],
+    more: More,
 ) -> Scheduler:
     """Nothing in progress yet; `advance` plays."""
     return Scheduler(
@@ -96,6 +106,8 @@ def open_scheduler(
         mesh=mesh,
         sizes=sizes,
         to_start=games_of(matches),
+        num_matches=len(matches),
+        more=more,
         on_game=on_game,
         boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
         free=list(reversed(range(sizes.num_rows))),
@@ -129,7 +141,7 @@ def close(scheduler: Scheduler, why: str) -> None:
 
 def _start_games(scheduler: Scheduler) -> None:
     """Gives the free places to the next games."""
-    while scheduler.free and (live := next(scheduler.to_start, None)):
+    while scheduler.free and (live := _next_game(scheduler)):
         if any(player.name in scheduler.failures for player in live.players):
             scheduler.counts.unfinished += 1
             continue
@@ -139,6 +151,19 @@ def _start_games(scheduler: Scheduler) -> None:
             scheduler.queues.setdefault(_key_of(player), PlayerQueue(player)).num_games += 1
         _write(scheduler, [place], select_states(live.match.openings.states, [live.number // 2]))
         _await_move(scheduler, place)
+
+
+def _next_game(scheduler: Scheduler) -> LiveGame | None:
+    """The next to start; after the last one more are asked for, and again when a game has ended."""
+    live = next(scheduler.to_start, None)
+    if live is None and scheduler.may_ask:
+        scheduler.may_ask = False
+        matches = frozenset(one.match_number for one in scheduler.live.values())
+        found = scheduler.more(InProgress(matches, scheduler.failures))
+        scheduler.to_start = games_of(found, scheduler.num_matches)
+        scheduler.num_matches += len(found)
+        live = next(scheduler.to_start, None)
+    return live
 
 
 def _key_of(player: AnyPlayer) -> tuple[int, ...]:
@@ -239,6 +264,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     live, state = scheduler.live.pop(place), one_state(scheduler.boards, place)
     result, reason = ("*", why) if why else outcome(scheduler.game, state)
     scheduler.free.append(place)
+    scheduler.may_ask = True
     for player in live.players:
         _leave(scheduler, player, place)
     played = to_played(scheduler.game, live, result, reason)
