@@ -48,11 +48,13 @@ class GateauConfig:
 class AlphaZeroConfig:
     """AlphaZero's residual CNN, the baseline."""
 
-    plays_every_board: ClassVar[bool] = False
     policy_head: ClassVar[bool] = True
     architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    readout: Literal["dense", "squares"] = choice(
+        "policy and value come from dense layers (one board), or from every square alike", default="dense"
+    )
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
@@ -62,6 +64,11 @@ class AlphaZeroConfig:
     num_bins: int = num(NUM_BINS, default=32, low=1)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+
+    @property
+    def plays_every_board(self) -> bool:
+        """Whether no weight belongs to a square."""
+        return self.readout == "squares"
 
 
 # The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.

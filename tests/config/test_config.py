@@ -128,6 +128,7 @@ def test_describe_difference_names_the_keys():
         "network.ghost_size: 16 -> nothing",
         'network.message: "edge" -> nothing',
         "network.rematerialize: false -> nothing",
+        'network.readout: nothing -> "dense"',
     ]
 
 
