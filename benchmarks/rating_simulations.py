@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from alphagateau.ratings.model import POINTS, expected_score, outcome_chances
-from alphagateau.ratings.pairing import informative_pairings, paper_pairings
+from alphagateau.ratings.pairing import PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
@@ -109,28 +109,29 @@ def schedule(rng, true, next_pairings, rounds: int):
     """Yields games played, largest and rms standard error, true rms error, after each round."""
     players = names(len(true))
     index = {name: k for k, name in enumerate(players)}
-    results = make_results([], players)
+    before, latest, planned = [], [], ()
     for _ in range(rounds):
-        pairings = next_pairings(players, results)
+        pairings = next_pairings(players, before, latest, planned)
         if not pairings:
             return
-        rows = list(results.rows)
+        before, latest, planned = before + latest, [], pairings
         for a, b, num_games in pairings:
-            rows.append(Row(a, b, *play(rng, true[index[a]] - true[index[b]], num_games, 1.0)))
-        results = make_results(rows, players)
-        found = rate(results, dispersion=1.0)
+            latest.append(Row(a, b, *play(rng, true[index[a]] - true[index[b]], num_games, 1.0)))
+        found = rate(make_results(before + latest, players), dispersion=1.0)
         error = found.standard_error
         off = np.sqrt(np.mean(errors(found, true) ** 2))
         if (found.component == 0).all():
             yield found.games.sum() // 2, error.max(), np.sqrt(np.mean(error**2)), off
 
 
-def by_paper(players, results):
-    return paper_pairings(players, results)[:1]
+def by_paper(players, before, latest, planned):
+    return paper_pairings(players, make_results(before + latest, players))[:1]
 
 
-def by_information(players, results):
-    return informative_pairings(players, results, num_pairings=8, num_games=20)
+def by_information(players, before, latest, planned):
+    """As a ladder does, which chooses a round while the latest is being played."""
+    rules = PairingRules(planned=planned)
+    return informative_pairings(players, make_results(before, players), 8, 20, rules=rules)
 
 
 def matching(num_pools: int, num_players: int, figure: Path | None) -> None:

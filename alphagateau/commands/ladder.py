@@ -114,14 +114,14 @@ def watch_ladder(
     ladder: LadderConfig, folder: Path, say: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> None:
     """Plays for ever: each time that the checkpoints of its runs are others, on with them."""
-    from alphagateau.matches.ladder import TooFewPlayers
+    from alphagateau.matches.ladder import MissingPlayers
     from alphagateau.runs.checkpoint import CheckpointError
 
     while not should_stop():
         has_changed = _every_seconds(WATCH_SECONDS, partial(_has_changed, ladder, _specs(ladder)))
         try:
             run_ladder(ladder, folder, say, should_stop, has_changed)
-        except (TooFewPlayers, CheckpointError) as error:
+        except (MissingPlayers, CheckpointError) as error:
             say(str(error))
         say(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}")
         while not (should_stop() or has_changed()):

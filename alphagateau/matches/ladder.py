@@ -12,9 +12,9 @@ from typing import NamedTuple
 from alphagateau.config import LadderConfig
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.variants import get_game
-from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, read_games, tabulate, to_records
+from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, of_players, read_games, tabulate, to_records
 from alphagateau.matches.ladder_openings import open_openings
-from alphagateau.matches.ladder_pairings import anchor_of, check_openings
+from alphagateau.matches.ladder_pairings import check_openings
 from alphagateau.matches.ladder_players import curves_of, list_specs, load_players
 from alphagateau.matches.ladder_protocol import (
     describe_protocol,
@@ -31,8 +31,8 @@ from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results
 
 
-class TooFewPlayers(LadderGamesError):
-    """Nobody to play with; one sentence."""
+class MissingPlayers(LadderGamesError):
+    """Nobody to play with, or no anchor; one sentence."""
 
 
 class RatedPool(NamedTuple):
@@ -58,7 +58,10 @@ def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[Rated
             notes = check_openings(ladder, table.openings, table.players)
             for note in notes:
                 told.say(note)
-            failures = play_rounds(table, _counted(table)[0], told)
+            games, others = _counted(table)
+            for note in others:
+                told.say(note)
+            failures = play_rounds(table, games, told)
             yield _rated_pool(table, [*notes, *failures])
 
 
@@ -66,8 +69,9 @@ def merge_ladders(ladder: LadderConfig, folder: Path, sources: Sequence[Path], t
     """Takes up the games of other ladders, and plays none; each board's pool."""
     for board, target, specs in _boards(ladder, folder):
         with _seated(ladder, specs, board, target, told) as table:
-            for said in merge_games(table.games_file, sources, board, table.protocol, table.openings):
-                told.say(said)
+            merged = merge_games(table.games_file, sources, board, table.protocol, table.openings)
+            for note in [*merged, *_counted(table)[1]]:
+                told.say(note)
             yield _rated_pool(table, [])
 
 
@@ -89,9 +93,11 @@ def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path
     try:
         for note in notes:
             told.say(note)
+        names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
         if len(players) < 2:
-            why = "; ".join(notes)
-            raise TooFewPlayers(f"{len(players)} players are left on {board}, expected two or more: {why}")
+            raise MissingPlayers(f"{len(players)} players are left on {board}, expected two or more{why}")
+        if ladder.anchor and ladder.anchor not in names:
+            raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
         openings = open_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)
         yield Table(ladder, game, folder, players, openings, write_protocol(game, openings), notes)
     finally:
@@ -101,20 +107,19 @@ def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path
 
 
 def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
-    """The games on disk under the table's protocol, and a sentence on each kind of the others."""
+    """The games on disk that count, and a sentence on each kind of the others."""
     games = with_protocols(read_games(table.games_file), table.protocol, table.openings)
-    return of_protocol(games, table.protocol)
+    found, others = of_protocol(games, table.protocol)
+    known, strangers = of_players(found, table.players)
+    return known, [*others, *strangers]
 
 
 def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     ladder, players = table.ladder, table.players
     games, others = _counted(table)
     results, curves = tabulate(games, players), curves_of(players)
-    anchor = anchor_of(ladder, results)
-    ratings = rate(results, ladder.method, anchor, anchor_rating=ladder.anchor_rating, curves=curves)
+    ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
     records = to_records(games, players, table.game.name, table.folder.name)
-    if len(records) < len(games):
-        others.append(f"{len(games) - len(records)} games of players that are not on this ladder are not counted")
     return RatedPool(
         table.folder,
         f"{table.folder.name}: {table.game.name}",

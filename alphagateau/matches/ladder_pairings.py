@@ -62,7 +62,7 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
     num_games = games_a_meeting(ladder)
     if ladder.matching == "informative":
         rules = PairingRules(_curves(ladder, standing), standing.closed, standing.planned)
-        num_pairs, anchor = max(len(standing.names) // 2, 1), anchor_of(ladder, standing.results)
+        num_pairs, anchor = max(len(standing.names) // 2, 1), _anchor(ladder, standing)
         found = informative_pairings(standing.names, standing.results, num_pairs, num_games, anchor, rules)
         return _within(_merged(found), left)
     if ladder.matching == "paper":
@@ -88,13 +88,6 @@ def _within(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
     return kept
 
 
-def anchor_of(ladder: LadderConfig, results: Results) -> str | None:
-    """Raises LadderGamesError for one that is no player."""
-    if ladder.anchor and ladder.anchor not in results.players:
-        raise LadderGamesError(f"anchor {ladder.anchor!r} is not a player: {', '.join(results.players)}")
-    return ladder.anchor or None
-
-
 def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
     """Each pair once, with all its games."""
     games: dict[tuple[str, str], int] = {}
@@ -107,9 +100,14 @@ def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
     """Whether the errors are as small as was asked for."""
     if not ladder.target_error:
         return False
-    curves, anchor = _curves(ladder, standing), anchor_of(ladder, standing.results)
+    curves, anchor = _curves(ladder, standing), ladder.anchor or None
     ratings = rate(standing.results, "history" if curves else "bradley-terry", anchor, curves=curves)
     return is_precise(ratings, ladder.target_error)
+
+
+def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:
+    """None also if it has left the ladder."""
+    return ladder.anchor if ladder.anchor in standing.names else None
 
 
 def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:

@@ -7,7 +7,7 @@ import pytest
 
 from alphagateau.ratings.bradley_terry import fit_bradley_terry
 from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outcome_chances, score_variance
-from alphagateau.ratings.pairing import Pairing, informative_pairings, is_precise, paper_pairings
+from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
@@ -99,6 +99,15 @@ def test_informative_pairings_prefer_the_uncertain_and_the_close():
     rows = [Row("a", "b", 97, 0, 3), Row("b", "c", 50, 0, 50), Row("c", "d", 3, 0, 3)]
     (found,) = informative_pairings(list("abcd"), make_results(rows))
     assert "d" in found and "a" not in found
+
+
+def test_matches_being_played_are_reckoned_with_as_those_chosen_before():
+    players = list("abcdef")
+    results = make_results([Row("a", "b", 3, 1, 2), Row("b", "c", 5, 1, 0), Row("d", "e", 2, 2, 2)], players)
+    both = informative_pairings(players, results, num_pairings=4, num_games=10)
+    later = informative_pairings(players, results, 2, 10, rules=PairingRules(planned=both[:2]))
+    assert later == both[2:] != both[:2]
+    assert informative_pairings(list("abc"), Results(), 1, 2, rules=PairingRules(planned=[Pairing("a", "x", 9)]))
 
 
 @pytest.mark.parametrize("pool", ["normal", "training curve"])
