@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from alphagateau.data.crew import Order
 
 TELL_SECONDS = 10
+ENGINE = "stockfish"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Arguments:
 
     boards: tyro.conf.Positional[Path]
     """folder that `alphagateau positions` wrote"""
-    engine: Annotated[str, tyro.conf.arg(metavar="COMMAND")] = "stockfish"
+    engine: Annotated[str, tyro.conf.arg(metavar="COMMAND")] = ENGINE
     """a UCI engine, with options of its own after a question mark: "stockfish?Hash=4" """
     player: Annotated[str | None, tyro.conf.arg(metavar="CKPT")] = None
     """in place of an engine a run or a checkpoint: "CKPT?search=probability&nodes=4000", with --target best"""
@@ -49,41 +50,58 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """Labels what is not labelled yet, and says how it goes on standard error."""
     arguments = parse(Arguments, words, "label")
-    from alphagateau.data.labelling import Order
-    from alphagateau.data.positions import board_name
     from alphagateau.data.tables import DataError
-    from alphagateau.games.variants import get_game
-    from alphagateau.matches.players import PlayerError, split_spec
-    from alphagateau.networks.chunks import num_cores
+    from alphagateau.matches.players import PlayerError
+    from alphagateau.runs.checkpoint import CheckpointError
     from alphagateau.runs.stop import StopRequest, parse_duration
 
+    check(arguments)
+    try:
+        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
+        order = make_order(arguments)
+        teller = Teller(order.workers)
+        with stop.listening():
+            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, teller.hear)
+    except (DataError, PlayerError, CheckpointError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    teller.conclude(is_done, stop.reason, order.output)
+    return 0
+
+
+def check(arguments: Arguments) -> None:
+    """Raises UsageError for what cannot be meant."""
     if not arguments.nodes:
         raise UsageError("--nodes must be 1 or more, got 0")
     if not 0 < arguments.timeout < float("inf"):
         raise UsageError(f"--timeout must be a number above 0, got {arguments.timeout:g}")
+    if arguments.player and arguments.engine != ENGINE:
+        raise UsageError(
+            f"--engine {arguments.engine} and --player {arguments.player} were given: expected one of them"
+        )
     if arguments.player and arguments.target == "actions":
         raise UsageError("--target must be best or states with --player, got actions: a search plays one move")
-    try:
-        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
-        command, options = split_spec(arguments.engine)
-        order = Order(
-            game=get_game(board_name(arguments.boards)),
-            boards=arguments.boards,
-            output=arguments.output or arguments.boards / "labels",
-            command=command.removeprefix("uci:"),
-            options=options,
-            nodes=arguments.nodes,
-            target=arguments.target,
-            workers=arguments.workers or num_cores(),
-            timeout=arguments.timeout,
-        )
-        teller = Teller(order.workers)
-        with stop.listening():
-            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, teller.hear)
-    except (DataError, PlayerError, ValueError) as error:
-        raise UsageError(str(error)) from None
-    teller.conclude(is_done, stop.reason, order.output)
-    return 0
+
+
+def make_order(arguments: Arguments) -> "Order":
+    """What is to be labelled and how. Raises DataError, PlayerError, ValueError."""
+    from alphagateau.data.crew import Order
+    from alphagateau.data.positions import board_name
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.players import split_spec
+    from alphagateau.networks.chunks import num_cores
+
+    command, options = split_spec(arguments.engine)
+    return Order(
+        game=get_game(board_name(arguments.boards)),
+        boards=arguments.boards,
+        output=arguments.output or arguments.boards / "labels",
+        command=command.removeprefix("uci:"),
+        options=options,
+        nodes=arguments.nodes,
+        target=arguments.target,
+        workers=arguments.workers or num_cores(),
+        timeout=arguments.timeout,
+    )
 
 
 def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool], tell: Callable) -> bool:

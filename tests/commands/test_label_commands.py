@@ -62,6 +62,8 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("label BOARDS --engine ENGINE?Contempt=0", "has no option 'Contempt'"),
         ("label BOARDS --engine ENGINE --nodes 51", "manifest.json has engine {"),
         ("label BOARDS --player nowhere", "--target must be best or states with --player, got actions"),
+        ("label BOARDS --player nowhere --target best", "nowhere holds no whole checkpoint"),
+        ("label BOARDS --player nowhere --engine ENGINE", "--player nowhere were given: expected one of them"),
         ("label nowhere", "nowhere/train.parquet does not exist: expected a folder that `alphagateau positions` wrote"),
         ("positions PGN --game go --output x", "--game must be one of chess, "),
         ("positions PGN --test-share 2 --output x", "--test-share must be from 0 to 1, got 2"),
