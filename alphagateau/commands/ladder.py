@@ -56,6 +56,8 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
     ladder = config.make_ladder(
         {"players": ladder.players, **table}, f"{players[0]} with the options given" if is_file else "ladder"
     )
+    if "--merge" in words and not arguments.merge:
+        raise UsageError("--merge needs whose games to take up: folders of ladders, or games.jsonl")
     if arguments.watch and arguments.merge:
         raise UsageError("--merge plays nothing, so it does not go with --watch: merge first, then watch")
     out = arguments.out or Path("eval") / (Path(players[0]).stem if is_file else "ladder")

@@ -162,7 +162,8 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
         if game_name is None and path != "random" and not path.startswith("uci:"):
             game_name = newest(Path(path)).manifest["game"]
     if game_name is None:
-        raise PlayerError("no player says which board to play on: name it with --game gardner_chess or chess")
+        said = "name it, such as gardner_chess, with --game, or of a ladder with --boards"
+        raise PlayerError(f"no player says which board to play on: {said}")
     return game_name
 
 

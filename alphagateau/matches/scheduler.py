@@ -79,6 +79,7 @@ class Scheduler:
     to_start: Iterator[LiveGame]
     num_matches: int
     more: More
+    first_new: int  # number of the first match that came last
     on_game: Callable[[PlayedGame], None]
     boards: State  # numpy [num_rows]
     free: list[int]
@@ -108,6 +109,7 @@ def open_scheduler(
         to_start=games_of(matches),
         num_matches=len(matches),
         more=more,
+        first_new=0,
         on_game=on_game,
         boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
         free=list(reversed(range(sizes.num_rows))),
@@ -161,6 +163,7 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
         matches = frozenset(one.match_number for one in scheduler.live.values())
         found = scheduler.more(InProgress(matches, scheduler.failures))
         scheduler.to_start = games_of(found, scheduler.num_matches)
+        scheduler.first_new = scheduler.num_matches if found else scheduler.first_new
         scheduler.num_matches += len(found)
         live = next(scheduler.to_start, None)
     return live
@@ -192,11 +195,15 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
 
 
 def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
-    """One device call, for the games that are least far on; rows left over repeat the first."""
+    """One device call, for the games that are least far on, those of the matches that came last behind all others.
+
+    Rows left over repeat the first.
+    """
     begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
+    ply = scheduler.boards.ply
     num_rows = min((width for width in widths if width >= len(queue.waiting)), default=widths[0])
     assert isinstance(player, Player)
-    queue.waiting.sort(key=lambda place: scheduler.boards.ply[place])
+    queue.waiting.sort(key=lambda place: (scheduler.live[place].match_number >= scheduler.first_new, ply[place]))
     places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
     rows = places + places[:1] * (num_rows - len(places))
     states = select_states(scheduler.boards, rows)

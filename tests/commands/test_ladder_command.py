@@ -146,9 +146,22 @@ def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
     assert "is in use by another process" in capsys.readouterr().err
 
 
-def test_merging_and_watching_do_not_go_together(capsys):
-    assert main(["ladder", "random", "--watch", "--merge", "a"]) == 2
-    assert "--merge plays nothing" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["random", "--watch", "--merge", "a"], "--merge plays nothing"),
+        (["random", "--merge"], "--merge needs whose games to take up"),
+        (["random", "--boards", BOARD, "--merge", "nowhere"], "1 players are left"),
+        (["ladder.toml", "--merge", "nowhere"], "ladder.toml"),
+        (["random", "--boards", BOARD, "--part", "3/2"], "part must be a number"),
+        (["random", "--watch"], "no player says which board to play on: name it, such as gardner_chess, with"),
+    ],
+)
+def test_what_a_ladder_cannot_do_is_one_sentence(words, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["ladder", *words]) in (1, 2)
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1 and not list(tmp_path.glob("eval/*/games.jsonl"))
 
 
 @pytest.mark.whole
