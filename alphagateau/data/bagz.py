@@ -95,7 +95,7 @@ def by_board(bag: Bag) -> Iterator[np.ndarray]:
     _, first, board = np.unique(hashes, return_index=True, return_inverse=True)
     firsts = first[board]
     order = np.argsort(firsts, kind="stable")
-    cuts = [0, *(np.flatnonzero(np.diff(firsts[order])) + 1), count]
+    cuts = np.flatnonzero(np.diff(firsts[order], prepend=-1, append=count))
     return (order[start:end] for start, end in pairwise(cuts))
 
 
