@@ -2,7 +2,7 @@
 
 import re
 
-from alphagateau.config import ConfigError, Experiment, NetworkConfig, nearest, show
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_experiments, nearest, show
 from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
 from alphagateau.training.auxiliary import HEADS, auxiliary_targets
@@ -30,6 +30,10 @@ NEEDED_HEADS = (
 
 def check_experiment(experiment: Experiment) -> None:
     """Raises ConfigError, in the words of `config`, if the experiment cannot be run."""
+    if len(boards := board_experiments(experiment)) > 1:
+        for part in boards:
+            check_experiment(part)
+        return
     try:
         game = get_game(experiment.game)
     except ValueError as error:
