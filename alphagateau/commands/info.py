@@ -49,6 +49,7 @@ def describe(path: Path) -> dict[str, Any]:
         "run": str(run) if run else None,
         "published": manifest.get(checkpoint.PUBLISHED),
         "game": manifest["game"],
+        "boards": manifest.get("boards", [manifest["game"]]),
         "iteration": manifest["iteration"],
         "is_between_iterations": manifest["order"][1:] == [0, 0],
         "symptoms": manifest["symptoms"],

@@ -14,7 +14,7 @@ from alphagateau.config.network_keys import (
     REPLY_HEAD,
     VALUE_HEADS,
 )
-from alphagateau.config.records import choice, key, kinds_of, num, record
+from alphagateau.config.records import choice, key, kinds_of, num, record, show
 
 
 @record
@@ -33,6 +33,9 @@ class GateauConfig:
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
+    neighbors: Literal["incoming", "outgoing"] = choice(
+        "edges N(i) of (5) and (6): those into square i, or those out of it", default="incoming"
+    )
     rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
@@ -42,6 +45,21 @@ class GateauConfig:
     num_bins: int = num(NUM_BINS, default=32, low=1)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+    board_statistics: str = key("boards with batch statistics of their own: chess, gardner_chess", default="none")
+
+    @property
+    def statistics_boards(self) -> tuple[str, ...]:
+        """The boards that `board_statistics` names."""
+        return () if self.board_statistics == "none" else tuple(map(str.strip, self.board_statistics.split(",")))
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "GateauConfig":
+        if self.statistics_boards and self.normalization not in ("batch", "ghost"):
+            raise ValueError(
+                'network.normalization must be "batch" or "ghost" for network.board_statistics, '
+                f"got {show(self.normalization)}"
+            )
+        return self
 
 
 @record

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.config.searches import describe_search
 from alphagateau.reports.tables import number
 from alphagateau.runs.spent import Spent
@@ -31,11 +31,11 @@ class Card(NamedTuple):
 
 def model_card(card: Card) -> str:
     """The card's text."""
-    game = card.experiment.game
+    boards = ", ".join(part.game for part in board_experiments(card.experiment))
     lines = [
         f"# {card.name}",
         "",
-        f"{network_sentence(card)} It plays {game}.",
+        f"{network_sentence(card)} It learnt {boards}.",
         "",
         f"    alphagateau play checkpoints/{card.name}",
         *_section("How it was trained", training_lines(card)),
@@ -95,6 +95,7 @@ def data_sentence(experiment: Experiment) -> str:
         return f"Labelled positions of {Path(data.path).name}, {frames} an iteration; no games of its own."
     assert selfplay is not None
     plies = f"{number(selfplay.num_games)} games of {number(selfplay.num_plies)} plies an iteration"
+    plies += f", {selfplay.boards}" if selfplay.boards != "none" else ""
     return f"Its own games alone: {plies}, searched by {describe_search(experiment.search)}."
 
 
@@ -134,11 +135,11 @@ def ladder_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 def limit_lines(card: Card) -> list[str]:
     """What is known not to hold."""
-    game = card.experiment.game
+    boards = [part.game for part in board_experiments(card.experiment)]
     if card.experiment.network.plays_every_board:
-        lines = [f"- It learnt on {game} alone; it plays other boards without having seen them."]
+        lines = [f"- It learnt on {' and '.join(boards)} alone; it plays other boards without having seen them."]
     else:
-        lines = [f"- It plays {game} only."]
+        lines = [f"- It plays {boards[0]} only."]
     lines += [f"- Its last iteration was unhealthy: {symptom}" for symptom in card.manifest["symptoms"]]
     return lines + [f"- {note}" for note in card.notes]
 

@@ -82,6 +82,17 @@ def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_b
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+def test_nodes_may_attend_to_the_edges_out_of_them_as_the_plain_network_does():
+    game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=1, neighbors="outgoing")
+    fast, plain = make_gateau(game, config), make_reference(game, config)
+    variables, positions = stirred(fast.init(jax.random.key(1))), random_positions(game, 2)
+    got, want = (jax.jit(network.apply)(variables, positions)[0] for network in (fast, plain))
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    incoming = jax.jit(make_gateau(game, dataclasses.replace(config, neighbors="incoming")).apply)
+    assert abs(incoming(variables, positions)[0].prior_logits - got.prior_logits).max() > 1e-3
+
+
 FOUR_BLOCKS = [
     GateauConfig(hidden_size=8, num_blocks=4),
     ChessformerConfig(hidden_size=8, num_blocks=4, num_heads=2, ffn_size=8),
