@@ -12,7 +12,7 @@ import pytest
 from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
 
 from alphagateau.games.small_boards import GardnerBoard
-from alphagateau.ratings.rate import Residual
+from alphagateau.ratings.pairs import Residual
 from alphagateau.ratings.results import Row
 from alphagateau.reports.board import GameView, view_game, viewer_data
 from alphagateau.reports.charts import CalibrationBin
@@ -109,6 +109,17 @@ def test_ladder_ranks_and_marks_what_it_does_not_know():
     cells = [re.sub("<.*?>", "|", row).replace("||", "|") for row in rows]
     assert cells[0] == "|1|Ada/2|1100|50|40|70.0%|" and cells[3] == "|–|idle|–|–|0|–|"
     assert '<td data-order="-3.4" class="bad">-3.4</td>' in sample_ladder()
+
+
+def test_a_curve_rated_as_one_has_a_band_and_one_of_single_players_bars():
+    players = [RatedPlayer(f"r/{k}", 100.0 * k, 30.0, 9, 0.5, "r", k, costs={"frames": 64.0 * k}) for k in range(4)]
+    engine = RatedPlayer("engine", 250.0, 10.0, 9)
+    with_band, with_bars = (
+        ladder_page(LadderPage("a", "b", [*players, engine], (), has_band=has_band)) for has_band in (True, False)
+    )
+    assert with_band.count('class="band"') == 2 and 'class="band"' not in with_bars  # against iterations, and frames
+    assert "Elo with bands of 2 standard errors; dashed: players without iterations" in with_band
+    assert "Elo with bars of 2 standard errors" in with_bars and "Elo by frames played" in with_bars
 
 
 def test_page_of_thousands_of_players():
