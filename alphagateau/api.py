@@ -20,8 +20,8 @@ from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.matches import match, player_specs
 from alphagateau.matches.match import MatchResult
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
-from alphagateau.matches.scheduler import Match
 from alphagateau.networks import trained
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables

@@ -32,24 +32,28 @@ def run(words: Sequence[str]) -> int:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """The checkpoint `path`, or the newest whole one of the run `path`. Raises CheckpointError."""
+    """The checkpoint `path`, or the newest whole one of the run `path`, its files checked. Raises CheckpointError."""
     from alphagateau.runs import checkpoint
     from alphagateau.runs.run_folder import newest, read_record
 
     found = newest(path)
     manifest = found.manifest
     sizes = [size for size, _ in manifest["files"].values()]
-    run = found.path.parents[1]
-    is_run = found.path.parent.name == "checkpoints" and (run / "config.toml").exists()
-    checkpoints = checkpoint.find(run / "checkpoints")[0] if is_run else []
+    for part in manifest["parts"]:
+        if part != checkpoint.TRAINING:  # a start reads it whole, and it may be large
+            checkpoint.verify(found, part)
+    run = found.run if found.run and (found.run / "config.toml").exists() else None
+    checkpoints = checkpoint.find(run / "checkpoints")[0] if run else []
     return {
         "path": str(found.path),
-        "run": str(run) if is_run else None,
+        "run": str(run) if run else None,
+        "published": manifest.get(checkpoint.PUBLISHED),
         "game": manifest["game"],
+        "boards": manifest.get("boards", [manifest["game"]]),
         "iteration": manifest["iteration"],
         "is_between_iterations": manifest["order"][1:] == [0, 0],
         "symptoms": manifest["symptoms"],
-        "stopped_by_health": read_record(run).get("unhealthy") if is_run else None,
+        "stopped_by_health": read_record(run).get("unhealthy") if run else None,
         "optimizer_steps": manifest["optimizer_steps"],
         "weights_hash": manifest["weights_hash"],
         "parameters": manifest["parameters"],

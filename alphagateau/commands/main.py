@@ -16,7 +16,7 @@ from alphagateau.commands.arguments import UsageError
 from alphagateau.config import ConfigError
 
 COMMANDS = (
-    *("train", "info", "report", "study", "match", "ladder", "rate", "pgn"),
+    *("train", "info", "report", "study", "match", "ladder", "rate", "pgn", "publish"),
     *("play", "board", "attention", "uci", "positions", "label", "evaluate", "puzzles", "sts", "doctor", "bench"),
 )
 

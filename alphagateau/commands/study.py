@@ -141,7 +141,8 @@ def print_status(study: "Study") -> None:
         usual = values.get(reference, "none")
         others = [f"{name} {value}" for name, value in values.items() if value != usual]
         others += [f"{v.name} none" for v in study.plan.variants if v.name not in values and usual != "none"]
-        print(f"{key}: {reference} {usual}; {', '.join(others)}")
+        if others:  # none where some have no such key, and its value is called none
+            print(f"{key}: {reference} {usual}; {', '.join(others)}")
     print(f"training still takes {total} here, one run after the other; the ladder comes after it")
 
 

@@ -18,6 +18,7 @@ from alphagateau.config.files import (
     to_dict,
 )
 from alphagateau.config.migration import migrate
+from alphagateau.config.mixture import board_experiments
 from alphagateau.config.networks import (
     ARCHITECTURES,
     AlphaZeroConfig,
@@ -89,6 +90,7 @@ __all__ = [
     "TokenTransformerConfig",
     "TrainingConfig",
     "WindowConfig",
+    "board_experiments",
     "change",
     "changes_of",
     "describe_difference",

@@ -10,10 +10,11 @@ from alphagateau.config.network_keys import (
     ARCHITECTURE,
     MOVES_LEFT_HEAD,
     NUM_BINS,
+    REMATERIALIZE,
     REPLY_HEAD,
     VALUE_HEADS,
 )
-from alphagateau.config.records import choice, key, kinds_of, num, record
+from alphagateau.config.records import choice, key, kinds_of, num, record, show
 
 
 @record
@@ -32,7 +33,10 @@ class GateauConfig:
     message: Literal["edge", "updated_edge"] = choice(
         "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
     )
-    rematerialize: bool = key("training keeps what enters a block, and computes the rest again", default=False)
+    neighbors: Literal["incoming", "outgoing"] = choice(
+        "edges N(i) of (5) and (6): those into square i, or those out of it", default="incoming"
+    )
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
@@ -41,17 +45,34 @@ class GateauConfig:
     num_bins: int = num(NUM_BINS, default=32, low=1)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+    board_statistics: str = key("boards with batch statistics of their own: chess, gardner_chess", default="none")
+
+    @property
+    def statistics_boards(self) -> tuple[str, ...]:
+        """The boards that `board_statistics` names."""
+        return () if self.board_statistics == "none" else tuple(map(str.strip, self.board_statistics.split(",")))
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "GateauConfig":
+        if self.statistics_boards and self.normalization not in ("batch", "ghost"):
+            raise ValueError(
+                'network.normalization must be "batch" or "ghost" for network.board_statistics, '
+                f"got {show(self.normalization)}"
+            )
+        return self
 
 
 @record
 class AlphaZeroConfig:
     """AlphaZero's residual CNN, the baseline."""
 
-    plays_every_board: ClassVar[bool] = False
     policy_head: ClassVar[bool] = True
     architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    readout: Literal["dense", "squares"] = choice(
+        "policy and value come from dense layers (one board), or from every square alike", default="dense"
+    )
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
@@ -61,6 +82,11 @@ class AlphaZeroConfig:
     num_bins: int = num(NUM_BINS, default=32, low=1)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+
+    @property
+    def plays_every_board(self) -> bool:
+        """Whether no weight belongs to a square."""
+        return self.readout == "squares"
 
 
 # The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.
@@ -83,6 +109,7 @@ class TokenTransformerConfig:
     hidden_size: int = num("features of a token (0: as size says)", default=0)
     num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0)
     num_heads: int = num("heads of attention (0: as size says)", default=0)
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
     value_head: Literal["none", "scalar", "wdl", "bins"] = choice(

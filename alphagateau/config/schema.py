@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from alphagateau.config.mixture import board_experiments
 from alphagateau.config.networks import GateauConfig, NetworkConfig
 from alphagateau.config.records import (
     choice,
@@ -39,6 +40,7 @@ class SelfPlayConfig:
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
     starts: str = key("file of FENs where games begin, one a line (none: the first position)", default="none")
+    boards: str = key("boards of a run, with parts of its games: chess 2, gardner_chess 1 (none: game)", default="none")
     start_moves: int = num("random moves from such a start before a game begins", default=1, high=64)
     resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
     resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)
@@ -208,6 +210,7 @@ class Experiment:
         self._check_sizes()
         if self.selfplay is not None:
             self._check_playout_cap(self.selfplay)
+        self._check_boards()
         if self.targets.wait_for_result and not (self.selfplay and self.selfplay.continue_games):
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         if self.targets.kind == "td_leaf":
@@ -244,6 +247,21 @@ class Experiment:
             if size != below:
                 sizes = f"{below} or {below + divisor}" if below else f"{divisor}"
                 raise ValueError(f"{name} ({size}) must be divisible by {meaning}: use {sizes}")
+
+    def _check_boards(self) -> None:
+        """Raises ValueError if several boards cannot be played, or the network keeps statistics of others."""
+        boards = [part.game for part in board_experiments(self)]
+        kept = getattr(self.network, "statistics_boards", ())
+        if kept and not set(boards) <= set(kept):
+            raise ValueError(f"network.board_statistics must name {', '.join(boards)}, got {', '.join(kept)}")
+        if len(boards) == 1:
+            return
+        if self.game not in boards:
+            raise ValueError(f"game ({self.game}) must be one of selfplay.boards, {', '.join(boards)}")
+        if not self.network.plays_every_board:
+            raise ValueError(f"selfplay.boards needs a network of any board, got {show(self.network.architecture)}")
+        if self.selfplay and self.selfplay.starts != "none":
+            raise ValueError('selfplay.starts must be "none" with selfplay.boards: its positions are of one board')
 
     def _check_td_leaf(self) -> None:
         if self.selfplay is None:

@@ -40,6 +40,8 @@ class Unit(NamedTuple):
 
     name: str  # such as train-00012
     boards: list[dict[str, Any]]
+    source: str = ""  # the file that they are from
+    first: int = 0  # the row of the first of them there
 
 
 class Pace(NamedTuple):
@@ -126,20 +128,13 @@ class Crew:
     def _label_unit(self, engine: Engine, unit: Unit) -> Engine:
         """Writes the part of a unit, unless it is stopped; an engine that fails makes room for another."""
         found: list[dict[str, Any]] = []
-        for board in unit.boards:
+        for row, board in enumerate(unit.boards, unit.first):
             if self._stopped():
                 return engine
             try:
-                labels = label_board(self.order, engine, board["fen"])
-            except EngineError:
-                self._leave(engine)
-                engine = self._join(None)
-                try:
-                    labels = label_board(self.order, engine, board["fen"])
-                except EngineError as error:
-                    self._leave(engine)
-                    engine = self._join(None)
-                    labels = no_labels(str(error))
+                engine, labels = self._label_twice(engine, board["fen"])
+            except (DataError, ValueError) as error:
+                raise DataError(f"{unit.source}, row {row}: {error}") from None
             found.append({**board, **labels})
             with self._lock:
                 self._labelled += 1
@@ -147,6 +142,18 @@ class Crew:
             raise DataError(f"none of the {len(found)} boards of {unit.name} could be labelled: {found[0]['failed']}")
         write_part(self.order, self.identity, unit, found)
         return engine
+
+    def _label_twice(self, engine: Engine, fen: str) -> tuple[Engine, dict[str, Any]]:
+        """An engine that runs, and the labels of a board, or why it has none. Raises DataError, ValueError."""
+        why = ""
+        for _ in range(2):
+            try:
+                return engine, label_board(self.order, engine, fen)
+            except EngineError as error:
+                why = str(error)
+                self._leave(engine)
+                engine = self._join(None)
+        return engine, no_labels(why)
 
     def _watch(self) -> None:
         """Kills engines that hang, and says how it goes."""
@@ -176,7 +183,7 @@ def _processor_seconds(engine: Engine) -> float:
 
 
 def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
-    """The labels of a board. Raises EngineError, DataError."""
+    """The labels of a board. Raises EngineError, DataError, and ValueError for a FEN that is none of the game's."""
     board = board_from_fen(order.game, fen)
     moves = board_edges(order.game, board)
     state = engine.search(fen, order.nodes)

@@ -56,7 +56,10 @@ def read_units(order: Order, split: str) -> list[Unit]:
     if about.get("board") != order.game.name:
         raise DataError(f"{path} holds boards of {about.get('board')}, expected {order.game.name}")
     cut = range(0, table.num_rows, UNIT)
-    return [Unit(f"{split}-{number:05}", rows(table.slice(start, UNIT))) for number, start in enumerate(cut)]
+    return [
+        Unit(f"{split}-{number:05}", rows(table.slice(start, UNIT)), str(path), start)
+        for number, start in enumerate(cut)
+    ]
 
 
 def is_finished(order: Order, units: list[Unit]) -> bool:

@@ -12,10 +12,10 @@ from alphagateau.config import Experiment
 from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import MatchResult, games_to_pgn, play_match
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import match_config, match_search
 from alphagateau.matches.players import Player, random_player
-from alphagateau.matches.scheduler import Match
 from alphagateau.networks.trained import describe_players_search, load_weights
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.run_folder import newest, read_final

@@ -162,7 +162,8 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
         if game_name is None and path != "random" and not path.startswith("uci:"):
             game_name = newest(Path(path)).manifest["game"]
     if game_name is None:
-        raise PlayerError("no player says which board to play on: name it with --game gardner_chess or chess")
+        said = "name it, such as gardner_chess, with --game, or of a ladder with --boards"
+        raise PlayerError(f"no player says which board to play on: {said}")
     return game_name
 
 
@@ -187,9 +188,9 @@ def load_player(
     search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)
-    folder = found.path.parents[1] if found.path.parent.name == "checkpoints" else None
+    folder = found.run
     run = folder.name if folder else found.path.name
-    name = f"{run}/{found.path.name}"
+    name = f"{run}/{found.path.name}" if folder else run
     known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_players_search(search))
     made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)

@@ -1,4 +1,4 @@
-"""Turns positions into the attention of GATEAU's edges, layer by layer: what each weighs at the square it reaches."""
+"""Turns positions into the attention of GATEAU's edges, layer by layer: what each weighs among those of its square."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, forget
+from alphagateau.networks.board_statistics import on_board
 from alphagateau.networks.gateau import (
     Gateau,
     Rows,
@@ -22,7 +23,7 @@ from alphagateau.networks.graph_features import board_codes, position_scalars, s
 from alphagateau.networks.network import Variables
 from alphagateau.networks.norms import make_norm
 
-# (variables, positions [B]) -> float32 [B, L, E], L layers; a layer's weights of the edges into one square sum to 1.
+# (variables, positions [B]) -> float32 [B, L, E], L layers; those of a square's edges (`neighbors`) sum to 1.
 Attention = Callable[[Variables, Position], Array]
 
 
@@ -31,10 +32,13 @@ def make_attention(game: Game, config) -> Attention | None:
     if config.architecture != "gateau":
         return None
     norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
-    net = Gateau(make_layout(game), static_features(game), config.num_blocks, config.message, config.dtype, norm)
+    layout = make_layout(game, config.neighbors)
+    net = Gateau(layout, static_features(game), config.num_blocks, config.message, config.dtype, norm)
 
     def attention(variables: Variables, positions: Position) -> Array:
         positions = positions if config.history else forget(positions)
+        if config.statistics_boards:
+            variables = on_board(variables, game, config.statistics_boards)
         params, batch = variables["params"], len(positions.color)
         h = embed_nodes(params["embed_nodes"], board_codes(positions), position_scalars(game, positions))
         kernel = params["embed_edges"]

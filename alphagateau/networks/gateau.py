@@ -83,14 +83,17 @@ class Gateau(NamedTuple):
         return dot(self.dtype, x, w, out)
 
 
-def make_layout(game: Game) -> Layout:
-    """The Layout of a Game's move graph."""
-    edges, is_edge = group(game.receivers, game.num_squares)
+def make_layout(game: Game, neighbors: str) -> Layout:
+    """The Layout of a Game's move graph; where nodes attend to "outgoing" edges, of the graph turned around."""
+    senders, receivers = game.senders, game.receivers
+    if neighbors == "outgoing":
+        senders, receivers = receivers, senders
+    edges, is_edge = group(receivers, game.num_squares)
     return Layout(
-        senders=make_table(game.senders, game.num_squares),
-        receivers=make_table(game.receivers, game.num_squares),
+        senders=make_table(senders, game.num_squares),
+        receivers=make_table(receivers, game.num_squares),
         incoming=make_table(edges, game.num_edges, is_edge),
-        incoming_senders=make_table(game.senders[edges], game.num_squares, is_edge),
+        incoming_senders=make_table(senders[edges], game.num_squares, is_edge),
         is_edge=is_edge,
     )
 
@@ -293,7 +296,7 @@ def make_gateau(game: Game, config) -> Network:
     """GATEAU for `game`, as its configuration record says. No parameter depends on the board."""
     model = partial(
         Gateau,
-        make_layout(game),
+        make_layout(game, config.neighbors),
         static_features(game),
         config.num_blocks,
         config.message,

@@ -131,6 +131,8 @@ def make_reference(game: Game, config) -> Network:
         statistics = {k: v for k, v in variables.items() if k != "params"}
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)
+        if config.neighbors == "outgoing":
+            graph = graph._replace(senders=graph.receivers, receivers=graph.senders)
         outputs, new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
         if module.heads.num_slots:
             edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)[..., None]

@@ -6,6 +6,7 @@ from typing import Any
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, forget
 from alphagateau.networks.alphazero import make_alphazero
+from alphagateau.networks.board_statistics import with_board_statistics
 from alphagateau.networks.chessformer import make_chessformer
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.giraffe import make_giraffe
@@ -30,6 +31,8 @@ def make_network(game: Game, config) -> Network:
         expected = " or ".join(map(repr, MAKERS))
         raise ValueError(f"unknown architecture {config.architecture!r}: expected {expected}")
     network = MAKERS[config.architecture](game, config)
+    if boards := getattr(config, "statistics_boards", ()):
+        network = with_board_statistics(network, game, boards)
     return network if getattr(config, "history", True) else without_history(network)  # a record may lack the key
 
 

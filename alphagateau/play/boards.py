@@ -21,11 +21,10 @@ def check_plays(found: Checkpoint, game_name: str) -> None:
 
 
 def run_of(found: Checkpoint) -> str:
-    """The name of the run that a checkpoint is of, or of the folder in which it lies."""
-    folder = found.path.parent
-    return folder.parent.name if folder.name == "checkpoints" else folder.name
+    """The name of the run that a checkpoint is of, or its own if it is of none."""
+    return (found.run or found.path).name
 
 
 def name_of(found: Checkpoint) -> str:
     """What a checkpoint is called: quickstart/000014."""
-    return f"{run_of(found)}/{found.path.name}"
+    return f"{found.run.name}/{found.path.name}" if found.run else found.path.name

@@ -34,6 +34,7 @@ FIELDS = {
     **dict.fromkeys(("order", "symptoms", "parts"), list),
 }  # of a manifest
 WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
+PUBLISHED = "published"  # key of a manifest: by whom a published checkpoint was trained, and at what cost
 
 
 class CheckpointError(RuntimeError):
@@ -51,6 +52,12 @@ class Checkpoint(NamedTuple):
         """Where in its run it stands: (iteration, phase, segment)."""
         iteration, phase, segment = self.manifest["order"]
         return iteration, phase, segment
+
+    @property
+    def run(self) -> Path | None:
+        """The folder of the run that wrote it; None: it lies elsewhere, as one that is published."""
+        is_of_run = self.path.parent.name == "checkpoints" and PUBLISHED not in self.manifest
+        return self.path.parents[1] if is_of_run else None
 
 
 def weights_hash(variables: Any) -> str:
@@ -76,20 +83,11 @@ def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
 
-    def finish() -> dict[str, Any]:
-        files = dict(_checksums(temporary))
-        for path in temporary.rglob("*"):  # a name may outlive a power loss only if what it names does
-            sync(path)
-        _write_manifest(temporary, {**manifest, "files": files})
-        _rename_over(temporary, target)
-        sync(folder)
-        return files
-
     try:
         on_first(begin, OSError)
         for part, tree in parts.items():
             _write_tree(temporary / part, tree)
-        manifest["files"] = on_first(finish, OSError)
+        manifest = on_first(lambda: seal(temporary, target, manifest), OSError)
     except (OSError, ValueError, RuntimeError) as error:
         needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
         with contextlib.suppress(OSError):
@@ -100,6 +98,18 @@ def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any
             "the checkpoints written before are untouched"
         ) from error
     return Checkpoint(target, manifest)
+
+
+def seal(temporary: Path, target: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Makes a folder that holds its parts a checkpoint named `target`; returns its manifest, with their checksums."""
+    files = {name: digest for part in manifest["parts"] for name, digest in _checksums(temporary, part)}
+    manifest = {**manifest, "files": files}
+    for path in temporary.rglob("*"):  # a name may outlive a power loss only if what it names does
+        sync(path)
+    _write_manifest(temporary, manifest)
+    _rename_over(temporary, target)
+    sync(target.parent)
+    return manifest
 
 
 def _rename_over(temporary: Path, target: Path) -> None:
@@ -173,9 +183,9 @@ def verify(checkpoint: Checkpoint, part: str) -> None:
     path, expected = checkpoint.path, checkpoint.manifest["files"]
     if part not in checkpoint.manifest["parts"]:
         raise CheckpointError(f"{path} holds no {part}: only the newest checkpoints keep it")
-    wanted = {k: v for k, v in expected.items() if k.startswith(f"{part}/")}
+    wanted = {k: v for k, v in expected.items() if k == part or k.startswith(f"{part}/")}
     try:
-        found = dict(_checksums(path / part, prefix=f"{part}/"))
+        found = dict(_checksums(path, part))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
     for name in sorted(wanted.keys() | found.keys()):
@@ -277,10 +287,10 @@ def _without_empty(tree: Any) -> Any:
     return tuple(map(_without_empty, tree)) if isinstance(tree, tuple) else tree
 
 
-def _checksums(folder: Path, prefix: str = "") -> Iterator[tuple[str, list]]:
-    """(file below `folder`, [bytes, SHA-256]) of every file but the manifest."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != "manifest.json":
+def _checksums(folder: Path, part: str) -> Iterator[tuple[str, list]]:
+    """(file below `folder`, [bytes, SHA-256]) of every file of a part, which may be a single one."""
+    for path in [folder / part, *sorted((folder / part).rglob("*"))]:
+        if path.is_file():
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            yield prefix + path.relative_to(folder).as_posix(), [path.stat().st_size, digest]
+            yield path.relative_to(folder).as_posix(), [path.stat().st_size, digest]

@@ -104,6 +104,8 @@ def _read_holder(path: Path) -> str:
 def check(run: Path, experiment: Experiment) -> None:
     """Raises ConfigError or RunError if the folder holds a run of another experiment, or files that are no run."""
     path = run / "config.toml"
+    if (run / "manifest.json").exists():
+        raise RunError(f"{run} is a checkpoint, in which no run can be: use another --run name")
     if path.exists():
         differences = [
             line

@@ -9,6 +9,7 @@ from alphagateau import config
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs import checkpoint
+from alphagateau.runs.checkpoint import PUBLISHED, CheckpointError
 from alphagateau.runs.costs import costs, make_prices
 from alphagateau.runs.log import ENERGY, read_metrics
 from alphagateau.runs.run_folder import RunError, read_record
@@ -33,6 +34,8 @@ def read_spent(folder: Path, forward_flops: Callable[[Experiment], float], depth
 
     A run that began from weights of another has what the other had cost by then, if that is still to be found.
     """
+    if published := find_published(folder):
+        return {published.manifest["iteration"]: spent_of(published.manifest)}
     try:
         experiment, record = config.load(folder / "config.toml"), read_record(folder)
     except (ConfigError, RunError):
@@ -79,14 +82,32 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
     path = record.get("init_from")
     if not path:
         return None
+    first = next((c for c in checkpoint.find(folder / "checkpoints")[0] if c.order == (0, 0, 0)), None)
     for source in (Path(path), folder.parent / Path(path).name):
+        published = find_published(source)
+        if published and first and _hash(published) == _hash(first):
+            return source, published.manifest["iteration"]
         source = source.parents[1] if source.parent.name == "checkpoints" else source
         if source.resolve() != folder.resolve() and (source / "checkpoints").is_dir():
-            first = next((c for c in checkpoint.find(folder / "checkpoints")[0] if c.order == (0, 0, 0)), None)
             same = [c for c in checkpoint.find(source / "checkpoints")[0] if first and _hash(c) == _hash(first)]
             if same:
                 return source, same[0].manifest["iteration"]
     return None
+
+
+def spent_of(manifest: Mapping[str, Any]) -> Spent:
+    """What the weights of a published checkpoint have cost, as its manifest says."""
+    cost = {name: x for name, x in manifest[PUBLISHED].get("spent", {}).items() if name in Spent._fields}
+    return Spent(**{"joules": math.nan, **cost, "devices": tuple(cost.get("devices", ()))})
+
+
+def find_published(folder: Path) -> checkpoint.Checkpoint | None:
+    """The published checkpoint that a folder is, if it is one."""
+    try:
+        found = checkpoint.open_checkpoint(folder)
+    except CheckpointError:
+        return None
+    return found if PUBLISHED in found.manifest else None
 
 
 def _hash(found: checkpoint.Checkpoint) -> str:

@@ -3,7 +3,7 @@
 A board has no past. Networks look at many boards in a device call, engines at one at a time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards
+from alphagateau.games.move_numbers import action_names
 from alphagateau.games.notation import legal_moves, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -144,7 +145,8 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
     is_right &= opinions.edges >= 0
     found = {"action_accuracy": share(int(is_right[counted].sum()), len(counted))}
     if opinions.ranking is not None:
-        taus = [_taus(answers, q, opinions.ranking, row) for row in np.flatnonzero(is_whole).tolist()]
+        number = {move: i for i, move in enumerate(action_names(answers.game))}
+        taus = [_taus(answers, q, opinions.ranking, number, row) for row in np.flatnonzero(is_whole).tolist()]
         for name, values in zip(("tau_b", "tau_published"), zip(*taus, strict=True), strict=False):
             found[name] = mean(values)
     if opinions.policy_bits is not None:
@@ -158,7 +160,9 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
     return found
 
 
-def _taus(answers: Answers, q: np.ndarray, ranking: np.ndarray, row: int) -> tuple[float, float]:
-    moves: Sequence[str] = list(legal_moves(answers.game, one_state(answers.states, row)))
-    truth, prediction = q[row, : len(moves)], ranking[row, : len(moves)]
-    return tau_b(truth, prediction), tau_published(truth, prediction, moves)
+def _taus(
+    answers: Answers, q: np.ndarray, ranking: np.ndarray, number: Mapping[str, int], row: int
+) -> tuple[float, float]:
+    numbers = [number[move] for move in legal_moves(answers.game, one_state(answers.states, row))]
+    truth, prediction = q[row, : len(numbers)], ranking[row, : len(numbers)]
+    return tau_b(truth, prediction), tau_published(truth, prediction, numbers)

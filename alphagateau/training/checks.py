@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from alphagateau.config import ConfigError, Experiment, NetworkConfig, nearest, show
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_experiments, nearest, show
 from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
 from alphagateau.networks.trained import SPLITS
@@ -32,6 +32,10 @@ NEEDED_HEADS = (
 
 def check_experiment(experiment: Experiment) -> None:
     """Raises ConfigError, in the words of `config`, if the experiment cannot be run."""
+    if len(boards := board_experiments(experiment)) > 1:
+        for part in boards:
+            check_experiment(part)
+        return
     try:
         game = get_game(experiment.game)
     except ValueError as error:

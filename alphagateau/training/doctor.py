@@ -10,13 +10,21 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from alphagateau.config import DepthConfig, Experiment, ProbabilityConfig, SearchConfig, SelfPlayConfig
+from alphagateau.config import (
+    DepthConfig,
+    Experiment,
+    ProbabilityConfig,
+    SearchConfig,
+    SelfPlayConfig,
+    board_experiments,
+)
 from alphagateau.config.searches import evaluations_of, simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.training.optimizer import num_steps
 from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
 
+ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards
 LONG_RUN_HOURS = 24  # from which on it is said what would shorten a run
 TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # of a self-play trial, at most
 
@@ -39,6 +47,15 @@ class Diagnosis(NamedTuple):
     @property
     def run_hours(self) -> float:
         return self.num_iterations * (self.selfplay_seconds + self.training_seconds) / 3600
+
+
+class Trial(NamedTuple):
+    """Of one board of a run: bytes, bytes a frame of the batch, and seconds of an iteration with a full window."""
+
+    memory: dict[str, int]
+    bytes_per_frame: float
+    selfplay_seconds: float
+    training_seconds: float
 
 
 def tree_bytes(tree: Any) -> int:
@@ -74,6 +91,28 @@ def selfplay_bytes(state: Any) -> dict[str, int]:
 
 def diagnose(experiment: Experiment) -> Diagnosis:
     """Compiles and runs the trials; seconds to minutes, by the size of the network."""
+    trials = [try_board(part) for part in board_experiments(experiment)]
+    memory = {
+        name: (max if name in ONE_AT_A_TIME else sum)(trial.memory[name] for trial in trials)
+        for name in trials[0].memory
+    }
+    available = _available_bytes()
+    room = available - sum(memory.values()) + memory["training step"]
+    per_frame = max(trial.bytes_per_frame for trial in trials)
+    largest = max(int(room / per_frame) // experiment.num_shares, 0) * experiment.num_shares
+    return Diagnosis(
+        memory=memory,
+        memory_available=available,
+        largest_batch=largest,
+        selfplay_seconds=sum(trial.selfplay_seconds for trial in trials),
+        training_seconds=sum(trial.training_seconds for trial in trials),
+        num_iterations=experiment.num_iterations,
+        advice=_advise(experiment, memory, available, largest),
+    )
+
+
+def try_board(experiment: Experiment) -> Trial:
+    """What an experiment of one board needs."""
     mesh = make_mesh(experiment.num_shares)
     trainer = make_trainer(experiment, mesh)
     state, selfplay, training = trainer.abstract_state, experiment.selfplay, experiment.training
@@ -85,23 +124,13 @@ def diagnose(experiment: Experiment) -> Diagnosis:
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
-    available = _available_bytes()
-    room = available - sum(memory.values()) + memory["training step"]
-    largest = max(int(room / per_frame) // experiment.num_shares, 0) * experiment.num_shares
     new, held = num_games * num_plies, experiment.window.size
     if experiment.data is not None:
         new = held = experiment.data.frames_per_iteration
     steps = num_steps(experiment, held // training.batch_size, new)
     evaluations = num_games * num_plies * (simulations_per_ply(experiment) + 1)
-    return Diagnosis(
-        memory=memory,
-        memory_available=available,
-        largest_batch=largest,
-        selfplay_seconds=evaluations * _try_selfplay(experiment, selfplay) if selfplay else 0.0,
-        training_seconds=steps * step_seconds,
-        num_iterations=experiment.num_iterations,
-        advice=_advise(experiment, memory, available, largest),
-    )
+    selfplay_seconds = evaluations * _try_selfplay(experiment, selfplay) if selfplay else 0.0
+    return Trial(memory, per_frame, selfplay_seconds, steps * step_seconds)
 
 
 def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
 from alphagateau import config
-from alphagateau.config import Experiment
+from alphagateau.config import Experiment, board_experiments
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
@@ -35,7 +35,11 @@ def forward_flops(game: Game, network: Network) -> float:
 
 
 def experiment_flops(experiment: Experiment) -> float:
-    """`forward_flops` of an experiment's network on its board."""
+    """`forward_flops` of an experiment's network on its board; of several, the mean by their games."""
+    boards = board_experiments(experiment)
+    if len(boards) > 1:
+        games = [part.selfplay.num_games for part in boards if part.selfplay]
+        return sum(n * experiment_flops(part) for n, part in zip(games, boards, strict=True)) / sum(games)
     game = get_game(experiment.game)
     return forward_flops(game, make_network(game, experiment.network))
 

@@ -9,12 +9,22 @@ import numpy as np
 from alphagateau.runs.log import ENERGY
 from alphagateau.runs.progress import JOULES
 
+# Of a run of several boards, what training says of each board alone too.
+PER_BOARD = ("loss", "policy_loss", "value_loss", "target_entropy", "policy_entropy", "value_error", "value_accuracy")
+PER_BOARD += ("value_known",)
+SUMMED = ("selfplay/games", "window/frames", "window/new_frames", "window/waiting")
+OF_GAMES = ("draw_rate", "white_win_rate", "truncation_rate", "game_length", "resignation_rate", "duplicate_rate")
+
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
     """Means over the iteration's optimizer steps, whose sums are `totals`; the value head's calibration."""
     sums = {name: np.asarray(total) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
-    values: dict[str, Any] = {f"train/{name}": float(total) / max(num_steps, 1) for name, total in sums.items()}
+    steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
+    values: dict[str, Any] = {
+        f"train/{name}": float(total) / max(steps.get(name.partition("/")[2], num_steps), 1)
+        for name, total in sums.items()
+    }
     if calibration is not None:
         count, predicted, observed = calibration
         values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / max(count.sum(), 1.0))
@@ -54,6 +64,28 @@ def selfplay_pace(num_plies: float, num_simulations: float, seconds: Mapping[str
     """Of `num_plies` of all games, `num_simulations` each on average, by the seconds of each phase."""
     moves = num_plies / seconds.get("selfplay", math.nan)
     return {"selfplay/moves_per_second": moves, "selfplay/simulations_per_second": moves * num_simulations}
+
+
+def over_boards(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """What the metrics of each board, by name, say of a run of them all, and each board's under names of its own.
+
+    Counts are summed; the rest are means, by the games that a board finished or by its new frames. Paces count them
+    one after another.
+    """
+    values = {f"{name}/{board}": x for board, metrics in found.items() for name, x in metrics.items()}
+    for name in dict.fromkeys(name for metrics in found.values() for name in metrics):
+        rows = [metrics for metrics in found.values() if name in metrics]
+        is_of_games = name.removeprefix("selfplay/") in OF_GAMES
+        weights = [row["selfplay/games" if is_of_games else "window/new_frames"] for row in rows]
+        if name in SUMMED:
+            values[name] = sum(row[name] for row in rows)
+        elif name.endswith("_per_second"):
+            seconds = sum(weight / row[name] for weight, row in zip(weights, rows, strict=True) if row[name])
+            values[name] = sum(weights) / seconds if seconds else math.nan
+        else:
+            total = sum(weight * row[name] for weight, row in zip(weights, rows, strict=True))
+            values[name] = total / max(sum(weights), 1)
+    return values
 
 
 def training_pace(num_frames: int, seconds: Mapping[str, float]) -> dict[str, float]:

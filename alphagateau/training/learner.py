@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,11 +35,12 @@ class TrainState(NamedTuple):
 class Learner(NamedTuple):
     """Weights, optimizer and loss, as two functions.
 
-    `init(variables) -> TrainState` at step 0; `step(TrainState, Frames [B]) -> (TrainState, metrics by name)`.
+    `init(variables) -> TrainState` at step 0; `step(TrainState, Frames [B]) -> (TrainState, metrics by name)`. What it
+    takes as Frames is what its producer's batches are.
     """
 
     init: Callable[[Variables], TrainState]
-    step: Callable[[TrainState, Frame], tuple[TrainState, dict[str, Array]]]
+    step: Callable[[TrainState, Any], tuple[TrainState, dict[str, Array]]]
 
 
 def make_learner(

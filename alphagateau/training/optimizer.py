@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from alphagateau.config import Experiment
+from alphagateau.config import Experiment, board_experiments
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 from alphagateau.training.td_leaf import num_frames
@@ -121,6 +121,8 @@ def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> 
 
 def num_run_steps(experiment: Experiment) -> int:
     """Optimizer steps of a whole run, if every ply that self-play plays becomes a frame in its iteration."""
+    if len(boards := board_experiments(experiment)) > 1:
+        return sum(map(num_run_steps, boards))
     selfplay, data, size = experiment.selfplay, experiment.data, experiment.window.size
     made = num_frames(experiment.targets, selfplay.num_plies) * selfplay.num_games if selfplay else 0
     new = made if selfplay else data.frames_per_iteration if data else 0

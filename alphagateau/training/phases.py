@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from alphagateau.games.state import Array
-from alphagateau.training.frames import Frame
 from alphagateau.training.learner import TrainState
 
 
@@ -36,7 +35,8 @@ class Producer(NamedTuple):
 
     Its state is a NamedTuple of arrays that lie on the devices as `specs` says. Fields in `transient` mean nothing
     between iterations and are not kept then. On each device, `batches(its part of the state, key, share_ids)` gives a
-    function from an optimizer step's number in the epoch to the Frames of that step; there are `num_batches(state)`.
+    function from an optimizer step's number in the epoch to the Frames of that step, or what the run's learner takes
+    for them; there are `num_batches(state)`.
     `num_new_frames(state)` are of this iteration.
     All processes call `metrics` and `sample_games` together, after an iteration, which `metrics` is told.
     """
@@ -47,7 +47,7 @@ class Producer(NamedTuple):
     phases: tuple[Phase, ...]  # that make an iteration's frames
     num_batches: Callable[[Any], int]
     num_new_frames: Callable[[Any], int]
-    batches: Callable[[Any, Array, Array], Callable[[Array], Frame]]
+    batches: Callable[[Any, Array, Array], Callable[[Array], Any]]
     metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
     sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import ConfigError, Experiment, read_network
+from alphagateau.config import ConfigError, Experiment, board_experiments, read_network
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
@@ -151,8 +151,10 @@ def seconds_before(run: Path, progress: Progress) -> dict[str, float]:
 
 def describe(experiment: Experiment) -> dict[str, Any]:
     """What whoever loads a checkpoint to play must know of its experiment."""
+    boards = [part.game for part in board_experiments(experiment)]
     return {
         "game": experiment.game,
+        **({"boards": boards} if len(boards) > 1 else {}),
         "network": dataclasses.asdict(experiment.network),
         "search": dataclasses.asdict(experiment.search),
     }

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -19,6 +19,7 @@ from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.losses import LOSSES
 from alphagateau.training.material import learn_material
+from alphagateau.training.mixture import make_mixed_learner, make_mixed_producer
 from alphagateau.training.optimizer import make_experiment_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.selfplay_producer import make_selfplay_producer
@@ -41,6 +42,9 @@ class Trainer(NamedTuple):
 
 def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
     """The producer of frames that the experiment asks for."""
+    if len(boards := board_experiments(experiment)) > 1:
+        made = {part.game: make_producer(part, *on_board(part), mesh) for part in boards}
+        return make_mixed_producer(made, experiment.training.batch_size, [part.window.size for part in boards])
     if experiment.selfplay is not None:
         return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
     if experiment.data is not None:
@@ -55,14 +59,24 @@ def make_experiment_learner(
 ) -> Learner:
     """The learner that `[training]` describes."""
     training, optimizer = experiment.training, make_experiment_optimizer(experiment)
-    learner = make_learner(game, network, LOSSES[training.loss], optimizer, axis_name, training.num_parts)
-    return with_average(learner, training.average_decay) if training.average_decay else learner
+
+    def on(game: Game, network: Network) -> Learner:
+        learner = make_learner(game, network, LOSSES[training.loss], optimizer, axis_name, training.num_parts)
+        return with_average(learner, training.average_decay) if training.average_decay else learner
+
+    boards = board_experiments(experiment)
+    return on(game, network) if len(boards) == 1 else make_mixed_learner({p.game: on(*on_board(p)) for p in boards})
+
+
+def on_board(experiment: Experiment) -> tuple[Game, Network]:
+    """The board of an experiment, and its network there."""
+    game = get_game(experiment.game)
+    return game, make_network(game, experiment.network)
 
 
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     """The Trainer of an experiment on the devices of `mesh`."""
-    game = get_game(experiment.game)
-    network = make_network(game, experiment.network)
+    game, network = on_board(experiment)
     producer = make_producer(experiment, game, network, mesh)
     learner = make_experiment_learner(experiment, game, network, AXIS)
 

@@ -127,7 +127,10 @@ def test_describe_difference_names_the_keys():
         'network.architecture: "gateau" -> "alphazero"',
         "network.ghost_size: 16 -> nothing",
         'network.message: "edge" -> nothing',
+        'network.neighbors: "incoming" -> nothing',
         "network.rematerialize: false -> nothing",
+        'network.board_statistics: "none" -> nothing',
+        'network.readout: nothing -> "dense"',
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from alphagateau.config import ActionValueConfig
-from alphagateau.data.packed import pack_rows
+from alphagateau.data.packed import labels_of_row, pack_labels
 from alphagateau.games.notation import board_edges, board_from_fen, to_fen
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import HostPlayer, Player, random_player
@@ -35,7 +35,7 @@ def row_of(gardner, fen: str, **changes) -> dict:
 
 @pytest.fixture(scope="module")
 def answers(gardner, fens) -> Answers:
-    return read_answers(gardner, pack_rows(gardner, [row_of(gardner, fen) for fen in fens]))
+    return read_answers(gardner, pack_labels(gardner, [labels_of_row(fen, row_of(gardner, fen)) for fen in fens]))
 
 
 def ranking(game) -> Network:
@@ -103,7 +103,7 @@ def test_boards_are_entered_as_they_were(gardner, fens, answers):
 def test_boards_of_which_a_move_has_no_label_are_not_counted(gardner, fens, search):
     whole, part = row_of(gardner, fens[0]), row_of(gardner, fens[1])
     part |= {"edges": part["edges"][:1], "scores": [0]}
-    answers = read_answers(gardner, pack_rows(gardner, [whole, part]))
+    answers = read_answers(gardner, pack_labels(gardner, [labels_of_row("", row) for row in (whole, part)]))
     player = Player("ranking", search, {"rise": jnp.float32(-0.05), "bins": jnp.zeros(1)})
     opinions = ask(answers, player, 0, abs)
     assert judge(answers, opinions, is_best_only=False)["action_accuracy"].count == 1

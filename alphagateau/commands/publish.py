@@ -1,0 +1,84 @@
+"""`alphagateau publish`: a run or a checkpoint of one in, a small checkpoint to play, with its card, out."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from alphagateau import config
+from alphagateau.commands.arguments import UsageError, parse
+
+if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
+    from alphagateau.reports.model_card import Card
+    from alphagateau.runs.checkpoint import Checkpoint
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """Publish a run's checkpoint: the weights that play, its experiment and a model card, in checkpoints/NAME.
+
+    It plays like any checkpoint, also from a fresh clone: git takes it up. The card says what the run's own files say:
+    how it was trained, cost, data, ratings; `info` checks the files.
+
+    Example: alphagateau publish checkpoints/quickstart gardner_small --ratings eval/quickstart/ratings.csv
+    """
+
+    path: tyro.conf.Positional[Path]
+    """a run: its newest checkpoint; or one of its checkpoints"""
+    name: tyro.conf.Positional[str]
+    """of the folder in which it is published"""
+    ratings: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE.csv")] = ()
+    """ratings.csv of ladders that rate it"""
+    note: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SENTENCE")] = ()
+    """more on its limits, for the card"""
+    license: str = "Apache-2.0, as the code."
+    """of the weights, for the card"""
+    folder: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
+    """where published checkpoints live"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Prints the folder's path."""
+    arguments = parse(Arguments, words, "publish")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", arguments.name):
+        raise UsageError(f"NAME is {arguments.name!r}, expected letters, digits, _, - and dots, as of a folder")
+    from alphagateau.reports.model_card import model_card
+    from alphagateau.runs.publishing import CARD, EXPERIMENT, publish
+
+    found, card = read_run(arguments)
+    texts = {EXPERIMENT: config.dumps(card.experiment), CARD: model_card(card)}
+    target = arguments.folder / arguments.name
+    publish(found, target, texts, card.run, card.spent)
+    print(target)
+    return 0
+
+
+def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
+    """The checkpoint to publish, and what its run says of it. Raises CheckpointError, ConfigError, RunError."""
+    from alphagateau.reports.model_card import Card, read_ratings
+    from alphagateau.runs.checkpoint import CheckpointError
+    from alphagateau.runs.run_folder import newest, read_final, read_record
+    from alphagateau.runs.spent import read_spent
+    from alphagateau.training.flops import experiment_flops
+
+    found = newest(arguments.path)
+    run, iteration = found.run, found.manifest["iteration"]
+    if run is None or not (run / "config.toml").exists():
+        raise CheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
+    names = (f"{run.name}/{found.path.name}", arguments.name)
+    card = Card(
+        name=arguments.name,
+        run=run.name,
+        manifest=found.manifest,
+        experiment=config.load(run / "config.toml"),
+        record=read_record(run),
+        spent=read_spent(run, experiment_flops).get(iteration),
+        final=read_final(run),
+        ratings=[read_ratings(path, names) for path in arguments.ratings],
+        license=arguments.license,
+        notes=arguments.note,
+    )
+    return found, card

@@ -1,0 +1,164 @@
+"""What is known of a run's checkpoint in, its model card as Markdown out."""
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from alphagateau.config import ConfigError, Experiment, board_experiments
+from alphagateau.config.searches import describe_search
+from alphagateau.reports.tables import number
+from alphagateau.runs.spent import Spent
+
+OF_A_RUN = re.compile(r".+/\d+(-stopped)?( \(.*\))?")  # a player of a ladder that is a checkpoint
+
+
+class Card(NamedTuple):
+    """What a card is made of; none of it is asked from its reader."""
+
+    name: str
+    run: str  # whose checkpoint it is
+    manifest: Mapping[str, Any]
+    experiment: Experiment
+    record: Mapping[str, Any]  # run.json
+    spent: Spent | None  # None: the run does not say
+    final: Mapping[str, Any]  # results.json
+    ratings: Sequence[Sequence[Mapping[str, str]]]  # of each ladder, rows of its ratings.csv
+    license: str
+    notes: Sequence[str]  # sentences on its limits
+
+
+def model_card(card: Card) -> str:
+    """The card's text."""
+    boards = ", ".join(part.game for part in board_experiments(card.experiment))
+    lines = [
+        f"# {card.name}",
+        "",
+        f"{network_sentence(card)} It learnt {boards}.",
+        "",
+        f"    alphagateau play checkpoints/{card.name}",
+        *_section("How it was trained", training_lines(card)),
+        *_section("Data", [data_sentence(card.experiment)]),
+        *_section("Cost", cost_lines(card.spent, card.manifest["optimizer_steps"])),
+        *_section("Rating", rating_lines(card)),
+        *_section("Limits", limit_lines(card)),
+        *_section("Licence", [card.license]),
+        *_section(
+            "Hash",
+            [
+                f"Weights {card.manifest['weights_hash']}. `alphagateau info checkpoints/{card.name}` checks the "
+                "weights and experiment.toml against manifest.json."
+            ],
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    return ["", f"## {title}", "", *lines]
+
+
+def network_sentence(card: Card) -> str:
+    """Such as "A gateau network of 32,001 parameters: hidden_size 32, num_blocks 2." """
+    network = card.manifest["network"]
+    sizes = ", ".join(
+        f"{key} {network[key]}" for key in ("hidden_size", "num_blocks", "normalization") if key in network
+    )
+    parameters = number(card.manifest["parameters"])
+    return f"A {network.get('architecture', 'gateau')} network of {parameters} parameters: {sizes}."
+
+
+def training_lines(card: Card) -> list[str]:
+    """The run, its commands, commits and origin, a line each."""
+    experiment, starts = card.experiment, card.record["starts"]
+    decay = experiment.training.average_decay
+    plays = (
+        f"an average of the weights of all steps (decay {decay:g} a step)" if decay else "the weights of the last step"
+    )
+    lines = [
+        f"- iteration {card.manifest['iteration']} of {experiment.num_iterations}, seed {experiment.seed}; {plays}"
+    ]
+    if origin := card.record.get("init_from"):
+        lines.append(f"- began from the weights of {Path(origin).name}")
+    commits = dict.fromkeys(str(start["commit"]) for start in starts if start.get("commit"))
+    lines += [f"- code of commit {', '.join(commits)}"] if commits else []
+    lines.append("- experiment.toml has every key: `alphagateau train experiment.toml` trains it anew")
+    return lines
+
+
+def data_sentence(experiment: Experiment) -> str:
+    """From what it learnt."""
+    selfplay, data = experiment.selfplay, experiment.data
+    if data is not None:
+        frames = number(data.frames_per_iteration)
+        return f"Labelled positions of {Path(data.path).name}, {frames} an iteration; no games of its own."
+    assert selfplay is not None
+    plies = f"{number(selfplay.num_games)} games of {number(selfplay.num_plies)} plies an iteration"
+    plies += f", {selfplay.boards}" if selfplay.boards != "none" else ""
+    return f"Its own games alone: {plies}, searched by {describe_search(experiment.search)}."
+
+
+def cost_lines(spent: Spent | None, num_steps: int) -> list[str]:
+    """Since the first weights were drawn."""
+    if spent is None:
+        return [f"{number(num_steps)} optimizer steps. The run does not say what else it cost."]
+    lines = [f"- {number(int(spent.frames))} positions played, {number(num_steps)} optimizer steps"]
+    lines.append(f"- {spent.flops:.3g} FLOPs of matrix products, {number(int(spent.simulations))} simulations")
+    lines.append(f"- {spent.device_seconds / 3600:.3g} device hours on {', '.join(spent.devices) or 'unknown devices'}")
+    return lines + ([f"- {spent.joules / 3.6e6:.3g} kWh"] if spent.joules > 0 else [])
+
+
+def rating_lines(card: Card) -> list[str]:
+    """The ladder's rows of the player and of those that are no checkpoints; the match at the end of the run."""
+    lines = [line for rows in card.ratings for line in ladder_lines(rows)]
+    scores = card.final.get("scores", ()) if card.final.get("weights_hash") == card.manifest["weights_hash"] else ()
+    for player, opponent, wins, draws, losses, _ in scores:
+        lines.append(
+            f"- {player} against {opponent}, {card.final['simulations']} simulations: +{wins} ={draws} -{losses}"
+        )
+    return lines or ["Not rated."]
+
+
+def ladder_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """A table of Elo, under how it was found."""
+    first = rows[0]
+    scale = f"{first['anchor']} at 0" if first.get("anchor") else "mean 1000"
+    protocol = first.get("protocol") or "played by an unknown protocol"
+    lines = [f"{first['method']}, {scale}, ± 2 standard errors; {protocol}.", ""]
+    lines += ["| player | Elo | games | score | search |", "|---|---|---|---|---|"]
+    for row in rows:
+        elo = f"{float(row['rating']):.0f} ± {2 * float(row['standard_error']):.0f}"
+        lines.append(f"| {row['player']} | {elo} | {row['games']} | {row['score']} | {row.get('search', '')} |")
+    return [*lines, ""]
+
+
+def limit_lines(card: Card) -> list[str]:
+    """What is known not to hold."""
+    boards = [part.game for part in board_experiments(card.experiment)]
+    if card.experiment.network.plays_every_board:
+        lines = [f"- It learnt on {' and '.join(boards)} alone; it plays other boards without having seen them."]
+    else:
+        lines = [f"- It plays {boards[0]} only."]
+    lines += [f"- Its last iteration was unhealthy: {symptom}" for symptom in card.manifest["symptoms"]]
+    return lines + [f"- {note}" for note in card.notes]
+
+
+def read_ratings(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
+    """Rows of a ladder's ratings.csv: those of the player, by any of its names, and of players that learnt nothing.
+
+    Raises ConfigError.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        found = [row for row in rows if row["player"].partition(" (")[0] in names]
+        others = [row for row in rows if not OF_A_RUN.fullmatch(row["player"]) and row not in found]
+        if found:
+            ladder_lines(found + others)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or f"{type(error).__name__} {error}"
+        raise ConfigError(f"{path} is no ratings.csv of a ladder: {why}") from None
+    if not found:
+        raise ConfigError(f"{path} rates no player {names[0]}")
+    return found + others

@@ -1,0 +1,154 @@
+"""`alphagateau publish`: small, whole, playable from a clone, with a card of what the run's files say."""
+
+import dataclasses
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from pretended_runs import write_checkpoint, write_iteration
+from tiny_checkpoints import save_tiny
+
+from alphagateau import config
+from alphagateau.commands.main import main
+from alphagateau.config import GateauConfig
+from alphagateau.matches.player_specs import load_player
+from alphagateau.play.boards import name_of
+from alphagateau.runs import checkpoint, publishing, run_folder
+from alphagateau.runs.spent import find_origin, read_spent
+from alphagateau.training import flops
+
+ROOT = Path(__file__).parents[2]
+START = {"command": "", "python": "", "versions": {}, "devices": ["cpu X"], "iteration": 0, "commit": "abc123"}
+RATINGS = """player,rating,standard_error,games,score,lower,upper,component,method,anchor,search,protocol
+engine 50,200.0,20.0,40,0.7,160,240,0,bradley-terry,random,uci,openings: 4 random plies
+trained/2,123.4,20.5,40,0.5,82.4,164.4,0,bradley-terry,random,gumbel 4 simulations,openings: 4 random plies
+other/2,50.0,20.0,40,0.4,10,90,0,bradley-terry,random,gumbel 4 simulations,openings: 4 random plies
+random,0.0,0.0,40,0.2,0,0,0,bradley-terry,random,random,openings: 4 random plies
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A run of two iterations whose last checkpoint holds real weights."""
+    run = tmp_path_factory.mktemp("published") / "trained"
+    experiment = config.change(config.load(config.find_experiment("smoke")), {"training.average_decay": 0.9})
+    run.mkdir()
+    run_folder.claim(run, experiment)
+    run_folder.write_record(run, {"starts": [START], "init_from": None})
+    for iteration in (1, 2):
+        write_iteration(run, experiment, iteration)
+    shutil.rmtree(run / "checkpoints" / "2")
+    save_tiny(run / "checkpoints", "gardner_chess", GateauConfig, "2")
+    return run
+
+
+@pytest.fixture(scope="module")
+def written(trained) -> Path:
+    """The folder of the published checkpoint; tests take copies."""
+    folder = trained.parent
+    (folder / "ratings.csv").write_text(RATINGS)
+    words = ["--folder", str(folder / "checkpoints"), "--ratings", str(folder / "ratings.csv")]
+    assert main(["publish", str(trained), "small", *words, "--note", "It blunders."]) == 0
+    return folder / "checkpoints" / "small"
+
+
+@pytest.fixture
+def published(written, tmp_path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "checkpoints" / "small"))
+
+
+def test_a_published_checkpoint_is_the_runs_weights_and_experiment_alone(published, trained):
+    assert {path.name for path in published.iterdir()} == {"manifest.json", "weights", "experiment.toml", "README.md"}
+    assert config.load(published / "experiment.toml") == config.load(trained / "config.toml")
+    player, before = (load_player(str(path), "gardner_chess") for path in (published, trained))
+    assert (player.name, before.name) == ("small", "trained/2")
+    assert player.identity == before.identity and player.folder is None
+    assert name_of(checkpoint.open_checkpoint(published)) == "small"
+
+
+def test_the_card_says_what_the_runs_files_say(published):
+    """64 frames and 4 simulations a ply an iteration, 2 s each; of the ladder, no other run's player."""
+    text = (published / "README.md").read_text()
+    for said in (
+        "iteration 2 of 4, seed 0; an average of the weights of all steps (decay 0.9 a step)",
+        "code of commit abc123",
+        "8 games of 8 plies an iteration, searched by gumbel 4 simulations",
+        "128 positions played",
+        "512 simulations",
+        "0.00111 device hours on cpu X",
+        "bradley-terry, random at 0, ± 2 standard errors; openings: 4 random plies.",
+        "| trained/2 | 123 ± 41 | 40 | 0.5 | gumbel 4 simulations |\n| engine 50 | 200 ± 40 |",
+        "- It learnt on gardner_chess alone",
+        "- It blunders.",
+        "Apache-2.0",
+        checkpoint.open_checkpoint(published).manifest["weights_hash"],
+    ):
+        assert said in text
+    assert "other/2" not in text and "kWh" not in text
+
+
+@pytest.mark.parametrize("name", ["weights/manifest.ocdbt", "experiment.toml"])
+def test_a_changed_file_of_it_is_one_sentence(name, published, capsys):
+    with (published / name).open("ab") as file:
+        file.write(b" ")
+    assert main(["info", str(published)]) == 1
+    assert capsys.readouterr().err == f"alphagateau: {published / name} is damaged: its checksum is wrong\n"
+
+
+def test_its_card_may_be_edited(published, capsys):
+    (published / "README.md").write_text("more")
+    assert main(["info", str(published), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["published"]["run"] == "trained" and told["run"] is None and told["iteration"] == 2
+
+
+def test_a_run_that_begins_from_it_counts_what_it_cost(published, trained, tmp_path):
+    run, smoke = tmp_path / "tuned", config.load(config.find_experiment("smoke"))
+    run.mkdir()
+    run_folder.claim(run, dataclasses.replace(smoke, game="chess"))
+    run_folder.write_record(run, {"starts": [START], "init_from": str(published)})
+    write_checkpoint(run, smoke, 0, weights=checkpoint.open_checkpoint(published).manifest["weights_hash"])
+    assert find_origin(run, run_folder.read_record(run)) == (published, 2)
+    assert read_spent(run, lambda experiment: 10.0)[0].frames == read_spent(trained, lambda experiment: 1.0)[2].frames
+
+
+def test_what_cannot_be_published_is_one_sentence(published, trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(flops, "experiment_flops", lambda experiment: 0.0)  # it takes JAX a second
+
+    def refused(*words: str, to: str = "checkpoints") -> str:
+        code = main(["publish", *words, "--folder", str(tmp_path / to)])
+        said = capsys.readouterr().err
+        assert code in (1, 2) and said.count("\n") == 1
+        return said
+
+    assert main(["publish", str(trained), "small", "--folder", str(tmp_path / "checkpoints")]) == 0  # once more
+    assert capsys.readouterr().out == f"{published}\n"
+    assert "expected letters" in refused(str(trained), "../up")
+    assert "is of no run" in refused(str(published), "again")
+    assert "is there and no published checkpoint" in refused(str(trained), "trained", to=str(trained.parent))
+    (tmp_path / "none.csv").write_text(RATINGS.replace("trained/2", "other/3"))
+    assert "rates no player trained/2" in refused(str(trained), "b", "--ratings", str(tmp_path / "none.csv"))
+    assert "is no ratings.csv" in refused(str(trained), "b", "--ratings", str(tmp_path / "absent.csv"))
+    monkeypatch.setattr(publishing, "MAX_BYTES", 100)
+    assert "expected at most 0.0 MB" in refused(str(trained), "b")
+
+
+def test_no_run_is_begun_in_it(published):
+    with pytest.raises(run_folder.RunError, match="is a checkpoint, in which no run can be"):
+        run_folder.check(published, config.load(published / "experiment.toml"))
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout")
+def test_git_takes_up_what_is_published_and_no_run(published, trained):
+    """By .gitignore, of names as they would lie in the checkout."""
+
+    def ignored(folder: Path) -> set[str]:
+        files = [f"checkpoints/x/{path.relative_to(folder)}" for path in folder.rglob("*") if path.is_file()]
+        words = ["git", "-C", str(ROOT), "check-ignore", "--no-index", *files]
+        found = subprocess.run(words, capture_output=True, text=True).stdout.split()
+        return {"all"} if len(found) == len(files) else set(found)
+
+    assert ignored(published) == set()
+    assert ignored(trained) == {"all"}
