@@ -75,9 +75,7 @@ def make_look(game: Game, search: Search) -> Evaluate:
     return jax.jit(look)
 
 
-def start_tree(
-    tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None
-) -> int:
+def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
     """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try.
 
     `evaluate`: by what the root is evaluated, if not as all nodes are. Returns the positions that it looked at to do
