@@ -51,13 +51,21 @@ def label_by_player(
 
 
 def _label(order: Order, player: Labeller, unit: Unit) -> list[dict[str, Any]]:
-    """The rows of a unit's part."""
+    """The rows of a unit's part. Raises DataError."""
+    edges = [_edges(order, unit, row) for row in range(len(unit.boards))]
     rows = []
-    for board, found in zip(unit.boards, player.search([board["fen"] for board in unit.boards]), strict=True):
-        edges = board_edges(order.game, board_from_fen(order.game, board["fen"]))
-        best = [edge for edge, move in edges.items() if move == found.move]
-        if not best:
+    for board, moves, found in zip(unit.boards, edges, player.search([x["fen"] for x in unit.boards]), strict=True):
+        if found.move not in moves:
             raise DataError(f"{player.about['name']} answered {found.move}, which is no legal move of {board['fen']}")
-        of_moves = {edge: found for edge in best} if order.target == "best" else {}
+        of_moves = {moves[found.move]: found} if order.target == "best" else {}
         rows.append({**board, **labels_of(found, of_moves)})
     return rows
+
+
+def _edges(order: Order, unit: Unit, row: int) -> dict[str, int]:
+    """The edges of a board's legal moves by UCI. Raises DataError, naming file and row, for a FEN that is none."""
+    try:
+        board = board_from_fen(order.game, unit.boards[row]["fen"])
+    except ValueError as error:
+        raise DataError(f"{unit.source}, row {unit.first + row}: {error}") from None
+    return {move: edge for edge, move in board_edges(order.game, board).items()}

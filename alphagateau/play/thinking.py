@@ -127,14 +127,13 @@ class IllegalMove(ValueError):
 
 
 def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None = None) -> tuple[bool, int]:
-    """Searches the position. Returns (whether anything is known of it, simulations done).
+    """Searches the position. Returns (whether anything is known of it, simulations done or positions looked at).
 
     A search of a fixed number of simulations starts anew, so that it always finds the same; any other goes on with
     what the last one left below this position. A player without such a tree takes one look.
     """
     if thinker.look:
-        start_tree(thinker.tree, played.state, limits.allowed, thinker.look)
-        return True, 0
+        return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.look)
     watch = watch or Watch(time.monotonic())
     is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played, limits, watch)
     if not is_root:

@@ -69,18 +69,17 @@ def make_look(game: Game, search: Search) -> Evaluate:
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
             is_played = first.legal_edges == found.edge[:, None]
             logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
-        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values)
+        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
 
     return jax.jit(look)
 
 
-def start_tree(
-    tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None
-) -> None:
+def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
     """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try.
 
-    `evaluate`: by what the root is evaluated, if not as all nodes are.
+    `evaluate`: by what the root is evaluated, if not as all nodes are. Returns the positions that it looked at to do
+    so, 0 if it does not count them.
     """
     states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
     states = states._replace(terminated=np.zeros(BATCH, bool))
@@ -91,6 +90,7 @@ def start_tree(
     if leaves.move_values is not None:
         here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
         tree.totals[here] = [values[edge] for edge in tree.edges[here]]
+    return 0 if leaves.num_nodes is None else int(leaves.num_nodes[0])
 
 
 def grow(tree: Tree, num_leaves: int) -> int:

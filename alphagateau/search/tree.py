@@ -31,7 +31,8 @@ class Leaves(NamedTuple):
     values: Array  # float32 [B], for the player to move there; 0 if the game is over
     rewards: Array  # float32 [B], for the player who moved
     discounts: Array  # float32 [B], as `reward_and_discount` says: 0 if the game is over
-    move_values: Array | None = None  # float32 [B, S], of a player that values every move and does not search
+    move_values: Array | None = None  # float32 [B, S], of a player that values every move
+    num_nodes: Array | None = None  # int32 [B], positions that a search looked at for this
 
 
 # (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1 is no move: the state itself is evaluated.
