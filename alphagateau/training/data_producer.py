@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import ConfigError, DataConfig, Experiment
+from alphagateau.data.bagz import find_shards
 from alphagateau.data.labelling import read_manifest
 from alphagateau.data.packed import NO_VALUE, Boards, Moves, columns_of, open_packed
 from alphagateau.data.tables import DataError
@@ -17,7 +18,10 @@ from alphagateau.distributed.mesh import BY_FIRST, shardings
 from alphagateau.distributed.processes import on_first
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
+from alphagateau.networks.network import Network
+from alphagateau.training.held_out import HeldOut, make_held_out
 from alphagateau.training.labelled_frames import to_frames
+from alphagateau.training.losses import LOSSES
 from alphagateau.training.phases import Phase, Producer, RunState
 
 FEISTEL_ROUNDS = 8
@@ -36,10 +40,11 @@ class DataState(NamedTuple):
     rows: Boards | Moves  # [num_shares, n, ...]
 
 
-def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mesh: Mesh) -> Producer:
+def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, network: Network, mesh: Mesh) -> Producer:
     """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
     columns, num_frames = open_columns(data, game), data.frames_per_iteration
     records = make_records(columns, data, experiment.seed)
+    held_out = make_experiment_held_out(experiment, data, game, network, mesh)
     share_batch = experiment.training.batch_size // experiment.num_shares
 
     def read(state: RunState, iteration: int, segment: int) -> RunState:
@@ -63,6 +68,7 @@ def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mes
         return {
             "data/epochs": iteration * num_frames / records.number,
             "data/rows_per_second": num_frames / max(seconds.get("read", 0.0), 1e-9),
+            **held_out(state.train.playing),
         }
 
     def init() -> DataState:
@@ -83,19 +89,34 @@ def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, mes
     )
 
 
-def open_columns(data: DataConfig, game: Game) -> Boards:
-    """The labels for training. Raises ConfigError."""
+def make_experiment_held_out(
+    experiment: Experiment, data: DataConfig, game: Game, network: Network, mesh: Mesh
+) -> HeldOut:
+    """What `[data]` asks for of boards that are not learnt. Raises ConfigError."""
+    if not data.test_boards:
+        return lambda variables: {}
+    if find_shards(Path(data.path)):
+        raise ConfigError(
+            f"data.test_boards must be 0: data.path ({data.path}) holds shards, which have no test boards"
+        )
+    columns, loss = open_columns(data, game, "test"), LOSSES[experiment.training.loss]
+    return make_held_out(columns, data.test_boards, game, network, loss, data.temperature, mesh)
+
+
+def open_columns(data: DataConfig, game: Game, split: str = "train") -> Boards:
+    """The labels for training, or those for tests. Raises ConfigError."""
     labels = Path(data.path)
     try:
         name = read_manifest(labels).get("game")
         if name != game.name:
             raise ConfigError(f"data.path ({labels}) holds labels of {name}, expected {game.name}")
-        on_first(lambda: open_packed(labels, "train", data.mate_value) and None, DataError)  # one process packs
-        columns = open_packed(labels, "train", data.mate_value)
+        on_first(lambda: open_packed(labels, split, data.mate_value) and None, DataError)  # one process packs
+        columns = open_packed(labels, split, data.mate_value)
     except DataError as error:
         raise ConfigError(f"data.path: {error}") from None
     if not len(columns.count):
-        raise ConfigError(f"data.path ({labels}) holds no labelled board for training")
+        purpose = {"train": "training", "test": "tests"}[split]
+        raise ConfigError(f"data.path ({labels}) holds no labelled board for {purpose}")
     return columns
 
 

@@ -50,7 +50,7 @@ def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Me
     if experiment.data is not None:
         from alphagateau.training.data_producer import make_data_producer  # pyarrow, which self-play does without
 
-        return make_data_producer(experiment, experiment.data, game, mesh)
+        return make_data_producer(experiment, experiment.data, game, network, mesh)
     raise ConfigError("the experiment has neither [selfplay] nor [data], from which its frames come")
 
 

@@ -23,13 +23,16 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.variants import get_game
+from alphagateau.networks.network import Evaluation, Network
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
-from alphagateau.training.data_producer import draw_rows, make_records, open_columns
+from alphagateau.training.data_producer import draw_rows, make_experiment_held_out, make_records, open_columns
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE
+from alphagateau.training.held_out import choose_boards, make_held_out
 from alphagateau.training.labelled_frames import to_frames
+from alphagateau.training.losses import LOSSES
 from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
@@ -69,7 +72,7 @@ def experiment(labels, tmp_path_factory):
     """The smoke experiment, with labels in place of games."""
     text = SMOKE.read_text()
     start, end = text.index("[selfplay]"), text.index("[", text.index("[selfplay]") + 1)
-    data = f'[data]\npath = "{labels}"\nframes_per_iteration = 96\n\n'
+    data = f'[data]\npath = "{labels}"\nframes_per_iteration = 96\ntest_boards = 16\n\n'
     path = tmp_path_factory.mktemp("experiments") / "labelled.toml"
     path.write_text((text[:start] + data + text[end:]).replace("[network]", "[network]\nhistory = false"))
     options = ["--training.batch-size", "32", "--training.segment-steps", "2", "--evaluation.num-games", "0"]
@@ -178,6 +181,41 @@ def test_published_shards_are_data_too(tmp_path):
         open_columns(DataConfig(path=str(path)), get_game("gardner_chess"))
 
 
+def test_held_out_boards_are_spread_over_the_games_and_measured_by_the_loss(gardner, labels):
+    """20 boards, of which a network that says nothing finds ln(number of moves) of the policy, and q = 1/2."""
+    columns = open_packed(labels, "test")
+    assert choose_boards(columns, 5).ply.tolist() == columns.ply[::4].tolist()
+    assert len(choose_boards(columns, 10**6).count) == 20
+    network = Network(lambda key: {}, lambda variables, positions, train: (silent(gardner, positions), {}))
+    loss = LOSSES["all_labels_l2"]
+    found = make_held_out(columns, 8, gardner, network, loss, 0.0, make_mesh(8))({})
+    frames = to_frames(choose_boards(columns, 8), 0.0)
+    num_legal = legal_edge_mask(gardner, frames.position).sum(axis=-1)
+    assert found["test/policy_loss"] == pytest.approx(np.log(num_legal).mean(), rel=1e-5)
+    off = np.abs(np.asarray(frames.extra[ACTION_VALUE]) - 0.5)[np.asarray(frames.extra[ACTION_KNOWN])]
+    assert found["test/action_value_error"] == pytest.approx(off.mean(), rel=1e-5)
+    assert "test/calibration" not in found
+
+
+def silent(game, positions) -> Evaluation:
+    """Even logits and values of 1/2, of a network that says one number of states and moves."""
+    batch = len(positions.ply)
+    extra = {
+        "value_logits": np.full((batch, 1), 0.5),
+        "action_value_logits": np.full((batch, game.max_legal_moves, 1), 0.5),
+    }
+    return Evaluation(
+        jax.numpy.zeros((batch, game.num_edges)), jax.numpy.zeros(batch), jax.tree.map(jax.numpy.asarray, extra)
+    )
+
+
+def test_shards_have_no_held_out_boards(gardner, tmp_path, experiment):
+    (tmp_path / "action_value_data.bag").write_bytes(b"")
+    data = DataConfig(path=str(tmp_path), test_boards=8)
+    with pytest.raises(ConfigError, match=r"data.test_boards must be 0: data.path .* holds shards"):
+        make_experiment_held_out(experiment, data, gardner, Network(dict, dict), make_mesh(8))
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("record", ["board", "move"])
 def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, labels, tmp_path, monkeypatch):
@@ -194,5 +232,7 @@ def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, la
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
     name = "train/action_value_loss" if record == "move" else "train/policy_loss"
     assert rows[-1][name] < rows[0][name]
+    measured = "test/action_value_error" if record == "move" else "test/policy_loss"
+    assert 0 < rows[-1][measured] < 10
     number = 200 if record == "board" else (open_packed(labels, "train").action_value != NO_VALUE).sum()
     assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / number, rel=1e-5)
