@@ -20,8 +20,9 @@ from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.matches import match, player_specs
 from alphagateau.matches.match import MatchResult
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
-from alphagateau.matches.scheduler import Match
+from alphagateau.networks import trained
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
@@ -64,8 +65,8 @@ def load(source: str | PathLike, game: str | None = None) -> Model:
     """
     found = newest(Path(source))
     board = get_game(game or found.manifest["game"])
-    network = make_network(board, player_specs.network_config(found))
-    return Model(board, network, player_specs.load_weights(found, board.name), found.manifest)
+    network = make_network(board, trained.network_config(found))
+    return Model(board, network, trained.load_weights(found, board.name), found.manifest)
 
 
 def evaluate(model: Model, fens: Sequence[str]) -> list[PositionEvaluation]:

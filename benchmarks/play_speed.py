@@ -16,8 +16,8 @@ import numpy as np
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.throughput import in_turns
 from alphagateau.config import GumbelConfig
-from alphagateau.matches.player_specs import network_config
 from alphagateau.networks.make_network import make_network
+from alphagateau.networks.trained import network_config
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.anytime import grow, start_tree

@@ -1,6 +1,6 @@
 """Simulates pools of known ratings and measures what docs/ratings.md says of methods and matching.
 
-    python benchmarks/rating_simulations.py coverage|wide|matching|sprt|speed [--pools 200]
+    python benchmarks/rating_simulations.py coverage|wide|matching|rounds|sprt|speed [--pools 200]
 
 `matching --figure docs/ratings_matching.svg` draws the figure. Prints Markdown tables.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from alphagateau.ratings.model import POINTS, expected_score, outcome_chances
-from alphagateau.ratings.pairing import informative_pairings, paper_pairings
+from alphagateau.ratings.pairing import PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
@@ -109,28 +109,49 @@ def schedule(rng, true, next_pairings, rounds: int):
     """Yields games played, largest and rms standard error, true rms error, after each round."""
     players = names(len(true))
     index = {name: k for k, name in enumerate(players)}
-    results = make_results([], players)
+    before, latest, planned = [], [], ()
     for _ in range(rounds):
-        pairings = next_pairings(players, results)
+        pairings = next_pairings(players, before, latest, planned)
         if not pairings:
             return
-        rows = list(results.rows)
+        before, latest, planned = before + latest, [], pairings
         for a, b, num_games in pairings:
-            rows.append(Row(a, b, *play(rng, true[index[a]] - true[index[b]], num_games, 1.0)))
-        results = make_results(rows, players)
-        found = rate(results, dispersion=1.0)
+            latest.append(Row(a, b, *play(rng, true[index[a]] - true[index[b]], num_games, 1.0)))
+        found = rate(make_results(before + latest, players), dispersion=1.0)
         error = found.standard_error
         off = np.sqrt(np.mean(errors(found, true) ** 2))
         if (found.component == 0).all():
             yield found.games.sum() // 2, error.max(), np.sqrt(np.mean(error**2)), off
 
 
-def by_paper(players, results):
-    return paper_pairings(players, results)[:1]
+def by_paper(players, before, latest, planned):
+    return paper_pairings(players, make_results(before + latest, players))[:1]
 
 
-def by_information(players, results):
-    return informative_pairings(players, results, num_pairings=8, num_games=20)
+def by_information(players, before, latest, planned):
+    return informative_pairings(players, make_results(before + latest, players), num_pairings=8, num_games=20)
+
+
+def by_information_before(players, before, latest, planned):
+    """As a ladder does, which chooses a round while the latest is being played."""
+    rules = PairingRules(planned=planned)
+    return informative_pairings(players, make_results(before, players), 8, 20, rules=rules)
+
+
+def rounds(num_pools: int, num_players: int) -> None:
+    """Games to a rms standard error of 30 Elo, with rounds one after another and with rounds that overlap."""
+    print("| pool | one after another: games | overlapping: games | rms error | rms error |\n|---|---|---|---|---|")
+    for label, draw in POOLS.items():
+        rows = []
+        for seed in range(num_pools):
+            found = []
+            for choose in (by_information, by_information_before):
+                rng = np.random.default_rng(seed)
+                after = schedule(rng, draw(rng, num_players), choose, 1000)
+                found.append(next((games, off) for games, _, rms, off in after if rms <= 30.0))
+            rows.append([x for pair in zip(*found, strict=True) for x in pair])
+        m = np.sqrt(np.mean(np.square(rows), axis=0))
+        print(f"| {label} | {m[0]:.0f} | {m[1]:.0f} | {m[2]:.1f} | {m[3]:.1f} |", flush=True)
 
 
 def matching(num_pools: int, num_players: int, figure: Path | None) -> None:
@@ -208,13 +229,15 @@ def speed() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["coverage", "wide", "matching", "sprt", "speed"])
+    parser.add_argument("what", choices=["coverage", "wide", "matching", "rounds", "sprt", "speed"])
     parser.add_argument("--pools", type=int, default=200)
-    parser.add_argument("--players", type=int, default=24, help="for matching")
+    parser.add_argument("--players", type=int, default=24, help="for matching and rounds")
     parser.add_argument("--figure", type=Path, help="for matching")
     options = parser.parse_args()
     if options.what == "matching":
         matching(options.pools, options.players, options.figure)
+    elif options.what == "rounds":
+        rounds(options.pools, options.players)
     elif options.what == "speed":
         speed()
     else:

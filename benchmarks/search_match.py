@@ -19,8 +19,8 @@ from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.config import GumbelConfig
 from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.matches.openings import make_openings
-from alphagateau.matches.player_specs import load_weights, network_config
 from alphagateau.networks.make_network import make_network
+from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import Budget
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pair_counts, sprt

@@ -21,7 +21,7 @@ TABLE: dict[str, set[str]] = {
     "distributed": set(),
     "ratings": set(),
     "runs": {"config", "distributed"},
-    "networks": {"games", "distributed"},
+    "networks": {"config", "games", "distributed", "runs"},
     "search": {"games", "networks"},
     "data": {"games", "runs"},
     "training": {"config", "games", "networks", "search", "distributed", "runs", "data"},

@@ -92,8 +92,8 @@ def study_checkpoint(
     import numpy as np
 
     from alphagateau.commands.throughput import random_positions
-    from alphagateau.matches.player_specs import load_weights, network_config
     from alphagateau.networks.square_attention import make_square_attention, study_heads
+    from alphagateau.networks.trained import load_weights, network_config
 
     attention = make_square_attention(game, network_config(found))
     if attention is None:

@@ -18,7 +18,8 @@ class Arguments:
     """Play against a network in the browser, and see what it thinks.
 
     A second checkpoint may play the first. With `?search=action_value`, `state_value` or `policy` behind it one plays
-    without search. The page is for this machine only; Ctrl-C ends it.
+    without search, with `?search=probability&nodes=1000` or `depth` by minimax. The page is for this machine only;
+    Ctrl-C ends it.
 
     Example: alphagateau board checkpoints/quickstart
     """

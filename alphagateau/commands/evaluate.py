@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alphagateau.suites.intervals import Estimate
     from alphagateau.suites.labelled_moves import Answers
 
-SHARES = ("action_accuracy",)  # shown in percent
+SHARES = ("action_accuracy", "policy_top_1", "policy_top_3")  # shown in percent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +27,10 @@ class Arguments:
     """Measure players on the boards that an engine labelled.
 
     Of every player: how often it plays one of the best moves. Of networks and the random mover also Kendall's tau-b of
-    their ranking of the moves (and the published variant, another number), the log loss of the policy, and what values
-    are off by; of networks with bins of values their log loss and divergence. Intervals are 2 standard errors. A player
-    is a run, a checkpoint (with `?search=action_value` or another search behind it), `random`, or `uci:COMMAND`.
+    their ranking of the moves (and the published variant, another number), the log loss of the policy, how often the
+    best move is the first or of the first three by it, and what values are off by; of networks with bins of values
+    their log loss and divergence. Intervals are 2 standard errors. A player is a run, a checkpoint (with
+    `?search=action_value` or another search behind it), `random`, or `uci:COMMAND`.
 
     Example: alphagateau evaluate checkpoints/labelled random data/gardner/labels
     """

@@ -1,21 +1,25 @@
-"""`alphagateau label`: boards and an engine in, labels to learn from out."""
+"""`alphagateau label`: boards and an engine or a player in, labels to learn from out."""
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 
+if TYPE_CHECKING:
+    from alphagateau.data.crew import Order
+
 TELL_SECONDS = 10
+ENGINE = "stockfish"
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Have a UCI engine label the boards that `alphagateau positions` gathered.
+    """Have a UCI engine, or a player of ours, label the boards that `alphagateau positions` gathered.
 
     Each search has a fixed number of nodes and an empty hash table, so the labels are the same however often this is
     stopped, killed and started again, with whatever number of workers, on however many machines that share the folder.
@@ -25,10 +29,12 @@ class Arguments:
 
     boards: tyro.conf.Positional[Path]
     """folder that `alphagateau positions` wrote"""
-    engine: Annotated[str, tyro.conf.arg(metavar="COMMAND")] = "stockfish"
+    engine: Annotated[str, tyro.conf.arg(metavar="COMMAND")] = ENGINE
     """a UCI engine, with options of its own after a question mark: "stockfish?Hash=4" """
+    player: Annotated[str | None, tyro.conf.arg(metavar="CKPT")] = None
+    """in place of an engine a run or a checkpoint: "CKPT?search=probability&nodes=4000", with --target best"""
     nodes: int = 1000
-    """of each search"""
+    """of each search of an engine"""
     target: Literal["actions", "states", "best"] = "actions"
     """every legal move and the state, the state alone, or the state and its best move"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
@@ -44,39 +50,74 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """Labels what is not labelled yet, and says how it goes on standard error."""
     arguments = parse(Arguments, words, "label")
-    from alphagateau.data.labelling import Order, label
-    from alphagateau.data.positions import board_name
     from alphagateau.data.tables import DataError
-    from alphagateau.games.variants import get_game
-    from alphagateau.matches.players import PlayerError, split_spec
-    from alphagateau.networks.chunks import num_cores
+    from alphagateau.matches.players import PlayerError
+    from alphagateau.runs.checkpoint import CheckpointError
     from alphagateau.runs.stop import StopRequest, parse_duration
 
+    check(arguments)
+    try:
+        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
+        order = make_order(arguments)
+        teller = Teller(order.workers)
+        with stop.listening():
+            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, teller.hear)
+    except (DataError, PlayerError, CheckpointError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    teller.conclude(is_done, stop.reason, order.output)
+    return 0
+
+
+def check(arguments: Arguments) -> None:
+    """Raises UsageError for what cannot be meant."""
     if not arguments.nodes:
         raise UsageError("--nodes must be 1 or more, got 0")
     if not 0 < arguments.timeout < float("inf"):
         raise UsageError(f"--timeout must be a number above 0, got {arguments.timeout:g}")
-    try:
-        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
-        command, options = split_spec(arguments.engine)
-        order = Order(
-            game=get_game(board_name(arguments.boards)),
-            boards=arguments.boards,
-            output=arguments.output or arguments.boards / "labels",
-            command=command.removeprefix("uci:"),
-            options=options,
-            nodes=arguments.nodes,
-            target=arguments.target,
-            workers=arguments.workers or num_cores(),
-            timeout=arguments.timeout,
+    if arguments.player and arguments.engine != ENGINE:
+        raise UsageError(
+            f"--engine {arguments.engine} and --player {arguments.player} were given: expected one of them"
         )
-        teller = Teller(order.workers)
-        with stop.listening():
-            is_done = label(order, lambda: stop.reason is not None, teller.hear)
-    except (DataError, PlayerError, ValueError) as error:
-        raise UsageError(str(error)) from None
-    teller.conclude(is_done, stop.reason, order.output)
-    return 0
+    if arguments.player and arguments.target == "actions":
+        raise UsageError("--target must be best or states with --player, got actions: a search plays one move")
+
+
+def make_order(arguments: Arguments) -> "Order":
+    """What is to be labelled and how. Raises DataError, PlayerError, ValueError."""
+    from alphagateau.data.crew import Order
+    from alphagateau.data.positions import board_name
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.players import split_spec
+    from alphagateau.networks.chunks import num_cores
+
+    command, options = split_spec(arguments.engine)
+    return Order(
+        game=get_game(board_name(arguments.boards)),
+        boards=arguments.boards,
+        output=arguments.output or arguments.boards / "labels",
+        command=command.removeprefix("uci:"),
+        options=options,
+        nodes=arguments.nodes,
+        target=arguments.target,
+        workers=arguments.workers or num_cores(),
+        timeout=arguments.timeout,
+    )
+
+
+def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool], tell: Callable) -> bool:
+    """True once all is labelled. Raises DataError, PlayerError, CheckpointError."""
+    if player is None:
+        from alphagateau.data.labelling import label
+
+        return label(order, should_stop, tell)
+    from alphagateau.commands.compilation import use_compilation_cache
+    from alphagateau.data.player_labelling import label_by_player
+    from alphagateau.matches.player_specs import load_player
+    from alphagateau.suites.player_labels import make_labeller
+
+    use_compilation_cache()
+    labeller = make_labeller(order.game, load_player(player, order.game.name))
+    return label_by_player(order, labeller, should_stop, tell)
 
 
 class Teller:
@@ -97,7 +138,7 @@ class Teller:
             )
 
     def conclude(self, is_done: bool, reason: str | None, output: Path) -> None:
-        if self._pace and self._pace.seconds:
+        if self._pace and self._pace.engine_seconds:
             share = self._pace.engine_seconds / self._pace.seconds / self._workers
             print(f"the engines' cores were {share:.0%} busy with searching", file=sys.stderr)
         if is_done:

@@ -56,6 +56,8 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
     ladder = config.make_ladder(
         {"players": ladder.players, **table}, f"{players[0]} with the options given" if is_file else "ladder"
     )
+    if "--merge" in words and not arguments.merge:
+        raise UsageError("--merge needs whose games to take up: folders of ladders, or games.jsonl")
     if arguments.watch and arguments.merge:
         raise UsageError("--merge plays nothing, so it does not go with --watch: merge first, then watch")
     out = arguments.out or Path("eval") / (Path(players[0]).stem if is_file else "ladder")
@@ -94,7 +96,8 @@ def run_ladder(
     should_renew: Callable[[], bool] = lambda: False,
 ) -> "list[Ratings]":
     """Plays what is left, and writes and prints each board's table, plot, games and page."""
-    from alphagateau.matches.ladder import Say, play_ladder
+    from alphagateau.matches.ladder import play_ladder
+    from alphagateau.matches.ladder_rounds import Say
 
     return _report(ladder, folder, play_ladder(ladder, folder, Say(say, should_stop, should_renew)))
 
@@ -103,7 +106,8 @@ def merge_into_ladder(
     ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
 ) -> "list[Ratings]":
     """Takes up the games of other ladders, and writes and prints what `run_ladder` does."""
-    from alphagateau.matches.ladder import Say, merge_ladders
+    from alphagateau.matches.ladder import merge_ladders
+    from alphagateau.matches.ladder_rounds import Say
 
     return _report(ladder, folder, merge_ladders(ladder, folder, sources, Say(say)))
 
@@ -112,14 +116,14 @@ def watch_ladder(
     ladder: LadderConfig, folder: Path, say: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> None:
     """Plays for ever: each time that the checkpoints of its runs are others, on with them."""
-    from alphagateau.matches.ladder import TooFewPlayers
+    from alphagateau.matches.ladder import MissingPlayers
     from alphagateau.runs.checkpoint import CheckpointError
 
     while not should_stop():
         has_changed = _every_seconds(WATCH_SECONDS, partial(_has_changed, ladder, _specs(ladder)))
         try:
             run_ladder(ladder, folder, say, should_stop, has_changed)
-        except (TooFewPlayers, CheckpointError) as error:
+        except (MissingPlayers, CheckpointError) as error:
             say(str(error))
         say(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}")
         while not (should_stop() or has_changed()):

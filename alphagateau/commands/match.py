@@ -80,9 +80,9 @@ def play(arguments: Arguments) -> int:
     from alphagateau.games.variants import get_game
     from alphagateau.matches.final_match import print_scores, score_of
     from alphagateau.matches.match import games_to_pgn, play_match
+    from alphagateau.matches.match_games import Match
     from alphagateau.matches.openings import make_openings, read_openings
     from alphagateau.matches.player_specs import board_of, load_player
-    from alphagateau.matches.scheduler import Match
     from alphagateau.ratings.sprt import sprt
     from alphagateau.runs import files
 

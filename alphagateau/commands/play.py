@@ -19,7 +19,7 @@ class Arguments:
     """Play against a network at the terminal.
 
     Moves are typed as Nf3 or g1f3; `help` lists what else there is. With `?search=action_value`, `state_value` or
-    `policy` behind the checkpoint it plays without search.
+    `policy` behind the checkpoint it plays without search, with `?search=probability&nodes=1000` or `depth` by minimax.
 
     Example: alphagateau play checkpoints/quickstart --side black
     """

@@ -110,10 +110,10 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
         return []
     from alphagateau.games.variants import get_game
     from alphagateau.matches.match import games_to_pgn, play_games
+    from alphagateau.matches.match_games import Match, PlayedGame
     from alphagateau.matches.openings import make_openings
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.players import HostPlayer
-    from alphagateau.matches.scheduler import Match, PlayedGame
     from alphagateau.runs.files import write_text
 
     use_compilation_cache()

@@ -19,7 +19,8 @@ class Arguments:
     The board is chosen by the option UCI_Variant: chess unless the network plays no other board than its own. Without
     limits, `go` takes as many simulations as the option Simulations says; `go depth D` takes 2 ** (D + 3). Temperature
     is in hundredths, Hash in megabytes, Move Overhead in milliseconds. With `?search=action_value`, `state_value` or
-    `policy` behind the checkpoint it plays without search.
+    `policy` behind the checkpoint it plays without search, with `?search=probability&nodes=1000` or `depth` by minimax
+    of so many positions, as a run that was trained by minimax does without being told.
 
     Example: alphagateau uci checkpoints/quickstart
     """

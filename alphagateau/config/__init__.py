@@ -24,6 +24,7 @@ from alphagateau.config.networks import (
     AlphaZeroConfig,
     GateauConfig,
     GiraffeConfig,
+    GiraffeMovesConfig,
     NetworkConfig,
     TokenTransformerConfig,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "Experiment",
     "GateauConfig",
     "GiraffeConfig",
+    "GiraffeMovesConfig",
     "GumbelConfig",
     "HealthConfig",
     "LadderConfig",

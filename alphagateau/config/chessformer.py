@@ -9,6 +9,7 @@ from alphagateau.config.network_keys import (
     ARCHITECTURE,
     MOVES_LEFT_HEAD,
     NUM_BINS,
+    REMATERIALIZE,
     REPLY_HEAD,
     VALUE_HEADS,
 )
@@ -39,6 +40,7 @@ class ChessformerConfig:
     far_offsets: Literal["zero", "nearest"] = choice(
         "what --init-from from a smaller board gives offsets that it lacks", default="zero"
     )
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the products", default="float32")
     history: bool = key("positions before the present one are seen", default=True)
     value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")

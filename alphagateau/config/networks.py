@@ -10,6 +10,7 @@ from alphagateau.config.network_keys import (
     ARCHITECTURE,
     MOVES_LEFT_HEAD,
     NUM_BINS,
+    REMATERIALIZE,
     REPLY_HEAD,
     VALUE_HEADS,
 )
@@ -35,7 +36,7 @@ class GateauConfig:
     neighbors: Literal["incoming", "outgoing"] = choice(
         "edges N(i) of (5) and (6): those into square i, or those out of it", default="incoming"
     )
-    rematerialize: bool = key("training keeps what enters a block, and computes the rest again", default=False)
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
@@ -65,11 +66,13 @@ class GateauConfig:
 class AlphaZeroConfig:
     """AlphaZero's residual CNN, the baseline."""
 
-    plays_every_board: ClassVar[bool] = False
     policy_head: ClassVar[bool] = True
     architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    readout: Literal["dense", "squares"] = choice(
+        "policy and value come from dense layers (one board), or from every square alike", default="dense"
+    )
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
@@ -79,6 +82,11 @@ class AlphaZeroConfig:
     num_bins: int = num(NUM_BINS, default=32, low=1)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+
+    @property
+    def plays_every_board(self) -> bool:
+        """Whether no weight belongs to a square."""
+        return self.readout == "squares"
 
 
 # The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.
@@ -101,6 +109,7 @@ class TokenTransformerConfig:
     hidden_size: int = num("features of a token (0: as size says)", default=0)
     num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0)
     num_heads: int = num("heads of attention (0: as size says)", default=0)
+    rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
     value_head: Literal["none", "scalar", "wdl", "bins"] = choice(
@@ -146,5 +155,25 @@ class GiraffeConfig:
     view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
 
 
-NetworkConfig = GateauConfig | AlphaZeroConfig | TokenTransformerConfig | ChessformerConfig | GiraffeConfig
+@record
+class GiraffeMovesConfig:
+    """Giraffe's move-probability network, which has no value."""
+
+    plays_every_board: ClassVar[bool] = False
+    policy_head: ClassVar[bool] = True
+    history: ClassVar[bool] = False
+    value_head: ClassVar[str] = "none"
+    num_bins: ClassVar[int] = 1
+    action_values: ClassVar[bool] = False
+    reply_head: ClassVar[bool] = False
+    moves_left_head: ClassVar[bool] = False
+    architecture: Literal["giraffe_moves"] = choice(ARCHITECTURE, default="giraffe_moves")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1)
+    group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
+    num_passes: int = num("looks at the moves; from the second on they know their place in the last", default=2, low=1)
+
+
+NetworkConfig = (
+    GateauConfig | AlphaZeroConfig | TokenTransformerConfig | ChessformerConfig | GiraffeConfig | GiraffeMovesConfig
+)
 ARCHITECTURES = kinds_of(NetworkConfig, "architecture")  # a new one is a record and its name in the line above

@@ -9,7 +9,7 @@ MIRRORS = "evaluations averaged over a position and its mirror image"
 TEMPERATURE = "moves are drawn from softmax(score / temperature); 0: the best is played"
 TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
 NUM_NODES = "positions of a search, at most; a third of them is kept for quiescence"
-SPLIT = "a move's share of its position's probability: by the network's policy, or alike"
+SPLIT = "a move's share of its position's probability: by the network's prior, uniform, or by a checkpoint's prior"
 QUIESCENCE_PLIES = "plies of captures and promotions after the last position (0: none)"
 POLICY_TEMPERATURE = "of the search's policy, softmax(value / temperature) (0: the best move alone)"
 
@@ -36,7 +36,7 @@ class ProbabilityConfig:
     algorithm: Literal["probability"] = choice(ALGORITHM, default="probability")
     num_nodes: int = num(NUM_NODES, default=256, low=2)
     threshold: float = num("lines less probable are not gone on with (0: as the nodes allow)", default=0.0, high=1)
-    split: Literal["prior", "uniform"] = choice(SPLIT, default="prior")
+    split: str = key(SPLIT, default="prior")
     quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)
     temperature: float = num(POLICY_TEMPERATURE, default=0.0)
     average_mirrors: bool = key(MIRRORS, default=False)

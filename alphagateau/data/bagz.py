@@ -5,8 +5,10 @@ record is coded as Apache Beam codes a tuple: a string but the last field has it
 big-endian double.
 """
 
+import hashlib
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -49,23 +51,60 @@ def describe_shards(shards: list[Path]) -> dict[str, Any]:
     return {"game": "chess", "target": TARGETS[kind], "engine": {"name": "ChessBench"}, "kind": kind, "shards": sizes}
 
 
-def read_bag(path: Path, kind: Kind) -> Iterator[Record]:
-    """The records of a shard. Raises DataError, naming file and record, for one that is damaged or of another kind."""
+class Bag(NamedTuple):
+    """An open shard; its records stay on disk until they are read."""
+
+    path: Path
+    kind: Kind
+    content: np.ndarray  # uint8, memory-mapped
+    ends: np.ndarray  # int64 [records], rising
+
+    def record(self, number: int) -> Record:
+        """Raises DataError, naming file and record."""
+        try:
+            return decode(self.coded(number), self.kind)
+        except (ValueError, struct.error, IndexError):
+            raise DataError(f"{self.path}, record {number}: expected a record of {self.kind}") from None
+
+    def coded(self, number: int) -> bytes:
+        """The bytes of a record."""
+        return self.content[self.ends[number - 1] if number else 0 : self.ends[number]].tobytes()
+
+
+def open_bag(path: Path, kind: Kind) -> Bag:
+    """Raises DataError for a file that is damaged."""
     try:
         content = np.memmap(path, np.uint8, "r")
         (start,) = struct.unpack("<q", content[-8:].tobytes())
         ends = np.frombuffer(content[start:].tobytes(), "<i8")
     except (OSError, ValueError, struct.error) as error:
         raise DataError(f"{path} cannot be read as Bagz: {getattr(error, 'strerror', None) or error}") from None
-    first = 0
     if start < 0 or not len(ends) or ends[-1] != start or (np.diff(ends, prepend=0) < 0).any():
         raise DataError(f"{path} cannot be read as Bagz: its index is damaged or it is cut short")
-    for number, end in enumerate(ends.tolist()):
-        try:
-            yield decode(content[first:end].tobytes(), kind)
-        except (ValueError, struct.error, IndexError):
-            raise DataError(f"{path}, record {number}: expected a record of {kind}") from None
-        first = end
+    return Bag(path, kind, content, ends)
+
+
+def by_board(bag: Bag) -> Iterator[np.ndarray]:
+    """The numbers of a shard's records, those of a board together, boards in the order of their first records.
+
+    Boards are told apart by 64 bits of a hash of the FEN, so that memory is some tens of bytes a record, whatever it
+    says. Raises DataError, naming file and record.
+    """
+    count = len(bag.ends)
+    hashes = np.fromiter((_hash_of_fen(bag, number) for number in range(count)), np.int64, count)
+    _, first, board = np.unique(hashes, return_index=True, return_inverse=True)
+    firsts = first[board]
+    order = np.argsort(firsts, kind="stable")
+    cuts = np.flatnonzero(np.diff(firsts[order], prepend=-1, append=count))
+    return (order[start:end] for start, end in pairwise(cuts))
+
+
+def _hash_of_fen(bag: Bag, number: int) -> int:
+    try:
+        fen, _ = _string(bag.coded(number))
+    except (ValueError, IndexError):
+        raise DataError(f"{bag.path}, record {number}: expected a record of {bag.kind}") from None
+    return int.from_bytes(hashlib.blake2b(fen.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def decode(record: bytes, kind: Kind) -> Record:

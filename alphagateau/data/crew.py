@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from alphagateau.data.engine import Engine, EngineError
+from alphagateau.data.engine import Engine, EngineError, Found
 from alphagateau.data.scores import NO_SCORE
 from alphagateau.data.tables import LABELS, DataError, write_table
 from alphagateau.games.notation import board_edges, board_from_fen
@@ -40,6 +40,8 @@ class Unit(NamedTuple):
 
     name: str  # such as train-00012
     boards: list[dict[str, Any]]
+    source: str = ""  # the file that they are from
+    first: int = 0  # the row of the first of them there
 
 
 class Pace(NamedTuple):
@@ -100,7 +102,7 @@ class Crew:
                     break
                 with suppress(Timeout), FileLock(self.order.output / ".locks" / unit.name, timeout=0):
                     if not path.exists():
-                        engine = self._label_unit(self._join(engine), unit, path)
+                        engine = self._label_unit(self._join(engine), unit)
         except DataError as error:
             self.failure = self.failure or error
         except OSError as error:
@@ -123,31 +125,35 @@ class Crew:
                 self._engines.remove(engine)
         engine.close()
 
-    def _label_unit(self, engine: Engine, unit: Unit, path: Path) -> Engine:
+    def _label_unit(self, engine: Engine, unit: Unit) -> Engine:
         """Writes the part of a unit, unless it is stopped; an engine that fails makes room for another."""
         found: list[dict[str, Any]] = []
-        for board in unit.boards:
+        for row, board in enumerate(unit.boards, unit.first):
             if self._stopped():
                 return engine
             try:
-                labels = label_board(self.order, engine, board["fen"])
-            except EngineError:
-                self._leave(engine)
-                engine = self._join(None)
-                try:
-                    labels = label_board(self.order, engine, board["fen"])
-                except EngineError as error:
-                    self._leave(engine)
-                    engine = self._join(None)
-                    labels = no_labels(str(error))
+                engine, labels = self._label_twice(engine, board["fen"])
+            except (DataError, ValueError) as error:
+                raise DataError(f"{unit.source}, row {row}: {error}") from None
             found.append({**board, **labels})
             with self._lock:
                 self._labelled += 1
         if found and all(row["failed"] for row in found):
             raise DataError(f"none of the {len(found)} boards of {unit.name} could be labelled: {found[0]['failed']}")
-        columns = {name: [row[name] for row in found] for name in LABELS.names}
-        write_table(path, columns, LABELS, {"board": self.order.game.name, "labels": self.identity})
+        write_part(self.order, self.identity, unit, found)
         return engine
+
+    def _label_twice(self, engine: Engine, fen: str) -> tuple[Engine, dict[str, Any]]:
+        """An engine that runs, and the labels of a board, or why it has none. Raises DataError, ValueError."""
+        why = ""
+        for _ in range(2):
+            try:
+                return engine, label_board(self.order, engine, fen)
+            except EngineError as error:
+                why = str(error)
+                self._leave(engine)
+                engine = self._join(None)
+        return engine, no_labels(why)
 
     def _watch(self) -> None:
         """Kills engines that hang, and says how it goes."""
@@ -177,7 +183,7 @@ def _processor_seconds(engine: Engine) -> float:
 
 
 def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
-    """The labels of a board. Raises EngineError, DataError."""
+    """The labels of a board. Raises EngineError, DataError, and ValueError for a FEN that is none of the game's."""
     board = board_from_fen(order.game, fen)
     moves = board_edges(order.game, board)
     state = engine.search(fen, order.nodes)
@@ -188,6 +194,17 @@ def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
         found = {edge: engine.search(fen, order.nodes, move) for edge, move in moves.items()}
     elif order.target == "best":
         found = {edge: state for edge, move in moves.items() if move == state.move}
+    return labels_of(state, found)
+
+
+def write_part(order: Order, identity: str, unit: Unit, found: list[dict[str, Any]]) -> None:
+    """Writes the rows of a unit."""
+    columns = {name: [row[name] for row in found] for name in LABELS.names}
+    write_table(part_path(order.output, unit), columns, LABELS, {"board": order.game.name, "labels": identity})
+
+
+def labels_of(state: Found, found: Mapping[int, Found]) -> dict[str, Any]:
+    """The labels of a board: what was found of it, and of some of its moves."""
     return {
         "state_score": state.score,
         "edges": list(found),

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from alphagateau.data.bagz import describe_shards, find_shards
 from alphagateau.data.crew import Crew, Order, Pace, Unit, part_path, start_engine
-from alphagateau.data.engine import OWN_OPTIONS, Engine
+from alphagateau.data.engine import OWN_OPTIONS
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
 from alphagateau.runs.files import write_text
@@ -35,7 +35,7 @@ def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], 
         return True
     first = start_engine(order)
     try:
-        identity = claim(order, first)
+        identity = claim(order.output, describe(order, describe_engine(order, first.name, first.options)))
     except BaseException:
         first.close()
         raise
@@ -56,7 +56,10 @@ def read_units(order: Order, split: str) -> list[Unit]:
     if about.get("board") != order.game.name:
         raise DataError(f"{path} holds boards of {about.get('board')}, expected {order.game.name}")
     cut = range(0, table.num_rows, UNIT)
-    return [Unit(f"{split}-{number:05}", rows(table.slice(start, UNIT))) for number, start in enumerate(cut)]
+    return [
+        Unit(f"{split}-{number:05}", rows(table.slice(start, UNIT)), str(path), start)
+        for number, start in enumerate(cut)
+    ]
 
 
 def is_finished(order: Order, units: list[Unit]) -> bool:
@@ -74,37 +77,41 @@ def is_finished(order: Order, units: list[Unit]) -> bool:
         return False
     paths = {unit.name: part_path(order.output, unit) for unit in units}
     is_whole = all(path.exists() for path in [*paths.values(), order.output / "failed.jsonl"])
-    is_same = {**there, "engine": engine} == describe(order, name, options)
+    is_same = {**there, "engine": engine} == describe(order, describe_engine(order, name, options))
     return is_whole and is_same and parts == {unit: file_hash(path) for unit, path in paths.items()}
 
 
-def describe(order: Order, name: str, options: Mapping[str, str]) -> dict[str, Any]:
-    """The manifest of an order's labels, by an engine of this name with these options."""
+def describe_engine(order: Order, name: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """What the manifest says of an engine of this name with these options."""
     program = shutil.which(order.command.split()[0])
+    return {
+        "name": name,
+        "sha256": file_hash(Path(program)) if program else "",
+        "options": options,
+        "nodes": order.nodes,
+        "clear": "move",
+    }
+
+
+def describe(order: Order, engine: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of an order's labels, by an engine or a player of which this is known."""
     return {
         "format": FORMAT,
         "game": order.game.name,
         "target": order.target,
-        "engine": {
-            "name": name,
-            "sha256": file_hash(Path(program)) if program else "",
-            "options": options,
-            "nodes": order.nodes,
-            "clear": "move",
-        },
+        "engine": dict(engine),
         "boards": {split: file_hash(order.boards / f"{split}.parquet") for split in SPLITS},
         "unit": UNIT,
     }
 
 
-def claim(order: Order, engine: Engine) -> str:
+def claim(folder: Path, manifest: Mapping[str, Any]) -> str:
     """Writes manifest.json, or checks that the one there is of the same labels; a hash of it marks every part."""
-    manifest = describe(order, engine.name, engine.options)
-    path = order.output / "manifest.json"
-    with FileLock(order.output / ".manifest.lock"):
+    path = folder / "manifest.json"
+    with FileLock(folder / ".manifest.lock"):
         if not path.exists():
             write_text(path, json.dumps(manifest, indent=1))
-        there = read_manifest(order.output)
+        there = read_manifest(folder)
     there.pop("parts", None)
     for key, value in manifest.items():
         if there.get(key) != value:

@@ -3,21 +3,23 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import jax
 import numpy as np
 
-from alphagateau.data.bagz import Kind, Record, read_bag
+from alphagateau.data.bagz import Bag, Kind, Record, by_board, open_bag
 from alphagateau.data.labelling import read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens
 from alphagateau.games.rules import Game
+from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.runs.files import sync, write_text
 
@@ -73,6 +75,7 @@ def columns_of(game: Game) -> dict[str, tuple[str, tuple[int, ...]]]:
 class Labelled(NamedTuple):
     """The labels of a board, as codes: round(65534 q), NO_VALUE where there is none."""
 
+    where: str  # file and row, for errors
     fen: str
     edges: list[int]
     values: np.ndarray  # uint16, of those edges
@@ -111,18 +114,32 @@ def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
 
 
 def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[str, Any]) -> None:
-    """Writes the columns under another name, and gives them theirs when they are whole."""
-    found = list(blocks)
+    """Writes the columns under another name, a block at a time, and gives them theirs when they are whole."""
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    for name, (kind, shape) in columns_of(game).items():
-        column = np.concatenate([np.zeros((0, *shape), kind), *(getattr(block, name) for block in found)])
-        np.save(temporary / f"{name}.npy", column.astype(kind))
-        sync(temporary / f"{name}.npy")
+    paths, number = {name: temporary / f"{name}.npy" for name in columns_of(game)}, 0
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(path.open("wb")) for name, path in paths.items()}
+        _write_headers(game, files, 0)
+        for block in blocks:
+            number += len(block.count)
+            for name, (kind, _) in columns_of(game).items():
+                files[name].write(getattr(block, name).astype(kind).tobytes())
+        _write_headers(game, files, number)
+    for path in paths.values():
+        sync(path)
     write_text(temporary / "packed.json", json.dumps({"format": FORMAT, "labels": manifest}))
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
+
+
+def _write_headers(game: Game, files: Mapping[str, IO[bytes]], number: int) -> None:
+    """Begins each column as a `.npy` of `number` rows; numpy leaves room in a header for the rows to grow."""
+    for name, (kind, shape) in columns_of(game).items():
+        files[name].seek(0)
+        header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": (number, *shape)}
+        np.lib.format.write_array_header_1_0(files[name], header)
 
 
 def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value: str, game: Game) -> Iterator[Boards]:
@@ -134,65 +151,66 @@ def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value:
         path = labels / f"{name}.parquet"
         if path.exists() and file_hash(path) != digest:
             raise DataError(f"{path} is not the file whose hash manifest.json has")
-        found = [row for row in read_part(labels, name, identity) if not row["failed"]]
-        for start in range(0, len(found), CHUNK):
-            yield pack_rows(game, found[start : start + CHUNK], f"{path}, row {start}", mate_value)
+        found = enumerate(read_part(labels, name, identity))
+        rows = (labels_of_row(f"{path}, row {n}", row, mate_value) for n, row in found if not row["failed"])
+        while some := list(islice(rows, CHUNK)):
+            yield pack_labels(game, some)
 
 
 def _shard_blocks(path: Path, manifest: dict[str, Any], game: Game) -> Iterator[Boards]:
     """The columns of shards; the moves of a board that are in one shard become one row."""
     for name in manifest["shards"]:
-        shard = path if path.is_file() else path / name
-        rows = iter(_shard_rows(game, shard, manifest["kind"]))
+        bag = open_bag(path if path.is_file() else path / name, manifest["kind"])
+        rows = _shard_rows(game, bag)
         while some := list(islice(rows, CHUNK)):
-            yield pack_labels(game, some, str(shard))
+            yield pack_labels(game, some)
 
 
-def _shard_rows(game: Game, shard: Path, kind: Kind) -> Iterator[Labelled]:
+def _shard_rows(game: Game, bag: Bag) -> Iterator[Labelled]:
     """The boards of a shard in the order of their first records. Raises DataError."""
-    records: dict[str, list[Record]] = {}
-    for record in read_bag(shard, kind):
-        records.setdefault(record.fen, []).append(record)
-    for fen, found in records.items():
-        if kind == "state_value":
-            yield Labelled(fen, [], np.zeros(0, np.uint16), round(LARGEST * found[0].win), len(found))
-            continue
-        try:
-            edges = {move: edge for edge, move in board_edges(game, board_from_fen(game, fen)).items()}
-        except ValueError as error:
-            raise DataError(f"{shard}: {error}") from None
-        by_move = {record.move: record.win for record in found}
-        if unknown := [move for move in by_move if move not in edges]:
-            raise DataError(f"{shard}: the labelled move {unknown[0]} of {fen} is not legal")
-        is_best = kind == "behavioral_cloning"
-        codes = [NO_VALUE if is_best else round(LARGEST * win) for win in by_move.values()]
-        moves = [edges[move] for move in by_move]
-        last = slice(-1, None) if is_best else slice(None)  # of several best moves of a board the last
-        yield Labelled(fen, moves[last], np.array(codes[last], np.uint16), NO_VALUE, 1)
+    for numbers in by_board(bag):
+        records: dict[str, list[Record]] = {}
+        for number in numbers:
+            record = bag.record(number)
+            records.setdefault(record.fen, []).append(record)  # of one FEN, but for hashes that agree by chance
+        for found in records.values():
+            yield labels_of_records(game, f"{bag.path}, record {numbers[0]}", bag.kind, found)
 
 
-def pack_rows(game: Game, found: list[dict[str, Any]], where: str = "", mate_value: str = "certain") -> Boards:
-    """The columns of rows of labels. Raises DataError for a board or a move that is none of the game's."""
-    rows = [
-        Labelled(
-            row["fen"],
-            row["edges"],
-            to_codes(np.array(row["scores"], np.int16), mate_value),
-            int(to_codes(np.array(row["state_score"], np.int16), mate_value)),
-            row["count"],
-        )
-        for row in found
-    ]
-    return pack_labels(game, rows, where)
-
-
-def pack_labels(game: Game, found: list[Labelled], where: str) -> Boards:
-    """The columns of up to CHUNK boards, but for those at which the game is over. Raises DataError."""
-    fens = [row.fen for row in found]
+def labels_of_records(game: Game, where: str, kind: Kind, found: list[Record]) -> Labelled:
+    """The labels of one board, of records of a shard. Raises DataError."""
+    fen = found[0].fen
+    if kind == "state_value":
+        return Labelled(where, fen, [], np.zeros(0, np.uint16), round(LARGEST * found[0].win), len(found))
     try:
-        states = from_fens(game, fens + fens[:1] * (CHUNK - len(fens)))  # of one size, so compiled once
+        edges = {move: edge for edge, move in board_edges(game, board_from_fen(game, fen)).items()}
     except ValueError as error:
         raise DataError(f"{where}: {error}") from None
+    by_move = {record.move: record.win for record in found}
+    if unknown := [move for move in by_move if move not in edges]:
+        raise DataError(f"{where}: the labelled move {unknown[0]} of {fen} is not legal")
+    is_best = kind == "behavioral_cloning"
+    codes = [NO_VALUE if is_best else round(LARGEST * win) for win in by_move.values()]
+    moves = [edges[move] for move in by_move]
+    last = slice(-1, None) if is_best else slice(None)  # of several best moves of a board the last
+    return Labelled(where, fen, moves[last], np.array(codes[last], np.uint16), NO_VALUE, 1)
+
+
+def labels_of_row(where: str, row: dict[str, Any], mate_value: str = "certain") -> Labelled:
+    """The labels of one board, of a row of a part."""
+    return Labelled(
+        where,
+        row["fen"],
+        row["edges"],
+        to_codes(np.array(row["scores"], np.int16), mate_value),
+        int(to_codes(np.array(row["state_score"], np.int16), mate_value)),
+        row["count"],
+    )
+
+
+def pack_labels(game: Game, found: Sequence[Labelled]) -> Boards:
+    """The columns of up to CHUNK boards, but for those at which the game is over. Raises DataError."""
+    states = _enter(game, found)
     states, positions = jax.device_get((states, _to_positions(game.name)(states)))
     values = np.full((len(found), game.max_legal_moves), NO_VALUE, np.uint16)
     best = np.full(len(found), -1, np.int16)
@@ -200,7 +218,7 @@ def pack_labels(game: Game, found: list[Labelled], where: str) -> Boards:
         order = np.argsort(row.edges)
         slots = np.flatnonzero(np.isin(states.legal_edges[number], row.edges) & (states.legal_edges[number] >= 0))
         if len(slots) != len(row.edges):
-            raise DataError(f"{where}: a labelled move of {row.fen} is not legal")
+            raise DataError(f"{row.where}: a labelled move of {row.fen} is not legal")
         values[number, slots] = codes = row.values[order]
         if len(slots):
             best[number] = slots[np.where(codes == NO_VALUE, -1, codes.astype(np.int32)).argmax()]
@@ -213,6 +231,20 @@ def pack_labels(game: Game, found: list[Labelled], where: str) -> Boards:
         best=best[rows],
         count=np.array([row.count for row in found], np.int32)[rows],
     )
+
+
+def _enter(game: Game, found: Sequence[Labelled]) -> State:
+    """The states of boards, the first repeated up to CHUNK, so that it is compiled once. Raises DataError."""
+    fens = [row.fen for row in found]
+    try:
+        return from_fens(game, fens + fens[:1] * (CHUNK - len(fens)))
+    except ValueError:
+        for row in found:  # which one it was
+            try:
+                board_from_fen(game, row.fen)
+            except ValueError as error:
+                raise DataError(f"{row.where}: {error}") from None
+        raise
 
 
 @lru_cache

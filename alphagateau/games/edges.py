@@ -27,7 +27,7 @@ class Edges(NamedTuple):
         return list(zip(*columns, strict=True))
 
 
-def _planes(size: int) -> list[tuple[int, int, int]]:
+def move_planes(size: int) -> list[tuple[int, int, int]]:
     """(files right, ranks up, under-promotion or 0) of each plane."""
     under = [(right, 1, kind) for kind in (ROOK, BISHOP, KNIGHT) for right in (0, 1, -1)]
     rising, falling = [*range(1, size)], [*range(size - 1, 0, -1)]
@@ -41,7 +41,7 @@ def _planes(size: int) -> list[tuple[int, int, int]]:
 
 def make_edges(entry: GameEntry) -> Edges:
     """All moves that stay on the board, and only the promotions that the game has."""
-    size, planes = entry.size, _planes(entry.size)
+    size, planes = entry.size, move_planes(entry.size)
     found = []
     for sender in range(size * size):
         file, rank = divmod(sender, size)

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import Experiment
-from alphagateau.config.searches import describe_search
 from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import MatchResult, games_to_pgn, play_match
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
-from alphagateau.matches.player_specs import load_weights, match_config, match_search
+from alphagateau.matches.player_specs import match_config, match_search
 from alphagateau.matches.players import Player, random_player
-from alphagateau.matches.scheduler import Match
+from alphagateau.networks.trained import describe_players_search, load_weights
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.run_folder import newest, read_final
 
@@ -92,7 +92,7 @@ def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: in
     config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search, start = match_search(game.name, experiment.network, config), newest(run / "checkpoints" / "0")
     identity = Identity(
-        run.name, experiment.num_iterations, checkpoint.weights_hash(variables), describe_search(config)
+        run.name, experiment.num_iterations, checkpoint.weights_hash(variables), describe_players_search(config)
     )
     of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
     first = Player("iteration 0", search, load_weights(start, game.name), of_first)

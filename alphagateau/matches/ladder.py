@@ -4,20 +4,17 @@ What is rated is worked out from the games on disk alone, by the players' identi
 protocol of the games, so games under different protocols are never pooled.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
 from alphagateau.games.pgn import GameRecord
-from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, append_game, read_games, tabulate, to_records
-from alphagateau.matches.ladder_meetings import Draw, Meeting, meet, to_stored
-from alphagateau.matches.ladder_openings import NumberedOpenings, open_openings
-from alphagateau.matches.ladder_pairings import Standing, anchor_of, check_openings, next_pairings, part_of
+from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, of_players, read_games, tabulate, to_records
+from alphagateau.matches.ladder_openings import open_openings
+from alphagateau.matches.ladder_pairings import check_openings
 from alphagateau.matches.ladder_players import curves_of, list_specs, load_players
 from alphagateau.matches.ladder_protocol import (
     describe_protocol,
@@ -26,30 +23,16 @@ from alphagateau.matches.ladder_protocol import (
     with_protocols,
     write_protocol,
 )
-from alphagateau.matches.match import Statistics, play_games
+from alphagateau.matches.ladder_rounds import Say, Table, play_rounds
 from alphagateau.matches.player_specs import RatedPlayer, board_of
 from alphagateau.matches.players import HostPlayer
-from alphagateau.matches.scheduler import PlayedGame
-from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.curves import Curves
-from alphagateau.ratings.pairing import Pairing
 from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results
 
 
-class TooFewPlayers(LadderGamesError):
-    """Nobody to play with; one sentence."""
-
-
-class Say(NamedTuple):
-    """Whom a ladder tells what it does, and whom it asks whether to go on.
-
-    should_stop: asked all the time, ends the games in progress. should_renew: asked between two rounds.
-    """
-
-    say: Callable[[str], None]
-    should_stop: Callable[[], bool] = lambda: False
-    should_renew: Callable[[], bool] = lambda: False
+class MissingPlayers(LadderGamesError):
+    """Nobody to play with, or no anchor; one sentence."""
 
 
 class RatedPool(NamedTuple):
@@ -68,22 +51,6 @@ class RatedPool(NamedTuple):
     protocol_name: str
 
 
-class Table(NamedTuple):
-    """A board at which players sit, and what is the same for all of its games."""
-
-    ladder: LadderConfig
-    game: Game
-    folder: Path
-    players: list[RatedPlayer]
-    openings: NumberedOpenings
-    protocol: str
-    notes: list[str]
-
-    @property
-    def games_file(self) -> Path:
-        return self.folder / "games.jsonl"
-
-
 def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[RatedPool]:
     """Plays what is left, board by board; each board's pool as it ends."""
     for board, target, specs in _boards(ladder, folder):
@@ -91,7 +58,10 @@ def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[Rated
             notes = check_openings(ladder, table.openings, table.players)
             for note in notes:
                 told.say(note)
-            failures = _play_rounds(table, told)
+            games, others = _counted(table)
+            for note in others:
+                told.say(note)
+            failures = play_rounds(table, games, told)
             yield _rated_pool(table, [*notes, *failures])
 
 
@@ -99,8 +69,9 @@ def merge_ladders(ladder: LadderConfig, folder: Path, sources: Sequence[Path], t
     """Takes up the games of other ladders, and plays none; each board's pool."""
     for board, target, specs in _boards(ladder, folder):
         with _seated(ladder, specs, board, target, told) as table:
-            for said in merge_games(table.games_file, sources, board, table.protocol, table.openings):
-                told.say(said)
+            merged = merge_games(table.games_file, sources, board, table.protocol, table.openings)
+            for note in [*merged, *_counted(table)[1]]:
+                told.say(note)
             yield _rated_pool(table, [])
 
 
@@ -122,9 +93,11 @@ def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path
     try:
         for note in notes:
             told.say(note)
+        names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
         if len(players) < 2:
-            why = "; ".join(notes)
-            raise TooFewPlayers(f"{len(players)} players are left on {board}, expected two or more: {why}")
+            raise MissingPlayers(f"{len(players)} players are left on {board}, expected two or more{why}")
+        if ladder.anchor and ladder.anchor not in names:
+            raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
         openings = open_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)
         yield Table(ladder, game, folder, players, openings, write_protocol(game, openings), notes)
     finally:
@@ -133,63 +106,20 @@ def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path
                 one.player.close()
 
 
-def _play_rounds(table: Table, told: Say) -> list[str]:
-    """Plays what is left of a board; a sentence on each player that failed."""
-    failures, active, closed = [], list(table.players), set()
-    by_name = {p.name: p for p in table.players}
-    games, draw = _counted(table)[0], Draw(table.openings, table.ladder.seed, *part_of(table.ladder))
-
-    def keep(meetings: Sequence[Meeting], played: PlayedGame) -> None:
-        if played.score is not None:
-            games.append(to_stored(played, meetings, table.protocol))
-            append_game(table.games_file, games[-1])
-
-    while not (told.should_stop() or told.should_renew()):
-        results = tabulate(games, table.players)
-        standing = Standing([p.name for p in active], results, curves_of(table.players), closed)
-        pairings = next_pairings(table.ladder, standing)
-        if not pairings:
-            break
-        met = [(p, meet((by_name[p.player], by_name[p.opponent]), p.games, games, draw)) for p in pairings]
-        closed |= {frozenset(p[:2]) for p, meeting in met if meeting is None}
-        meetings = [meeting for _, meeting in met if meeting]
-        if not meetings:
-            continue
-        told.say(f"{table.game.name}: {len(games)} games played; next {_describe(pairings)}")
-        statistics = _play(table, meetings, partial(keep, meetings), told)
-        for name, why in statistics.failures.items():
-            failures.append(f"{name} left the ladder: {why}")
-            told.say(failures[-1])
-        active = [p for p in active if p.name not in statistics.failures]
-    return failures
-
-
-def _play(table: Table, meetings: Sequence[Meeting], on_game: Callable[[PlayedGame], None], told: Say) -> Statistics:
-    matches = [meeting.match for meeting in meetings]
-    players = [player for match in matches for player in (match.a, match.b)]
-    num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
-    rows, per_search = choose_rows(table.game, players, num_games, table.ladder.rows)
-    options = {"num_rows": rows, "rows_per_search": per_search}
-    statistics = play_games(table.game, matches, **options, on_game=on_game, should_stop=told.should_stop)
-    told.say(_pace(statistics))
-    return statistics
-
-
 def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
-    """The games on disk under the table's protocol, and a sentence on each kind of the others."""
+    """The games on disk that count, and a sentence on each kind of the others."""
     games = with_protocols(read_games(table.games_file), table.protocol, table.openings)
-    return of_protocol(games, table.protocol)
+    found, others = of_protocol(games, table.protocol)
+    known, strangers = of_players(found, table.players)
+    return known, [*others, *strangers]
 
 
 def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     ladder, players = table.ladder, table.players
     games, others = _counted(table)
     results, curves = tabulate(games, players), curves_of(players)
-    anchor = anchor_of(ladder, results)
-    ratings = rate(results, ladder.method, anchor, anchor_rating=ladder.anchor_rating, curves=curves)
+    ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
     records = to_records(games, players, table.game.name, table.folder.name)
-    if len(records) < len(games):
-        others.append(f"{len(games) - len(records)} games of players that are not on this ladder are not counted")
     return RatedPool(
         table.folder,
         f"{table.folder.name}: {table.game.name}",
@@ -202,15 +132,4 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
         [*table.notes, *notes, *others],
         protocol={"board": table.game.name, **describe_protocol(table.game, table.openings)},
         protocol_name=table.protocol,
-    )
-
-
-def _describe(pairings: Sequence[Pairing]) -> str:
-    return f"{sum(p.games for p in pairings)} games of {len(pairings)} pairs"
-
-
-def _pace(statistics: Statistics) -> str:
-    return (
-        f"{statistics.moves} moves, {statistics.moves_per_second:.0f} moves/s, "
-        f"{statistics.live_fraction:.0%} of the searched rows live"
     )

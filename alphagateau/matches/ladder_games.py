@@ -78,10 +78,26 @@ def _parse_game(line: str) -> StoredGame:
     texts = [game.white, game.black, game.moves, game.comments]
     if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
         raise TypeError("expected lists of texts")
-    if type(game.opening) is not int or game.opening < 0 or not isinstance(game.protocol, str):
-        raise TypeError("expected the number of an opening and the name of a protocol")
+    said = [game.result, game.termination, game.start_fen, game.protocol]
+    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in said):
+        raise TypeError("expected the number of an opening, and texts")
+    if not (game.white and game.black and game.result in POINTS):
+        raise ValueError("expected two players and a result")
     white, black, moves, comments = map(tuple, texts)
     return game._replace(white=white, black=black, moves=moves, comments=comments)
+
+
+def of_players(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> tuple[list[StoredGame], list[str]]:
+    """The games between these players, and a sentence that names the others who have played."""
+    here = {p.identity for p in players}
+    known = [game for game in games if {game.white, game.black} <= here]
+    strangers = sorted({one for game in games for one in (game.white, game.black)} - here)
+    if not strangers:
+        return known, []
+    shown = [" ".join(filter(None, (name, f"({search})" if search else ""))) for name, search, *_ in strangers[:5]]
+    more = f" and {len(strangers) - len(shown)} more" if len(strangers) > len(shown) else ""
+    said = f"{len(games) - len(known)} games of players that are not on this ladder are kept and not counted"
+    return known, [f"{said}: {', '.join(shown)}{more}"]
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from alphagateau.games.pgn import write_note
 from alphagateau.matches.ladder_games import StoredGame
 from alphagateau.matches.ladder_openings import NumberedOpenings, count_openings, take_openings
+from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.scheduler import Match, PlayedGame
 
 
 class Meeting(NamedTuple):
@@ -18,6 +18,11 @@ class Meeting(NamedTuple):
     b: RatedPlayer
     match: Match
     openings: tuple[int, ...]
+
+    @property
+    def num_games(self) -> int:
+        """Without those that have been played."""
+        return 2 * len(self.match.openings) - len(self.match.done)
 
 
 class Draw(NamedTuple):
@@ -30,19 +35,29 @@ class Draw(NamedTuple):
 
 
 def meet(
-    pair: tuple[RatedPlayer, RatedPlayer], num_games: int, games: Sequence[StoredGame], draw: Draw
+    pair: tuple[RatedPlayer, RatedPlayer],
+    num_games: int,
+    games: Sequence[StoredGame],
+    draw: Draw,
+    planned: Sequence[Meeting] = (),
 ) -> Meeting | None:
-    """The pair's next openings of which a game is missing; None if there are no more.
+    """The pair's next openings of which a game is missing, also of the meetings planned; None if there are no more.
 
-    A pair that draws at random plays an opening again, for another game comes of it.
+    A pair that draws at random plays an opening again, for another game comes of it. No more than `num_games`, but both
+    games of one opening at least.
     """
     a, b = pair
-    known = {(g.opening, g.white == a.identity) for g in games if {g.white, g.black} == {a.identity, b.identity}}
+    both = {a.identity, b.identity}
+    known = {(g.opening, g.white == a.identity) for g in games if {g.white, g.black} == both}
+    for met in (met for met in planned if {met.a.identity, met.b.identity} == both):
+        known |= set(itertools.product(met.openings, (True, False)))
     numbers, done, num_missing = [], [], 0
     for number in itertools.count(draw.part, draw.num_parts):
         if num_missing >= num_games or not (is_random(pair) or count_openings(draw.openings, number + 1) > number):
             break
         played = [(number, a_is_white) in known for a_is_white in (True, False)]
+        if numbers and num_missing + played.count(False) > num_games:
+            break
         if not all(played):
             done += [2 * len(numbers) + k for k, is_played in enumerate(played) if is_played]
             numbers.append(number)
@@ -58,9 +73,8 @@ def is_random(pair: Sequence[RatedPlayer]) -> bool:
     return any(player.has_noise for player in pair)
 
 
-def to_stored(played: PlayedGame, meetings: Sequence[Meeting], protocol: str) -> StoredGame:
-    """A finished game of these meetings' matches."""
-    meeting = meetings[played.match]
+def to_stored(played: PlayedGame, meeting: Meeting, protocol: str) -> StoredGame:
+    """A finished game of this meeting's match."""
     a, b = meeting.a.identity, meeting.b.identity
     record = played.record
     return StoredGame(

@@ -1,6 +1,7 @@
 """A ladder's players and results in, the meetings to play next out."""
 
 import itertools
+import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -10,18 +11,19 @@ from alphagateau.matches.ladder_meetings import is_random
 from alphagateau.matches.ladder_openings import NumberedOpenings, count_openings
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.ratings.curves import Curves
-from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, paper_pairings, stop_reason
+from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results
 
 
 class Standing(NamedTuple):
-    """What the next meetings go by. closed: pairs that have played all openings."""
+    """What the next meetings go by. closed: pairs that have played all openings. planned: being played."""
 
     names: Sequence[str]
     results: Results
     curves: Curves
     closed: Collection[frozenset[str]] = ()
+    planned: Sequence[Pairing] = ()
 
 
 def games_a_meeting(ladder: LadderConfig) -> int:
@@ -54,24 +56,36 @@ def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Se
 
 def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
     """The meetings to play next, none at the end."""
-    if len(standing.names) < 2 or _is_enough(ladder, standing):
+    left = games_left(ladder, standing)
+    if len(standing.names) < 2 or left < 2 or _is_enough(ladder, standing):
         return []
     num_games = games_a_meeting(ladder)
     if ladder.matching == "informative":
-        rules = PairingRules(_curves(ladder, standing), standing.closed)
-        num_pairs, anchor = max(len(standing.names) // 2, 1), anchor_of(ladder, standing.results)
+        rules = PairingRules(_curves(ladder, standing), standing.closed, standing.planned)
+        num_pairs, anchor = max(len(standing.names) // 2, 1), _anchor(ladder, standing)
         found = informative_pairings(standing.names, standing.results, num_pairs, num_games, anchor, rules)
-        return _merged(found)
+        return _within(_merged(found), left)
     if ladder.matching == "paper":
-        return list(paper_pairings(standing.names, standing.results, num_games))
-    return _missing_games(standing, num_games)
+        return _within(paper_pairings(standing.names, standing.results, num_games), left)
+    return _within(_missing_games(standing, num_games), left)
 
 
-def anchor_of(ladder: LadderConfig, results: Results) -> str | None:
-    """Raises LadderGamesError for one that is no player."""
-    if ladder.anchor and ladder.anchor not in results.players:
-        raise LadderGamesError(f"anchor {ladder.anchor!r} is not a player: {', '.join(results.players)}")
-    return ladder.anchor or None
+def games_left(ladder: LadderConfig, standing: Standing) -> float:
+    """Of the most that there may be, without those planned; infinity where a ladder has an end of its own."""
+    limit = ladder.max_games or math.inf
+    if ladder.matching == "informative" and not (ladder.max_games or ladder.target_error):
+        limit = 20 * len(standing.names)
+    return limit - sum(sum(row[2:5]) for row in standing.results.rows) - sum(p.games for p in standing.planned)
+
+
+def _within(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
+    """The first of them, of so many games at most; an opening is played both ways."""
+    kept = []
+    for p in pairings:
+        games = p.games if p.games <= left else int(left) // 2 * 2
+        left -= games
+        kept += [p._replace(games=games)] if games else []
+    return kept
 
 
 def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
@@ -83,15 +97,17 @@ def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
 
 
 def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
-    """Whether the most games or the least error that was asked for is reached."""
-    limit = ladder.max_games
-    if ladder.matching == "informative" and not (limit or ladder.target_error):
-        limit = 20 * len(standing.names)
-    if not (limit or ladder.target_error):
+    """Whether the errors are as small as was asked for."""
+    if not ladder.target_error:
         return False
-    curves, anchor = _curves(ladder, standing), anchor_of(ladder, standing.results)
+    curves, anchor = _curves(ladder, standing), ladder.anchor or None
     ratings = rate(standing.results, "history" if curves else "bradley-terry", anchor, curves=curves)
-    return bool(stop_reason(ratings, limit or None, ladder.target_error or None))
+    return is_precise(ratings, ladder.target_error)
+
+
+def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:
+    """None also if it has left the ladder."""
+    return ladder.anchor if ladder.anchor in standing.names else None
 
 
 def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from alphagateau.games.rules import RULES_VERSION, Game
+from alphagateau.games.small_boards import board_class
 from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, key_of, read_games, write_games
 from alphagateau.matches.ladder_openings import NumberedOpenings, count_openings
 
@@ -68,9 +69,13 @@ def merge_games(
     known = {key_of(game) for game in with_protocols(games, protocol, openings)}
     said, num_before = [], len(games)
     for source in sources:
-        there = [g for g in _games_at(source, board) if g.white[-1] == board]
-        same = [g for g in with_protocols(there, protocol, openings) if g.protocol == protocol]
+        there = [g for g in _games_at(source, board) if g.white[-1] == board == g.black[-1]]
+        there = with_protocols(there, protocol, openings)
+        same = [g for g in there if g.protocol == protocol]
         new = {key_of(game): game for game in same if key_of(game) not in known}
+        for number, game in enumerate(there, 1):
+            if new.get(key_of(game)) is game:
+                _check_moves(game, board, f"{source}, game {number} of {len(there)} on {board}")
         games += new.values()
         known |= new.keys()
         left_out = f"{len(same) - len(new)} were here, {len(there) - len(same)} are of another protocol"
@@ -78,6 +83,16 @@ def merge_games(
     if len(games) > num_before:
         write_games(path, games)
     return said
+
+
+def _check_moves(game: StoredGame, board_name: str, where: str) -> None:
+    """Raises LadderGamesError for a game that cannot be replayed."""
+    try:
+        board = board_class(board_name)(game.start_fen)
+        for uci in game.moves:
+            board.push_uci(uci)
+    except ValueError as error:
+        raise LadderGamesError(f"{where}: {error}") from None
 
 
 def _games_at(source: Path, board: str) -> list[StoredGame]:

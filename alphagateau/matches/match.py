@@ -12,7 +12,8 @@ from jax.sharding import Mesh
 from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
-from alphagateau.matches.scheduler import Match, PlayedGame, Scheduler, Sizes, advance, close, open_scheduler
+from alphagateau.matches.match_games import Match, PlayedGame
+from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
 from alphagateau.matches.search_rows import choose_rows_per_search, choose_searches_at_once
 
 
@@ -45,8 +46,9 @@ class MatchResult(NamedTuple):
 
 def play_games(
     game: Game,
-    matches: Iterable[Match],
+    matches: Sequence[Match],
     *,
+    more: More = lambda in_progress: (),
     num_rows: int = 64,
     rows_per_search: int | Sequence[int] | None = None,
     on_game: Callable[[PlayedGame], None] | None = None,
@@ -54,22 +56,20 @@ def play_games(
 ) -> Statistics:
     """Plays many matches at once, with up to `num_rows` games in progress.
 
-    `on_game` gets each game as it ends. `matches` may be a generator: it is asked for the next match when a place is
-    free, so it can go by the games that ended. `rows_per_search` is what `choose_rows_per_search` says unless given,
-    rounded up to a multiple of this host's devices, which share each search; of several, a search has the fewest that
-    hold the games which wait for its player. The games in progress when `should_stop`
-    says so, or a player fails, are handed over without results.
+    `on_game` gets each game as it ends. When all games were begun and a place is free, `more` is asked for further
+    matches, at once and after each game that ended; they are numbered on. `rows_per_search` is what
+    `choose_rows_per_search` says unless given, rounded up to a multiple of this host's devices, which share each
+    search; of several, a search has the fewest that hold the games which wait for its player. The games in progress
+    when `should_stop` says so, or a player fails, are handed over without results.
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
     if rows_per_search is None:
-        num_games = None
-        if isinstance(matches, Sequence):
-            num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
+        num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
         rows_per_search = choose_rows_per_search(num_rows, num_games)
     widths = [rows_per_search] if isinstance(rows_per_search, int) else rows_per_search
     widths = sorted({width + -width % mesh.size for width in widths}, reverse=True)
     sizes = Sizes(num_rows, tuple(widths), choose_searches_at_once())
-    scheduler = open_scheduler(game, matches, mesh, sizes, on_game or (lambda played: None))
+    scheduler = open_scheduler(game, matches, mesh, sizes, on_game or (lambda played: None), more)
     try:
         while not (should_stop and should_stop()) and advance(scheduler):
             pass

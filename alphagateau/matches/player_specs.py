@@ -7,6 +7,7 @@ PATH?search=action_value          the move that the network values highest
 PATH?search=state_value           the move to the position that it values lowest for the opponent
 PATH?gumbel_scale=1.0              with the noise of its training; without it none is added
 PATH?search=probability&nodes=256 minimax over likely moves; PATH?search=depth&plies=2, over all
+PATH?search=probability&split=CKPT likely by the policy of another network
 PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
 random                            the random mover
 uci:COMMAND?nodes=50              an engine
@@ -25,15 +26,13 @@ from alphagateau.config import (
     ConfigError,
     NetworkConfig,
     SearchConfig,
-    read_network,
 )
-from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, describe_search, option_types
+from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
 from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
-from alphagateau.runs import checkpoint
-from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError
+from alphagateau.networks.trained import describe_players_search, load_weights, network_config
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
@@ -156,14 +155,6 @@ def check_search(spec: str, search: SearchConfig, network: NetworkConfig) -> Non
         )
 
 
-def network_config(found: Checkpoint) -> NetworkConfig:
-    """The network that a checkpoint's manifest names. Raises CheckpointError."""
-    try:
-        return read_network(found.manifest["network"])
-    except ConfigError as error:
-        raise CheckpointError(f"{found.path} names no network that this version knows: {error}") from None
-
-
 def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
     """The board on which players meet: the one asked for, else the one that the first checkpoint learnt on."""
     for spec in specs:
@@ -171,7 +162,8 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
         if game_name is None and path != "random" and not path.startswith("uci:"):
             game_name = newest(Path(path)).manifest["game"]
     if game_name is None:
-        raise PlayerError("no player says which board to play on: name it with --game gardner_chess or chess")
+        said = "name it, such as gardner_chess, with --game, or of a ladder with --boards"
+        raise PlayerError(f"no player says which board to play on: {said}")
     return game_name
 
 
@@ -199,25 +191,9 @@ def load_player(
     folder = found.run
     run = folder.name if folder else found.path.name
     name = f"{run}/{found.path.name}" if folder else run
-    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_search(search))
+    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_players_search(search))
     made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
     identity = known.weights, known.search, game_name
     has_noise = getattr(search, "gumbel_scale", 0.0) > 0 or getattr(search, "temperature", 0.0) > 0
     return RatedPlayer(name, player, identity, run, known.iteration, has_noise, folder, network=network)
-
-
-def load_weights(found: Checkpoint, game_name: str) -> Any:
-    """The weights of a checkpoint, for use on any board. Raises CheckpointError."""
-    import jax
-
-    config, learnt = network_config(found), found.manifest["game"]
-    if config.architecture == "giraffe" and learnt != game_name:
-        raise CheckpointError(
-            f"{found.path} learnt {learnt}: Giraffe's inputs are those of one board, not {game_name}'s"
-        )
-    network = make_network(get_game(game_name), config)
-    variables = checkpoint.load(found, WEIGHTS, jax.eval_shape(network.init, jax.random.key(0)))
-    if checkpoint.weights_hash(variables) != found.manifest["weights_hash"]:
-        raise CheckpointError(f"{found.path}: the weights are not those that its manifest names")
-    return variables

@@ -7,7 +7,7 @@ game goes to the next one at once. While the device searches, the host does its 
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,63 +18,16 @@ from jax.sharding import Mesh, NamedSharding
 
 from alphagateau.distributed.mesh import REPLICATED
 from alphagateau.games.notation import edge_to_uci, outcome
-from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
-from alphagateau.matches.openings import Openings, one_state, select_states
+from alphagateau.matches.match_games import InProgress, LiveGame, Match, PlayedGame, games_of, to_played
+from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
-WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
-
-
-class Match(NamedTuple):
-    """Two players and the openings that they play, both ways."""
-
-    a: AnyPlayer
-    b: AnyPlayer
-    openings: Openings
-    seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
-    done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
-    numbers: Sequence[int] = ()  # of the openings, which games draw from; (): 0, 1, 2, ...
-
-
-class PlayedGame(NamedTuple):
-    """A game that was begun."""
-
-    match: int  # number of its match, in the order given, from 0
-    opening: int  # number of its opening in the match, from 0
-    a_is_white: bool
-    score: float | None  # for a: 1, 1/2, 0; None: no result, and `record.termination` says why
-    record: GameRecord  # with the opening's moves
-
-
-class LiveGame(NamedTuple):
-    """A game in progress, or about to be."""
-
-    match_number: int
-    match: Match
-    number: int  # in its match: 2 * opening, + 1 where a is black
-    moves: list[str]  # so far, in UCI
-    notes: list[MoveNote]  # of the same
-
-    @property
-    def players(self) -> tuple[AnyPlayer, AnyPlayer]:
-        """White and black."""
-        a, b = self.match.a, self.match.b
-        return (b, a) if self.number % 2 else (a, b)
-
-    @property
-    def draw(self) -> int:
-        """What it draws from besides the seed and the ply: its number, with its opening's where the match says so."""
-        opening, is_swapped = divmod(self.number, 2)
-        return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
-
-    @property
-    def start_fen(self) -> str:
-        return self.match.openings.start_fens[self.number // 2]
+More = Callable[[InProgress], Sequence[Match]]  # what else there is to play
 
 
 class Sizes(NamedTuple):
@@ -124,6 +77,9 @@ class Scheduler:
     mesh: Mesh
     sizes: Sizes
     to_start: Iterator[LiveGame]
+    num_matches: int
+    more: More
+    first_new: int  # number of the first match that came last
     on_game: Callable[[PlayedGame], None]
     boards: State  # numpy [num_rows]
     free: list[int]
@@ -134,30 +90,31 @@ class Scheduler:
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
+    may_ask: bool = True  # for more: a game has ended since
 
 
 def open_scheduler(
-    game: Game, matches: Iterable[Match], mesh: Mesh, sizes: Sizes, on_game: Callable[[PlayedGame], None]
+    game: Game,
+    matches: Sequence[Match],
+    mesh: Mesh,
+    sizes: Sizes,
+    on_game: Callable[[PlayedGame], None],
+    more: More,
 ) -> Scheduler:
     """Nothing in progress yet; `advance` plays."""
     return Scheduler(
         game=game,
         mesh=mesh,
         sizes=sizes,
-        to_start=_games_of(matches),
+        to_start=games_of(matches),
+        num_matches=len(matches),
+        more=more,
+        first_new=0,
         on_game=on_game,
         boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
         free=list(reversed(range(sizes.num_rows))),
         workers=ThreadPoolExecutor(sizes.searches_at_once),
     )
-
-
-def _games_of(matches: Iterable[Match]) -> Iterator[LiveGame]:
-    for match_number, match in enumerate(matches):
-        for number in range(2 * len(match.openings)):
-            if number not in match.done:
-                line = match.openings.lines[number // 2]
-                yield LiveGame(match_number, match, number, list(line), [MoveNote()] * len(line))
 
 
 def advance(scheduler: Scheduler) -> bool:
@@ -186,7 +143,7 @@ def close(scheduler: Scheduler, why: str) -> None:
 
 def _start_games(scheduler: Scheduler) -> None:
     """Gives the free places to the next games."""
-    while scheduler.free and (live := next(scheduler.to_start, None)):
+    while scheduler.free and (live := _next_game(scheduler)):
         if any(player.name in scheduler.failures for player in live.players):
             scheduler.counts.unfinished += 1
             continue
@@ -196,6 +153,20 @@ def _start_games(scheduler: Scheduler) -> None:
             scheduler.queues.setdefault(_key_of(player), PlayerQueue(player)).num_games += 1
         _write(scheduler, [place], select_states(live.match.openings.states, [live.number // 2]))
         _await_move(scheduler, place)
+
+
+def _next_game(scheduler: Scheduler) -> LiveGame | None:
+    """The next to start; after the last one more are asked for, and again when a game has ended."""
+    live = next(scheduler.to_start, None)
+    if live is None and scheduler.may_ask:
+        scheduler.may_ask = False
+        matches = frozenset(one.match_number for one in scheduler.live.values())
+        found = scheduler.more(InProgress(matches, scheduler.failures))
+        scheduler.to_start = games_of(found, scheduler.num_matches)
+        scheduler.first_new = scheduler.num_matches if found else scheduler.first_new
+        scheduler.num_matches += len(found)
+        live = next(scheduler.to_start, None)
+    return live
 
 
 def _key_of(player: AnyPlayer) -> tuple[int, ...]:
@@ -224,11 +195,15 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
 
 
 def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
-    """One device call, for the games that are least far on; rows left over repeat the first."""
+    """One device call, for the games that are least far on, those of the matches that came last behind all others.
+
+    Rows left over repeat the first.
+    """
     begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
+    ply = scheduler.boards.ply
     num_rows = min((width for width in widths if width >= len(queue.waiting)), default=widths[0])
     assert isinstance(player, Player)
-    queue.waiting.sort(key=lambda place: scheduler.boards.ply[place])
+    queue.waiting.sort(key=lambda place: (scheduler.live[place].match_number >= scheduler.first_new, ply[place]))
     places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
     rows = places + places[:1] * (num_rows - len(places))
     states = select_states(scheduler.boards, rows)
@@ -296,22 +271,12 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     live, state = scheduler.live.pop(place), one_state(scheduler.boards, place)
     result, reason = ("*", why) if why else outcome(scheduler.game, state)
     scheduler.free.append(place)
+    scheduler.may_ask = True
     for player in live.players:
         _leave(scheduler, player, place)
-    played = _played(scheduler.game, live, result, reason)
+    played = to_played(scheduler.game, live, result, reason)
     scheduler.counts.unfinished += played.score is None
     scheduler.on_game(played)
-
-
-def _played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGame:
-    opening, is_swapped = divmod(live.number, 2)
-    white, black = live.players
-    headers = {"Round": f"{opening + 1}.{is_swapped + 1}"}
-    headers |= player_tags("White", white.name, white.identity) | player_tags("Black", black.name, black.identity)
-    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes))
-    score = WHITE_SCORES.get(result)
-    score = 1 - score if score is not None and is_swapped else score
-    return PlayedGame(live.match_number, opening, not is_swapped, score, record)
 
 
 def _leave(scheduler: Scheduler, player: AnyPlayer, place: int) -> None:

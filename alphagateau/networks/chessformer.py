@@ -60,6 +60,9 @@ def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Arr
 def make_chessformer(game: Game, config) -> Network:
     """Chessformer for `game`, as its configuration record says."""
     net, heads = make_encoder(game, config), make_square_heads(game, config)
+    one_layer = partial(layer, net)
+    if config.rematerialize:
+        one_layer = jax.checkpoint(one_layer, prevent_cse=False)  # a scan does not join what is computed twice
 
     def init(key: jax.Array) -> Variables:
         weights = {
@@ -77,7 +80,7 @@ def make_chessformer(game: Game, config) -> Network:
         del train, axis_name  # there are no statistics
         params = variables["params"]
         x = first_tokens(params, game, positions)
-        x, _ = jax.lax.scan(lambda x, w: (layer(net, w, x), None), x, stacked_layers(net, params))
+        x, _ = jax.lax.scan(lambda x, w: (one_layer(w, x), None), x, stacked_layers(net, params))
         return make_evaluation(outputs_of(heads, params["heads"], x, legal_edge_mask(game, positions))), {}
 
     return Network(init, apply, partial(num_chunks, net), move_from=partial(move_from, config, game))

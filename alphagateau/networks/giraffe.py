@@ -34,10 +34,11 @@ class GiraffeNetwork(nn.Module):
         x = nn.relu(jnp.concatenate(parts, axis=-1))
         second = nn.initializers.normal((2 / self.hidden_size) ** 0.5)
         x = nn.relu(nn.Dense(self.hidden_size, kernel_init=second, name="hidden")(x))
-        return nn.tanh(nn.Dense(1, kernel_init=_near_zero, name="value")(x)[:, 0])
+        return nn.tanh(nn.Dense(1, kernel_init=near_zero, name="value")(x)[:, 0])
 
 
-def _near_zero(key: Array, shape: tuple[int, ...], dtype=jnp.float32) -> Array:
+def near_zero(key: Array, shape: tuple[int, ...], dtype=jnp.float32) -> Array:
+    """Weights within OUTPUT_SCALE of 0."""
     return jax.random.uniform(key, shape, dtype, -OUTPUT_SCALE, OUTPUT_SCALE)
 
 

@@ -10,6 +10,7 @@ from alphagateau.networks.board_statistics import with_board_statistics
 from alphagateau.networks.chessformer import make_chessformer
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.giraffe import make_giraffe
+from alphagateau.networks.giraffe_moves import make_giraffe_moves
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.token_transformer import make_token_transformer
 
@@ -20,6 +21,7 @@ MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "token_transformer": make_token_transformer,
     "chessformer": make_chessformer,
     "giraffe": make_giraffe,
+    "giraffe_moves": make_giraffe_moves,
 }
 
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
+from alphagateau.games.move_numbers import action_names
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, in_chunks, num_cores
@@ -22,7 +23,7 @@ from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import row_means
 from alphagateau.networks.products import dot
 from alphagateau.networks.rows import lookup
-from alphagateau.networks.tokens import CHARACTERS, action_names, action_tokens, num_position_tokens, position_tokens
+from alphagateau.networks.tokens import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
 EPSILON = 1e-5  # of layer normalization, as in Haiku
 EMBEDDING_SCALE = 0.02
@@ -41,6 +42,7 @@ class Transformer(NamedTuple):
     dot: Callable[[Array, Array], Array]  # matrix product
     heads: Heads
     has_policy: bool
+    rematerialize: bool  # of a block, training keeps what enters it
 
     @property
     def outputs(self) -> dict[str, int]:
@@ -123,10 +125,11 @@ def embed(net: Transformer, params: Variables, tokens: Array, actions: Array | N
 def read(net: Transformer, params: Variables, tokens: Array, actions: Array | None = None) -> Array:
     """What the trunk says at the last place, [R, d]; of the last block no other place is needed."""
     x, last = embed(net, params, tokens, actions), net.num_blocks - 1
+    one = jax.checkpoint(block, static_argnums=(0, 3)) if net.rematerialize else block
     if last:  # equal but for their weights, so that a scan compiles one for all
         weights = jax.tree.map(lambda *w: jnp.stack(w), *(params[f"block{i}"] for i in range(last)))
-        x, _ = jax.lax.scan(lambda x, w: (block(net, w, x, x.shape[1]), None), x, weights)
-    return layer_norm(params["norm_last"], block(net, params[f"block{last}"], x, 1)[:, 0])
+        x, _ = jax.lax.scan(lambda x, w: (one(net, w, x, x.shape[1]), None), x, weights)
+    return layer_norm(params["norm_last"], one(net, params[f"block{last}"], x, 1)[:, 0])
 
 
 def dense(params: Variables, x: Array) -> Array:
@@ -216,6 +219,7 @@ def make_token_transformer(game: Game, config) -> Network:
         dot=partial(dot, config.dtype),
         heads=make_heads(game, config),
         has_policy=config.policy_head,
+        rematerialize=config.rematerialize,
     )
 
     def init(key: jax.Array) -> Variables:

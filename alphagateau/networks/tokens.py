@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.games.entries import PAWN, QUEEN
+from alphagateau.games.move_numbers import action_names, square_name
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 
@@ -66,50 +67,17 @@ def action_tokens(game: Game, positions: Position) -> Array:
     return jnp.where(is_pawn, of_pawns, of_others)
 
 
-def action_names(game: Game) -> list[str]:
-    """UCI moves in the order of their numbers, 1968 on 8x8; the first share their embeddings with the characters.
-
-    From a1, b1 to the last square: the queen's moves, then the knight's, each by rising square; then promotions.
-    """
-    return _action_names(game.size, _promotion_letters(game))
-
-
-def _promotion_letters(game: Game) -> str:
-    kinds = {QUEEN, *game.promotions.tolist()}
-    return "".join(letter for letter in "qrbn" if chess.PIECE_SYMBOLS.index(letter) in kinds)
-
-
 @lru_cache
-def _action_names(size: int, letters: str) -> list[str]:
-    squares = [(file, rank) for rank in range(size) for file in range(size)]
-    names = []
-    for start in squares:
-        steps = {end: (abs(end[0] - start[0]), abs(end[1] - start[1])) for end in squares if end != start}
-        of_queen = [end for end, (right, up) in steps.items() if right == up or not right or not up]
-        of_knight = [end for end, step in steps.items() if sorted(step) == [1, 2]]
-        names += [_square(start) + _square(end) for end in of_queen + of_knight]
-    for rank, last in ((1, 0), (size - 2, size - 1)):
-        for file in range(size):
-            ends = [to_file for to_file in (file, file - 1, file + 1) if 0 <= to_file < size]
-            names += [_square((file, rank)) + _square((end, last)) + letter for end in ends for letter in letters]
-    return names
-
-
-def _square(place: tuple[int, int]) -> str:
-    return f"{'abcdefgh'[place[0]]}{place[1] + 1}"
-
-
-@lru_cache
-def _tables(size: int, letters: str, edges: tuple[tuple[int, int, int], ...]) -> Tables:
+def _tables(size: int, names_of_actions: tuple[str, ...], edges: tuple[tuple[int, int, int], ...]) -> Tables:
     ranks = [range(size), range(size - 1, -1, -1)]  # the rank, as the player to move counts, of white's 0, 1, ...
-    number = {name: i for i, name in enumerate(_action_names(size, letters))}
+    number = {name: i for i, name in enumerate(names_of_actions)}
     squares = [[file * size + of[rank] for rank in reversed(range(size)) for file in range(size)] for of in ranks]
     castling, en_passant, actions = [], [], []
     for is_black, of in enumerate(ranks):
         order = "qkQK" if is_black else "QKqk"  # the bits: own queen's side, own king's, the opponent's two
         rights = [[letter for letter in "KQkq" if bits >> order.index(letter) & 1] for bits in range(16)]
         castling.append([_write("".join(held), 4) for held in rights])
-        names = [_square((square // size, of[square % size])) for square in range(size**2)]
+        names = [square_name((square // size, of[square % size])) for square in range(size**2)]
         en_passant.append([_write(name, 2) for name in [*names, ""]])
         actions.append([[number[_action(size, names, *e, pawn)] for e in edges] for pawn in (False, True)])
     return Tables(
@@ -125,7 +93,7 @@ def _tables(size: int, letters: str, edges: tuple[tuple[int, int, int], ...]) ->
 def make_tables(game: Game) -> Tables:
     """The Tables of a Game's board."""
     columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
-    return _tables(game.size, _promotion_letters(game), tuple(zip(*columns, strict=True)))
+    return _tables(game.size, tuple(action_names(game)), tuple(zip(*columns, strict=True)))
 
 
 def _action(size: int, names: list[str], sender: int, receiver: int, promotion: int, is_pawn: bool) -> str:

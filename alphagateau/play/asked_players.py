@@ -1,16 +1,16 @@
-"""A player's spec in, its checkpoint out, which knows whether it is to play by a search tree or without search."""
+"""A player's spec in, its checkpoint out, which knows whether a tree that grows or another search is to play it."""
 
 import dataclasses
 from pathlib import Path
 
 from alphagateau.config import ALGORITHMS, SearchConfig
-from alphagateau.config.searches import describe_search
 from alphagateau.games.pgn import Identity
 from alphagateau.play.boards import run_of
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.run_folder import newest
 
-WITHOUT_TREE = ("policy", "action_value", "state_value")
+WITHOUT_TREE = ("policy", "action_value", "state_value", "probability", "depth")
+BY_TRAINING = WITHOUT_TREE[1:]  # what a run that was trained by it plays by
 ASKED = "player"  # key of a manifest in memory: the search that the spec asks for
 
 
@@ -21,8 +21,9 @@ def find_player(spec: str) -> Checkpoint:
     """
     if "?" not in spec:
         return newest(Path(spec))
-    from alphagateau.matches.player_specs import check_search, network_config, search_of
+    from alphagateau.matches.player_specs import check_search, search_of
     from alphagateau.matches.players import PlayerError, split_spec
+    from alphagateau.networks.trained import network_config
 
     path, options = split_spec(spec)
     found = newest(Path(path))
@@ -34,19 +35,20 @@ def find_player(spec: str) -> Checkpoint:
     return found._replace(manifest={**found.manifest, ASKED: dataclasses.asdict(search)})
 
 
-def player_without_search(found: Checkpoint) -> SearchConfig | None:
-    """How a checkpoint plays without search: as its spec asks, or as in its run by values of moves; None: by a tree."""
+def player_without_tree(found: Checkpoint) -> SearchConfig | None:
+    """The search whose moves a checkpoint plays as they are, of its spec or its run; None: it plays by a tree."""
     from alphagateau.matches.player_specs import match_config
 
     asked, trained = found.manifest.get(ASKED), found.manifest["search"]
     if asked:
         return ALGORITHMS[asked["algorithm"]](**asked)
-    is_valued = trained.get("algorithm") in ("action_value", "state_value")
-    return match_config(trained) if is_valued else None
+    return match_config(trained) if trained.get("algorithm") in BY_TRAINING else None
 
 
 def identity_of(found: Checkpoint, num_simulations: int) -> Identity:
     """Who it is in PGN; of a player with a tree, how many simulations a move."""
-    player = player_without_search(found)
-    search = describe_search(player) if player else f"growing gumbel {num_simulations} simulations"
+    from alphagateau.networks.trained import describe_players_search
+
+    player = player_without_tree(found)
+    search = describe_players_search(player) if player else f"growing gumbel {num_simulations} simulations"
     return Identity(run_of(found), found.manifest["iteration"], found.manifest["weights_hash"], search)

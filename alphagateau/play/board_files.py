@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import PurePath
 from typing import Any
 
 from alphagateau.games.entries import GAMES
@@ -10,13 +11,17 @@ from alphagateau.play.boards import name_of, plays
 from alphagateau.reports.pages import UNSHOWABLE, environment
 from alphagateau.runs.checkpoint import Checkpoint
 
-STATIC = {"board.js": "text/javascript", "board.css": "text/css"}
+_TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 
 def files(found: Sequence[Checkpoint]) -> dict[str, tuple[bytes, str]]:
     """(content, media type) of each path."""
     folder = resources.files("alphagateau.play").joinpath("board_page")
-    served = {f"/{name}": (folder.joinpath(name).read_bytes(), kind) for name, kind in STATIC.items()}
+    served = {
+        f"/{file.name}": (file.read_bytes(), _TYPES[suffix])
+        for file in folder.iterdir()
+        if (suffix := PurePath(file.name).suffix) in _TYPES
+    }
     template = environment().from_string(folder.joinpath("page.html").read_text(encoding="utf-8"))
     page = UNSHOWABLE.sub("\ufffd", template.render(setup=setup_of(found)))
     return {**served, "/": (page.encode(), "text/html")}

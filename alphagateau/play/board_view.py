@@ -18,10 +18,10 @@ from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_boa
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
-from alphagateau.matches.player_specs import network_config
 from alphagateau.networks.attention import make_attention
 from alphagateau.networks.network import Variables
 from alphagateau.networks.square_attention import make_square_attention
+from alphagateau.networks.trained import network_config
 from alphagateau.play.board_requests import Asked
 from alphagateau.play.boards import check_plays
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think

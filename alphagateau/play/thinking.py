@@ -14,9 +14,10 @@ from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
-from alphagateau.matches.player_specs import load_weights, match_search, network_config
+from alphagateau.matches.player_specs import match_search
 from alphagateau.networks.make_network import make_network
-from alphagateau.play.asked_players import player_without_search
+from alphagateau.networks.trained import load_weights, network_config
+from alphagateau.play.asked_players import player_without_tree
 from alphagateau.play.clock import Budget, may_begin
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.anytime import grow, is_done, make_evaluate, make_look, start_tree
@@ -46,7 +47,7 @@ class Thinker:
     tree: Tree
     root: Played | None = None  # what the tree has grown from, if it may be kept
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=15))  # of the last batches
-    look: Evaluate | None = None  # of a player that does not search
+    look: Evaluate | None = None  # of a player without a tree that grows
 
 
 class Limits(NamedTuple):
@@ -85,7 +86,7 @@ def _devices(kind: str) -> list:
 
 def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
-    game, config, player = get_game(game_name), network_config(found), player_without_search(found)
+    game, config, player = get_game(game_name), network_config(found), player_without_tree(found)
     variables = jax.device_put(load_weights(found, game_name), device)
     evaluate = make_evaluate(game, make_network(game, config))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
@@ -129,7 +130,7 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     """Searches the position. Returns (whether anything is known of it, simulations done).
 
     A search of a fixed number of simulations starts anew, so that it always finds the same; any other goes on with
-    what the last one left below this position. A player without search takes one look.
+    what the last one left below this position. A player without such a tree takes one look.
     """
     if thinker.look:
         start_tree(thinker.tree, played.state, limits.allowed, thinker.look)

@@ -72,10 +72,15 @@ def _game_counts(players: Sequence[str], results: Results) -> np.ndarray:
 
 
 class PairingRules(NamedTuple):
-    """What else decides who meets: `curves` for ratings by `history` (None: by `bradley-terry`), pairs not to be."""
+    """What else decides who meets.
+
+    curves: for ratings by `history` (None: by `bradley-terry`). closed: pairs not to be. planned: matches whose results
+    are still to come.
+    """
 
     curves: Curves | None = None
     closed: Collection[frozenset[str]] = ()
+    planned: Sequence[Pairing] = ()
 
 
 ANYBODY = PairingRules()
@@ -104,18 +109,27 @@ def informative_pairings(
     is_open = np.triu(np.ones((len(players),) * 2, dtype=bool), 1)
     for i, j in (map(players.index, pair) for pair in rules.closed if pair <= set(players)):
         is_open[min(i, j), max(i, j)] = False
+    for p in (p for p in rules.planned if {p.player, p.opponent} <= set(players)):
+        covariance = _with_match(covariance, fit, (players.index(p.player), players.index(p.opponent)), p.games)
     found = []
     for _ in range(num_pairings if is_open.any() else 0):
         spread = _pair_variances(covariance)
-        weight = num_games * _expected_information(fit, spread)
+        weight = num_games * _expected_information(fit, spread, fit.theta[:, None] - fit.theta[None, :])
         contrast, _ = tie(covariance, covariance, pool, place)
         gain = weight * _pair_variances(contrast.T @ contrast) / (1 + weight * spread)
         i, j = divmod(int(np.argmax(np.where(is_open, gain, -1.0))), len(players))
         found.append(Pairing(players[i], players[j], num_games))
-        column = covariance[:, i] - covariance[:, j]
-        factor = weight[i, j] / (1 + weight[i, j] * spread[i, j])
-        covariance = covariance - factor * np.outer(column, column)
+        covariance = _with_match(covariance, fit, (i, j), num_games)
     return tuple(found)
+
+
+def _with_match(covariance: np.ndarray, fit: Fit, pair: tuple[int, int], num_games: int) -> np.ndarray:
+    """The covariance [K, K] as a match of this pair would leave it."""
+    i, j = pair
+    column = covariance[:, i] - covariance[:, j]
+    spread = column[i] - column[j]
+    weight = num_games * _expected_information(fit, spread, fit.theta[i] - fit.theta[j])
+    return covariance - weight / (1 + weight * spread) * np.outer(column, column)
 
 
 def _fit(results: Results, curves: Curves | None) -> Fit:
@@ -140,25 +154,19 @@ def _pair_variances(covariance: np.ndarray) -> np.ndarray:
     return own[:, None] + own[None, :] - 2 * covariance
 
 
-def _expected_information(fit: Fit, spread: np.ndarray) -> np.ndarray:
-    """[K, K] information of a game on theta_i - theta_j, averaged over what is not known of it.
+def _expected_information(fit: Fit, spread: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """Information of a game on a difference of log-odds, averaged over what is not known of it, its variance `spread`.
 
     That of points s is (ds / dtheta)^2 / variance. The mean of the logistic curve over a normal of
     variance v is about the curve of k theta, k = 1 / sqrt(1 + pi v / 8) (MacKay 1992, Neural
     Computation 4, 720-736).
     """
     k = 1 / np.sqrt(1 + math.pi * spread / 8)
-    score = scipy.special.expit(k * (fit.theta[:, None] - fit.theta[None, :]))
+    score = scipy.special.expit(k * difference)
     return k * (score * (1 - score)) ** 2 / score_variance(score, fit.draw_parameter)
 
 
-def stop_reason(ratings: Ratings, max_games: int | None = None, target_error: float | None = None) -> str | None:
-    """Why to play no more, or None: games played, or every standard error at most `target_error`."""
-    num_games = int(ratings.games.sum()) // 2
-    if max_games is not None and num_games >= max_games:
-        return f"{num_games} games played, {max_games} asked for"
+def is_precise(ratings: Ratings, target_error: float) -> bool:
+    """Whether all players are on one scale and every standard error is at most `target_error`, Elo."""
     errors = ratings.standard_error
-    is_linked = len(errors) > 0 and bool(np.all(ratings.component == 0))
-    if target_error is not None and is_linked and errors.max() <= target_error:
-        return f"every standard error is at most {errors.max():.1f} Elo, {target_error:g} asked for"
-    return None
+    return len(errors) > 0 and bool(np.all(ratings.component == 0)) and bool(errors.max() <= target_error)

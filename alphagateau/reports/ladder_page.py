@@ -11,7 +11,7 @@ from alphagateau.reports.pages import render
 from alphagateau.reports.tables import Table, cross_table, key_values, number_cell, table
 
 if TYPE_CHECKING:  # it brings scipy, which no page needs
-    from alphagateau.ratings.rate import Residual
+    from alphagateau.ratings.pairs import Residual
 
 MAX_MISFITS = 20
 MAX_LEVELS = 6  # players without an iteration that the chart shows as horizontal lines

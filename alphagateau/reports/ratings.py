@@ -9,7 +9,8 @@ from rich.table import Table
 
 from alphagateau.games.pgn import GameRecord, to_pgn
 from alphagateau.games.small_boards import board_class
-from alphagateau.ratings.rate import Ratings, residuals
+from alphagateau.ratings.pairs import residuals
+from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.board import GameView, view_game

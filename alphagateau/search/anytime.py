@@ -55,7 +55,7 @@ def _like(mask: Array, x: Array) -> Array:
 
 
 def make_look(game: Game, search: Search) -> Evaluate:
-    """What a player that does not search says of the first of some States, for `start_tree`.
+    """What a player without a tree that grows says of the first of some States, for `start_tree`.
 
     Its priors are the softmax of what it takes the moves to be worth, where it values them, so that the highest is its
     move; each branch starts with that value.
@@ -68,7 +68,7 @@ def make_look(game: Game, search: Search) -> Evaluate:
         if values is not None:  # exact near the highest, where it matters
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
             is_played = first.legal_edges == found.edge[:, None]
-            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice
+            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
         found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values)
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
 

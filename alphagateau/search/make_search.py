@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import mctx
@@ -9,6 +10,7 @@ import mctx
 from alphagateau.games.rules import Game
 from alphagateau.networks.mirrors import average_mirrors
 from alphagateau.networks.network import Network
+from alphagateau.networks.trained import SPLITS, load_trained, with_policy
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.search.minimax import make_minimax_search
@@ -19,7 +21,7 @@ from alphagateau.search.search import Search
 def make_search(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
     """The search that `config.algorithm` names; the rest of `config` is that algorithm's own.
 
-    finish: what a player of action values asks in won positions.
+    finish: what a player of action values asks in won positions. Raises CheckpointError for a split that is none.
     """
     if config.algorithm not in ALGORITHMS:
         raise ValueError(f"unknown search algorithm {config.algorithm!r}: expected one of {', '.join(ALGORITHMS)}")
@@ -48,26 +50,19 @@ def _gumbel(game: Game, network: Network, config: Any) -> Search:
 
 
 def _probability(game: Game, network: Network, config: Any) -> Search:
-    return make_minimax_search(
-        game,
-        network,
-        num_nodes=config.num_nodes,
-        threshold=config.threshold,
-        split=config.split,
-        quiescence_plies=config.quiescence_plies,
-        temperature=config.temperature,
-    )
+    split = config.split
+    if split not in SPLITS:
+        network, split = with_policy(network, load_trained(Path(split), game)), "prior"
+    return _minimax(game, network, config, threshold=config.threshold, split=split)
 
 
 def _depth(game: Game, network: Network, config: Any) -> Search:
-    return make_minimax_search(
-        game,
-        network,
-        num_nodes=config.num_nodes,
-        depth=config.depth,
-        quiescence_plies=config.quiescence_plies,
-        temperature=config.temperature,
-    )
+    return _minimax(game, network, config, depth=config.depth)
+
+
+def _minimax(game: Game, network: Network, config: Any, **growth: Any) -> Search:
+    names = ("num_nodes", "quiescence_plies", "temperature")
+    return make_minimax_search(game, network, **{name: getattr(config, name) for name in names}, **growth)
 
 
 def _policy(game: Game, network: Network, config: Any) -> Search:

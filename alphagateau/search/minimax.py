@@ -133,8 +133,8 @@ def _read(
     logits, value = evaluate_states(game, network, variables, states)
     is_legal = states.legal_edges >= 0
     slot = jnp.where(backed.goes_on[:rows], trees.nodes.slot[backed.best[:rows]], 0)
+    values = root_move_values(trees, backed, is_legal.shape[1])
     if temperature:
-        values = root_move_values(trees, backed, is_legal.shape[1])
         weights = softmax_over_legal(jnp.where(jnp.isneginf(values), ILLEGAL, values / temperature))
     else:
         weights = jax.nn.one_hot(slot, is_legal.shape[1])
@@ -145,5 +145,6 @@ def _read(
         value=value,
         search_value=without_distance(backed.value[:rows]),
         leaf=rows_of(trees.nodes.states, last_of_line(backed, rows)),
+        move_values=values,
         num_nodes=trees.used,
     )

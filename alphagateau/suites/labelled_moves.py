@@ -3,7 +3,7 @@
 A board has no past. Networks look at many boards in a device call, engines at one at a time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards
+from alphagateau.games.move_numbers import action_names
 from alphagateau.games.notation import legal_moves, to_fen
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import HostPlayer, Player, Reply
@@ -24,7 +25,9 @@ from alphagateau.suites.intervals import Estimate, mean, share
 from alphagateau.suites.rank_correlation import tau_b, tau_published
 
 ROWS = 128  # boards of a device call
+TOPS = 1, 3  # moves of the highest prior
 
+TOP_NAMES = tuple(f"policy_top_{number}" for number in TOPS)
 Tell = Callable[[int], None]  # hears how many boards are done
 
 
@@ -35,6 +38,7 @@ class Opinions(NamedTuple):
     ranking: Any = None  # float32 [R, S], higher is better; None: of its own move alone
     policy_bits: Any = None  # float32 [R], -log2 of the prior of the best move, NaN where none is labelled
     value: Any = None  # float32 [R], of the position, for the player to move
+    in_top: Any = None  # float32 [R, TOPS], whether the best move is among the first by the prior, equals sharing
 
 
 class Answers(NamedTuple):
@@ -85,7 +89,7 @@ def _look(answers: Answers, player: Player, seed: int, tell: Tell) -> Opinions:
         found.append(jax.device_get(look(variables, jax.random.key(seed), numbers, rows)))
         tell(min(int(numbers[-1]) + 1, count))
     opinions = Opinions(*(np.concatenate(x)[:count] for x in zip(*found, strict=True)))
-    return opinions if player.variables else opinions._replace(value=None)
+    return opinions if player.variables else opinions._replace(value=None, in_top=None)
 
 
 @lru_cache
@@ -100,9 +104,16 @@ def _compiled(game_name: str, search: Search):
         logits = jnp.where(states.legal_edges >= 0, found.prior_logits, ILLEGAL)
         of_best = jnp.take_along_axis(jax.nn.log_softmax(logits), jnp.maximum(rows.best, 0)[:, None], axis=-1)[:, 0]
         bits = jnp.where(rows.best >= 0, -of_best / jnp.log(2.0), jnp.nan)
-        return Opinions(found.edge, ranking, bits, found.value)
+        return Opinions(found.edge, ranking, bits, found.value, in_top(logits, rows.best))
 
     return jax.jit(look)
+
+
+def in_top(logits: Array, best: Array) -> Array:
+    """float32 [R, TOPS] of logits [R, S]: is the slot `best` [R] among the first 1 and 3; equals share a place."""
+    own = jnp.take_along_axis(logits, jnp.maximum(best, 0)[:, None], axis=-1)
+    before, alike = (logits > own).sum(axis=-1, keepdims=True), (logits == own).sum(axis=-1, keepdims=True)
+    return jnp.clip((jnp.array(TOPS) - before) / alike, 0.0, 1.0)
 
 
 def _ask_engine(answers: Answers, player: HostPlayer, tell: Tell) -> Opinions:
@@ -121,7 +132,8 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
 
     `action_accuracy`: of the boards of which all moves are labelled, how often it plays one of the best; of labels of
     the best move alone (`is_best_only`), how often it plays that one. `tau_b` and `tau_published` rank all moves.
-    `policy_log_loss`: bits. `state_value_error`: of the probability of winning, its distance to the label.
+    `policy_log_loss`: bits, and `policy_top_1` and `policy_top_3` how often the best move is the first, or of the first
+    three, by the prior. `state_value_error`: of the probability of winning, its distance to the label.
     """
     rows, states = answers.rows, answers.states
     known, legal = rows.action_value != NO_VALUE, states.legal_edges >= 0
@@ -133,18 +145,24 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
     is_right &= opinions.edges >= 0
     found = {"action_accuracy": share(int(is_right[counted].sum()), len(counted))}
     if opinions.ranking is not None:
-        taus = [_taus(answers, q, opinions.ranking, row) for row in np.flatnonzero(is_whole).tolist()]
+        number = {move: i for i, move in enumerate(action_names(answers.game))}
+        taus = [_taus(answers, q, opinions.ranking, number, row) for row in np.flatnonzero(is_whole).tolist()]
         for name, values in zip(("tau_b", "tau_published"), zip(*taus, strict=True), strict=False):
             found[name] = mean(values)
     if opinions.policy_bits is not None:
         found["policy_log_loss"] = mean(opinions.policy_bits[counted])
+    if opinions.in_top is not None:
+        for number, name in enumerate(TOP_NAMES):
+            found[name] = mean(opinions.in_top[counted, number])
     if opinions.value is not None:
         distance = np.abs((opinions.value + 1) / 2 - rows.state_value / LARGEST)
         found["state_value_error"] = mean(distance[rows.state_value != NO_VALUE])
     return found
 
 
-def _taus(answers: Answers, q: np.ndarray, ranking: np.ndarray, row: int) -> tuple[float, float]:
-    moves: Sequence[str] = list(legal_moves(answers.game, one_state(answers.states, row)))
-    truth, prediction = q[row, : len(moves)], ranking[row, : len(moves)]
-    return tau_b(truth, prediction), tau_published(truth, prediction, moves)
+def _taus(
+    answers: Answers, q: np.ndarray, ranking: np.ndarray, number: Mapping[str, int], row: int
+) -> tuple[float, float]:
+    numbers = [number[move] for move in legal_moves(answers.game, one_state(answers.states, row))]
+    truth, prediction = q[row, : len(numbers)], ranking[row, : len(numbers)]
+    return tau_b(truth, prediction), tau_published(truth, prediction, numbers)

@@ -1,10 +1,12 @@
 """What only games and losses can tell of an experiment: an Experiment in, one sentence on what is impossible out."""
 
 import re
+from pathlib import Path
 
 from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_experiments, nearest, show
 from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
+from alphagateau.networks.trained import SPLITS
 from alphagateau.training.auxiliary import HEADS, auxiliary_targets
 from alphagateau.training.label_losses import LABEL_LOSSES
 from alphagateau.training.losses import LOSSES
@@ -58,6 +60,12 @@ def check_experiment(experiment: Experiment) -> None:
     if experiment.search.algorithm == "action_value" and not experiment.network.action_values:
         raise ConfigError('network.action_values must be true for search.algorithm "action_value", got false')
     check_heads(loss, experiment.network)
+    split = getattr(experiment.search, "split", SPLITS[0])
+    if split not in SPLITS and not (Path(split) / "manifest.json").is_file():  # the newest of a run may change
+        raise ConfigError(
+            f'search.split must be "prior", "uniform" or a checkpoint, such as checkpoints/moves/checkpoints/12, '
+            f"got {show(split)}"
+        )
     is_of_boards = experiment.data is not None and experiment.data.record == "board"
     if is_of_boards and experiment.network.architecture in ONE_MOVE and re.fullmatch(ACTION_VALUE_LOSSES, loss):
         raise ConfigError(

@@ -11,12 +11,13 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig, TargetsConfig
-from alphagateau.config.searches import describe_search, simulations_per_ply
+from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network
+from alphagateau.networks.trained import describe_players_search
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
@@ -103,7 +104,7 @@ def make_selfplay_producer(
         return rates | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
-        player = Identity(run, iteration - 1, weights, describe_search(experiment.search))
+        player = Identity(run, iteration - 1, weights, describe_players_search(experiment.search))
         name = f"{run}/{iteration - 1}"
         tags = (
             {"Event": run, "Round": str(iteration)}

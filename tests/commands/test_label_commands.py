@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from markup import Outline
 from random_games import random_records
+from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
+from alphagateau.config import GiraffeConfig
 from alphagateau.games.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
 
@@ -59,6 +61,9 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("label BOARDS --engine nothing-here", "engine 'nothing-here' cannot be started: No such file"),
         ("label BOARDS --engine ENGINE?Contempt=0", "has no option 'Contempt'"),
         ("label BOARDS --engine ENGINE --nodes 51", "manifest.json has engine {"),
+        ("label BOARDS --player nowhere", "--target must be best or states with --player, got actions"),
+        ("label BOARDS --player nowhere --target best", "nowhere holds no whole checkpoint"),
+        ("label BOARDS --player nowhere --engine ENGINE", "--player nowhere were given: expected one of them"),
         ("label nowhere", "nowhere/train.parquet does not exist: expected a folder that `alphagateau positions` wrote"),
         ("positions PGN --game go --output x", "--game must be one of chess, "),
         ("positions PGN --test-share 2 --output x", "--test-share must be from 0 to 1, got 2"),
@@ -83,6 +88,26 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(words, said, games, boards,
     assert main(given) == 2
     out, error = capfd.readouterr()
     assert said in error and error.count("\n") == 1 and not out
+
+
+@pytest.mark.whole
+def test_a_player_labels_its_best_moves_and_a_network_is_measured_on_them(boards, capfd, tmp_path):
+    """The labeller plays its own labels; to it all moves are alike, so the best is of the first three by chance."""
+    found = save_tiny(tmp_path, "gardner_chess", GiraffeConfig)
+    player, output = f"{found.path}?search=depth&plies=1&nodes=100", tmp_path / "labels"
+    words = ["label", str(boards), "--player", player, "--target", "best", "--output", str(output)]
+    assert main(words) == 0 and main(words) == 0
+    assert capfd.readouterr().out == f"{output}: all boards are labelled\n" * 2
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert manifest["engine"]["weights"] == found.manifest["weights_hash"]
+    assert manifest["engine"]["search"] == "depth 1 plies, 100 nodes"
+    assert main(["evaluate", player, str(output), "--json", str(tmp_path / "m.json")]) == 0
+    (measured,) = json.loads((tmp_path / "m.json").read_text())
+    assert measured["score"] == measured["total"] > 5
+    tops = [measured["measures"][f"policy_top_{number}"]["value"] for number in (1, 3)]
+    assert 0 < tops[0] < tops[1] < 1 and tops[1] <= 3 * tops[0] + 1e-6
+    assert main([*words[:2], "--player", "random", *words[4:]]) == 2
+    assert "player 'random' has no network: expected a run or a checkpoint" in capfd.readouterr().err
 
 
 @pytest.mark.whole

@@ -110,7 +110,8 @@ def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, ru
 
 
 def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_path):
-    there, said, stop = ["r/0", "engine"], [], []
+    """First there is nobody to play with, then no anchor; each is said, and waited for."""
+    there, new, said, stop = ["engine"], ["r/0", "r/1", "r/2"], [], []
     monkeypatch.setattr(command, "WATCH_SECONDS", 0.0)
     monkeypatch.setattr(command, "_specs", lambda ladder: list(there))
     folder = Path("r")
@@ -123,16 +124,20 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
     def say(text):
         said.append(text)
         if text.startswith("waiting"):
-            there.append("r/1") if "r/1" not in there else stop.append(True)
+            there.append(new.pop(0)) if new else stop.append(True)
 
-    ladder = LadderConfig(players=("r",), matching="all", games_per_pair=2, boards=(BOARD,), rows=8)
+    ladder = LadderConfig(players=("r",), matching="all", games_per_pair=2, boards=(BOARD,), rows=8, anchor="r/1")
     command.watch_ladder(ladder, tmp_path, say, lambda: bool(stop))
     nexts = [line for line in said if "next" in line]
     assert nexts == [
-        f"{BOARD}: 0 games played; next 2 games of 1 pairs",
-        f"{BOARD}: 2 games played; next 4 games of 2 pairs",
+        f"{BOARD}: 0 games played; next 6 games of 3 pairs",
+        f"{BOARD}: 6 games played; next 6 games of 3 pairs",
     ]
-    assert "r/1" in (tmp_path / "ratings.csv").read_text()
+    assert said[:1] + said[2:3] == [
+        f"1 players are left on {BOARD}, expected two or more",
+        f"anchor 'r/1' is not a player on {BOARD}: engine, r/0",
+    ]
+    assert "r/2" in (tmp_path / "ratings.csv").read_text()
 
 
 def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
@@ -141,9 +146,22 @@ def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
     assert "is in use by another process" in capsys.readouterr().err
 
 
-def test_merging_and_watching_do_not_go_together(capsys):
-    assert main(["ladder", "random", "--watch", "--merge", "a"]) == 2
-    assert "--merge plays nothing" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["random", "--watch", "--merge", "a"], "--merge plays nothing"),
+        (["random", "--merge"], "--merge needs whose games to take up"),
+        (["random", "--boards", BOARD, "--merge", "nowhere"], "1 players are left"),
+        (["ladder.toml", "--merge", "nowhere"], "ladder.toml"),
+        (["random", "--boards", BOARD, "--part", "3/2"], "part must be a number"),
+        (["random", "--watch"], "no player says which board to play on: name it, such as gardner_chess, with"),
+    ],
+)
+def test_what_a_ladder_cannot_do_is_one_sentence(words, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["ladder", *words]) in (1, 2)
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1 and not list(tmp_path.glob("eval/*/games.jsonl"))
 
 
 @pytest.mark.whole

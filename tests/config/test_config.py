@@ -90,7 +90,8 @@ def test_a_section_is_the_record_that_its_tag_names():
     experiment = loads(MINIMAL + "[network]\narchitecture = 'alphazero'\n[search]\nalgorithm = 'policy'")
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer", "chessformer", "giraffe"}
+    giraffes = {"giraffe", "giraffe_moves"}
+    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer", "chessformer"} | giraffes
     minimax = {"probability", "depth"}
     assert set(config.ALGORITHMS) == {"gumbel", "policy", "action_value", "state_value", "random"} | minimax
 
@@ -129,6 +130,7 @@ def test_describe_difference_names_the_keys():
         'network.neighbors: "incoming" -> nothing',
         "network.rematerialize: false -> nothing",
         'network.board_statistics: "none" -> nothing',
+        'network.readout: nothing -> "dense"',
     ]
 
 
@@ -171,7 +173,7 @@ def test_an_experiment_made_in_code_is_checked_too():
             "network",
             'network.architecture must be one of "gateau", "alphazero", "token_transformer", "chess',
         ),
-        ("architecture = ['gateau']", "network", '"giraffe", got an array'),
+        ("architecture = ['gateau']", "network", '"giraffe_moves", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
         ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations"; did you mean'),
         ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "probability", "depth", '),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from alphagateau import config
 from alphagateau.config import MAX_INT, BudgetConfig, ConfigError, change, changes_of, find_study, load_study
 from alphagateau.studies.plan import make_plan
+from alphagateau.training.checks import check_experiment
 
 STUDIES = sorted((Path(__file__).parents[2] / "experiments" / "studies").glob("*.toml"))
 BASE = """
@@ -30,7 +31,10 @@ def study_of(folder: Path, text: str):
 def test_studies_that_come_with_the_package_can_be_planned(path):
     study = load_study(path)
     assert study.name == path.stem and find_study(path.stem) == path
-    assert len(make_plan(study, str(path)).runs) == len(study.variants) * len(study.seeds)
+    plan = make_plan(study, str(path))
+    assert len(plan.runs) == len(study.variants) * len(study.seeds)
+    for variant in plan.variants:
+        check_experiment(variant.experiment)
     assert f"alphagateau study experiments/studies/{path.name}" in path.read_text()
 
 

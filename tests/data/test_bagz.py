@@ -7,7 +7,7 @@ import chess
 import numpy as np
 import pytest
 
-from alphagateau.data.bagz import Record, decode, read_bag
+from alphagateau.data.bagz import Record, by_board, decode, open_bag
 from alphagateau.data.labelling import read_manifest
 from alphagateau.data.packed import LARGEST, NO_VALUE, open_packed
 from alphagateau.data.tables import DataError
@@ -27,6 +27,11 @@ def write_bag(path: Path, records: list[bytes]) -> Path:
     return path
 
 
+def read_bag(path: Path, kind) -> list[Record]:
+    bag = open_bag(path, kind)
+    return [bag.record(number) for number in range(len(bag.ends))]
+
+
 def test_a_published_record_is_read():
     assert decode(PUBLISHED, "action_value") == Record(FEN, "a1b1", 0.5910258971916128)
 
@@ -34,6 +39,7 @@ def test_a_published_record_is_read():
 def test_a_shard_gives_its_records_in_order(tmp_path):
     other = b"\x1c" + FEN.encode() + b"\x05a7a8q" + struct.pack(">d", 1.0)
     shard = write_bag(tmp_path / "action_value.bag", [PUBLISHED, other, PUBLISHED])
+    assert [numbers.tolist() for numbers in by_board(open_bag(shard, "action_value"))] == [[0, 1, 2]]
     assert [(r.move, r.win) for r in read_bag(shard, "action_value")] == [
         ("a1b1", 0.5910258971916128),
         ("a7a8q", 1.0),
@@ -44,7 +50,7 @@ def test_a_shard_gives_its_records_in_order(tmp_path):
 def test_the_other_kinds_have_fewer_fields(tmp_path):
     long = "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3".ljust(140)  # its length takes two bytes
     state = b"\x8c\x01" + long.encode() + struct.pack(">d", 0.25)
-    assert list(read_bag(write_bag(tmp_path / "s.bag", [state]), "state_value")) == [Record(long, "", 0.25)]
+    assert read_bag(write_bag(tmp_path / "s.bag", [state]), "state_value") == [Record(long, "", 0.25)]
     (cloned,) = read_bag(write_bag(tmp_path / "b.bag", [b"\x1c" + FEN.encode() + b"a1b1"]), "behavioral_cloning")
     assert cloned[:2] == (FEN, "a1b1")
 
@@ -54,12 +60,12 @@ def test_a_damaged_shard_is_named(tmp_path):
     cut = tmp_path / "cut.bag"
     cut.write_bytes(shard.read_bytes()[:-9])
     with pytest.raises(DataError, match=r"cut.bag cannot be read as Bagz"):
-        list(read_bag(cut, "action_value"))
+        read_bag(cut, "action_value")
     with pytest.raises(DataError, match=r"whole.bag, record 0: expected a record of state_value"):
-        list(read_bag(shard, "state_value"))
+        read_bag(shard, "state_value")
     mixed = write_bag(tmp_path / "mixed.bag", [PUBLISHED, b"\x1c" + FEN.encode() + b"a1b1"])
     with pytest.raises(DataError, match=r"mixed.bag, record 1"):
-        list(read_bag(mixed, "action_value"))
+        read_bag(mixed, "action_value")
 
 
 def coded(fen: str, move: str | None, win: float | None) -> bytes:
@@ -105,13 +111,13 @@ def test_state_values_and_best_moves_are_packed_too(tmp_path):
 
 
 def test_shards_that_cannot_be_packed_are_named(tmp_path):
-    write_bag(tmp_path / "action_value_data.bag", [coded(START, "e2e5", 0.6)])
-    with pytest.raises(DataError, match=r"action_value_data.bag: the labelled move e2e5 of .* is not legal"):
+    write_bag(tmp_path / "action_value_data.bag", [coded(BLACK, "e7e5", 0.6), coded(START, "e2e5", 0.6)])
+    with pytest.raises(DataError, match=r"action_value_data.bag, record 1: the labelled move e2e5 of .* is not legal"):
         open_packed(tmp_path, "train")
     with pytest.raises(DataError, match=r'holds probabilities: expected mate_value "certain", got "graded"'):
         open_packed(tmp_path, "train", "graded")
     write_bag(tmp_path / "state_value_data.bag", [coded("8/8 w - - 0 1", None, 0.6)])
-    with pytest.raises(DataError, match=r"state_value_data.bag: FEN .* has a wrong board"):
+    with pytest.raises(DataError, match=r"state_value_data.bag, record 0: FEN .* has a wrong board"):
         open_packed(tmp_path / "state_value_data.bag", "train")
     with pytest.raises(DataError, match=r"expected shards of one kind, their names beginning with one of action_value"):
         open_packed(tmp_path, "train")

@@ -19,7 +19,7 @@ from alphagateau.data.engine import Engine
 from alphagateau.data.labelling import Order, label, read_manifest, read_part
 from alphagateau.data.positions import gather
 from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
-from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, rows
+from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, rows, write_table
 from alphagateau.games.notation import board_edges, board_from_fen
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
@@ -145,10 +145,20 @@ def test_what_is_done_is_done_without_the_engine(gardner, boards, labelled, tmp_
 
 
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
-    with pytest.raises(DataError, match="answered a1a1 to searchmoves"):
+    with pytest.raises(DataError, match=r"train.parquet, row 0: engine .* answered a1a1 to searchmoves"):
         run(order_of(gardner, boards, tmp_path, fake("lie")))
     with pytest.raises(DataError, match="has no option 'Contempt'"):
         run(order_of(gardner, boards, tmp_path, fake(), options={"Contempt": "0"}))
+
+
+def test_a_board_of_another_game_is_named_with_its_file_and_row(gardner, boards, tmp_path):
+    found, about = read_table(boards / "test.parquet", BOARDS)
+    columns = {name: found[name].to_pylist() for name in BOARDS.names}
+    columns["fen"][3] = "8/8/8/8/8/8/8/K1k5 w - - 0 1"
+    shutil.copytree(boards, tmp_path / "boards")
+    write_table(tmp_path / "boards" / "test.parquet", columns, BOARDS, about)
+    with pytest.raises(DataError, match=r"test.parquet, row 3: FEN .* has a wrong board"):
+        run(order_of(gardner, tmp_path / "boards", tmp_path / "labels", fake(), target="states"))
 
 
 def test_labels_of_another_engine_are_not_mixed_in(gardner, boards, labelled, tmp_path):

@@ -1,14 +1,17 @@
 """Columns of labels: what is read by row is what was labelled, and nothing else is."""
 
 import json
+import shutil
+from pathlib import Path
 
 import chess
 import jax
 import numpy as np
 import pytest
 
+from alphagateau.data import packed as packing
 from alphagateau.data.labelling import UNIT, Unit, finish
-from alphagateau.data.packed import LARGEST, NO_VALUE, open_packed, pack_rows
+from alphagateau.data.packed import LARGEST, NO_VALUE, labels_of_row, open_packed, pack_labels
 from alphagateau.data.scores import MATE, NO_SCORE, win_probability
 from alphagateau.data.tables import LABELS, DataError, write_table
 from alphagateau.games.notation import board_edges, board_from_fen, from_fen
@@ -27,8 +30,13 @@ def row_of(fen: str, skip: int = 0, **changes) -> dict:
     return row | changes
 
 
+def pack(*found: dict, mate_value: str = "certain"):
+    """The columns of rows of a part."""
+    return pack_labels(CHESS, [labels_of_row(f"p.parquet, row {n}", row, mate_value) for n, row in enumerate(found)])
+
+
 def test_a_row_holds_the_position_and_its_labels():
-    packed = pack_rows(CHESS, [row_of(fen) for fen in FENS])
+    packed = pack(*(row_of(fen) for fen in FENS))
     for number, fen in enumerate(FENS):
         state = from_fen(CHESS, fen)
         position = jax.device_get(jax.jit(CHESS.position)(state))
@@ -48,7 +56,7 @@ def test_mates_are_certain_and_moves_without_a_label_have_none():
     scores = [3 - MATE, NO_SCORE, MATE - 5, MATE - 1]
     row = row_of(FENS[0], skip=2)
     row |= {"edges": row["edges"][:4], "scores": scores}
-    packed = pack_rows(CHESS, [row])
+    packed = pack(row)
     assert packed.action_value[0, :7].tolist() == [NO_VALUE, NO_VALUE, 0, NO_VALUE, LARGEST, LARGEST, NO_VALUE]
     assert packed.best[0] == 4
 
@@ -60,18 +68,18 @@ def test_graded_mates_are_worth_less_the_slower_they_are(labels):
     np.testing.assert_allclose(found, [1 - 1 / 500, 1 - 5 / 500, 1 - 20 / 500, 2 / 500, 0.591026], atol=5e-7)
     row = row_of(FENS[0])
     row |= {"edges": row["edges"][:5], "scores": scores}
-    packed = pack_rows(CHESS, [row], "", "graded")
+    packed = pack(row, mate_value="graded")
     assert packed.action_value[0, :2].tolist() == [round(0.998 * LARGEST), round(0.99 * LARGEST)]
-    assert pack_rows(CHESS, [row]).action_value[0, :2].tolist() == [LARGEST, LARGEST]
+    assert pack(row).action_value[0, :2].tolist() == [LARGEST, LARGEST]
     open_packed(labels, "train", "graded"), open_packed(labels, "train")
     assert {path.name for path in labels.glob("packed-*")} == {"packed-train", "packed-train-graded"}
 
 
 def test_an_illegal_move_and_a_fen_of_another_game_are_refused():
-    with pytest.raises(DataError, match=r"p.parquet, row 0: a labelled move of .* is not legal"):
-        pack_rows(CHESS, [row_of(FENS[0], edges=[4000], scores=[1])], "p.parquet, row 0")
-    with pytest.raises(DataError, match=r"p.parquet, row 0: FEN .* has a wrong board"):
-        pack_rows(CHESS, [row_of(FENS[0]) | {"fen": "5/5/5/5/5 w - - 0 1"}], "p.parquet, row 0")
+    with pytest.raises(DataError, match=r"^p.parquet, row 1: a labelled move of .* is not legal"):
+        pack(row_of(FENS[0]), row_of(FENS[0], edges=[4000], scores=[1]))
+    with pytest.raises(DataError, match=r"^p.parquet, row 2: FEN .* has a wrong board"):
+        pack(row_of(FENS[0]), row_of(FENS[1]), row_of(FENS[0]) | {"fen": "5/5/5/5/5 w - - 0 1"})
 
 
 @pytest.fixture
@@ -98,6 +106,22 @@ def test_parts_become_columns_without_failed_boards(labels):
         assert packed.board.shape == (2, 64) and isinstance(packed.board, np.memmap)
         np.testing.assert_array_equal(packed.color, [0, 1])
     assert open_packed(labels, "test").ply.tolist() == [82]
+
+
+def test_columns_are_written_some_boards_at_a_time(labels, monkeypatch):
+    """One board a block: the same bytes, and numpy reads what was appended as its own."""
+    whole = {path.name: path.read_bytes() for path in packed_files(labels)}
+    blocks: list[int] = []
+    monkeypatch.setattr(packing, "CHUNK", 1)
+    monkeypatch.setattr(packing, "pack_labels", lambda game, some: blocks.append(len(some)) or pack_labels(game, some))
+    shutil.rmtree(labels / "packed-train")
+    assert {path.name: path.read_bytes() for path in packed_files(labels)} == whole and blocks == [1, 1]
+    assert np.load(labels / "packed-train" / "count.npy").tolist() == [2, 2]
+
+
+def packed_files(labels) -> list[Path]:
+    open_packed(labels, "train")
+    return sorted((labels / "packed-train").iterdir())
 
 
 def test_a_part_that_changed_is_named(labels):

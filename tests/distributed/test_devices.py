@@ -13,7 +13,7 @@ import pytest
 from meshes import Record
 
 from alphagateau.distributed.mesh import DeviceError, make_mesh
-from alphagateau.matches.player_specs import load_weights
+from alphagateau.networks.trained import load_weights
 from alphagateau.runs.run_folder import newest
 
 # What a network says of a position depends, in its last bits, on how many positions it is asked about at once.

@@ -11,14 +11,16 @@ from host_players import BOARD, host_player
 from alphagateau.config import ConfigError, LadderConfig, make_ladder
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
+from alphagateau.games.variants import get_game
 from alphagateau.matches import ladder as ladders
 from alphagateau.matches import ladder_protocol
-from alphagateau.matches.ladder import Say, merge_ladders, play_ladder
+from alphagateau.matches.ladder import merge_ladders, play_ladder
 from alphagateau.matches.ladder_games import LadderGamesError, key_of, read_games
 from alphagateau.matches.ladder_openings import count_openings, open_openings, take_openings
 from alphagateau.matches.ladder_protocol import write_protocol
+from alphagateau.matches.ladder_rounds import Say
 from alphagateau.matches.player_specs import RatedPlayer, player_search
-from alphagateau.matches.players import random_player
+from alphagateau.matches.players import PlayerError, random_player
 
 HOSTS = [host_player("a"), host_player("b"), host_player("c")]
 RANDOM = RatedPlayer("random", random_player(), ("random", "", BOARD), "", None, has_noise=True)
@@ -148,11 +150,11 @@ def test_an_informative_ladder_plays_no_opening_twice(seat, tmp_path):
     assert {key_of(g)[2] for g in read_games(tmp_path / "games.jsonl")} == set(range(7))
 
 
-@pytest.mark.parametrize(("keys", "expected"), [({"games_per_pair": 2}, 6), ({"games_per_pair": 2, "max_games": 3}, 6)])
-def test_algorithm_2_honours_the_keys_of_a_ladder(keys, expected, seat, tmp_path):
-    pool, said = played(tmp_path, matching="paper", **keys)
-    assert num_games(pool) == expected
-    assert [line for line in said if "next" in line] == [f"{BOARD}: 0 games played; next 6 games of 3 pairs"]
+@pytest.mark.parametrize(("most", "expected"), [(0, "6 games of 3 pairs"), (3, "2 games of 1 pairs")])
+def test_algorithm_2_honours_the_keys_of_a_ladder(most, expected, seat, tmp_path):
+    pool, said = played(tmp_path, matching="paper", games_per_pair=2, max_games=most)
+    assert num_games(pool) == int(expected[0])
+    assert [line for line in said if "next" in line] == [f"{BOARD}: 0 games played; next {expected}"]
     assert played(tmp_path, matching="paper", max_games=3)[0].results == pool.results  # 60 games a pair, but no more
 
 
@@ -200,14 +202,62 @@ def test_machines_of_a_team_play_other_openings_and_their_games_are_merged(seat,
     assert len(read_games(tmp_path / "all" / "games.jsonl")) == 12 == num_games(pool)
 
 
-def test_what_cannot_be_merged_leaves_the_games_as_they_were(seat, tmp_path):
-    played(tmp_path / "here")
-    before = (tmp_path / "here" / "games.jsonl").read_bytes()
-    (tmp_path / "bad.jsonl").write_text('{"white": 3}\n')
-    for source, said in (("nowhere", "has no games to merge"), ("bad.jsonl", "line 1 is damaged")):
-        with pytest.raises(LadderGamesError, match=said):
-            list(merge_ladders(ladder_of(), tmp_path / "here", [tmp_path / "here", tmp_path / source], Say(print)))
-    assert (tmp_path / "here" / "games.jsonl").read_bytes() == before
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (None, "has no games to merge: expected a games.jsonl, or the folder of a ladder"),
+        ({"white": 3}, "line 1 is damaged: expected one finished game"),
+        ({"white": []}, "line 1 is damaged"),
+        ({"black": ["b", 1]}, "line 1 is damaged"),
+        ({"result": "*"}, "line 1 is damaged"),
+        ({"start_fen": None}, "line 1 is damaged"),
+        ({"opening": -1}, "line 1 is damaged"),
+        ({"elo": 2800}, "line 1 is damaged"),
+        ({"moves": ["a2a3", "a2a3"]}, "game 1 of 1 on gardner_chess: illegal uci: 'a2a3'"),
+        ({"start_fen": "nowhere"}, "game 1 of 1 on gardner_chess: "),
+    ],
+)
+def test_what_cannot_be_merged_is_said_and_leaves_the_games_as_they_were(changes, said, seat, tmp_path):
+    name = write_protocol(get_game(BOARD), open_openings(get_game(BOARD), "", 4, 0))
+    both = {"white": ["a", "hash", BOARD], "black": ["b", "hash", BOARD]}
+    game = {"opening": 0, "result": "1-0", "termination": "", "start_fen": board_class(BOARD)().fen(), "moves": []}
+    (tmp_path / "games.jsonl").write_text(json.dumps({**both, **game, "protocol": name}) + "\n")
+    before = (tmp_path / "games.jsonl").read_bytes()
+    source = tmp_path / "other.jsonl"
+    if changes is not None:
+        source.write_text(json.dumps({**both, **game, "protocol": name, "opening": 1, **changes}) + "\n")
+    with pytest.raises(LadderGamesError) as error:
+        list(merge_ladders(ladder_of(), tmp_path, [tmp_path, source], Say(print)))
+    assert said in str(error.value) and source.name in str(error.value) and "\n" not in str(error.value)
+    assert (tmp_path / "games.jsonl").read_bytes() == before
+
+
+def test_players_that_the_ladder_does_not_name_are_named_and_not_counted(seat, tmp_path):
+    played(tmp_path)
+    seat(HOSTS[:2])
+    pool, said = played(tmp_path)
+    named = "4 games of players that are not on this ladder are kept and not counted: c (hash)"
+    assert pool.notes == [named] == said and num_games(pool) == 2
+    merged: list[str] = []
+    (pool,) = merge_ladders(ladder_of(), tmp_path / "other", [tmp_path], Say(merged.append))
+    assert merged[0].endswith("6 games on gardner_chess were added, 0 were here, 0 are of another protocol")
+    assert merged[1:] == [named] == pool.notes and num_games(pool) == 2
+
+
+def test_an_anchor_that_is_no_player_is_said_before_the_first_game(seat, tmp_path):
+    with pytest.raises(LadderGamesError, match=r"^anchor 'd' is not a player on gardner_chess: a, b, c$"):
+        played(tmp_path, anchor="d")
+    assert not (tmp_path / "games.jsonl").exists()
+
+
+def test_an_anchor_that_fails_leaves_the_others_to_play_and_be_rated(seat, tmp_path):
+    def give_up(start_fen, moves):
+        raise PlayerError("it ended by itself")
+
+    seat([*HOSTS[:2], HOSTS[2]._replace(player=HOSTS[2].player._replace(move=give_up))])
+    pool, _ = played(tmp_path, matching="informative", max_games=6, anchor="c")
+    assert num_games(pool) == 6 and pool.notes[0] == "c left the ladder: it ended by itself"
+    assert any("anchor c ties only the players linked to it" in note for note in pool.ratings.notes)
 
 
 def test_games_that_are_there_twice_are_counted_once(seat, tmp_path):

@@ -19,9 +19,9 @@ from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import opening_points, play_games, play_match
+from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.openings import Openings, make_openings, read_openings
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
-from alphagateau.matches.scheduler import Match, PlayedGame
 from alphagateau.matches.search_rows import choose_rows_per_search
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
@@ -247,18 +247,21 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
     assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
 
 
-def test_next_match_is_asked_for_when_a_place_is_free(gardner: Game, openings: Openings) -> None:
+def test_more_matches_are_asked_for_while_games_are_in_progress(gardner: Game, openings: Openings) -> None:
+    """At once where a place is free, and after each game that ended; the last time when all have."""
     ended: list[PlayedGame] = []
-    known = []
+    asked: list[tuple[int, frozenset[int]]] = []
+    first, *others = [Match(random_player(), random_player(), openings.select(range(8)), seed) for seed in range(3)]
 
-    def matches() -> Iterator[Match]:
-        for seed in range(3):
-            known.append(len(ended))
-            yield Match(random_player(), random_player(), openings.select(range(8)), seed)
+    def more(playing: InProgress) -> list[Match]:
+        asked.append((len(ended), playing.matches))
+        return [others.pop(0)] if others and 0 not in playing.matches else []
 
-    play_games(gardner, matches(), num_rows=16, rows_per_search=ROWS, on_game=ended.append)
-    assert len(ended) == 48
-    assert known[0] == 0 < known[1] and known[2] >= 17
+    play_games(gardner, [first], more=more, num_rows=18, rows_per_search=ROWS, on_game=ended.append)
+    assert Counter(played.match for played in ended) == {0: 16, 1: 16, 2: 16}
+    assert [played.match for played in ended[:16]] == [0] * 16  # as the second waited for all of the first
+    assert asked[0] == (0, frozenset({0})) and asked[-1] == (48, frozenset())
+    assert len(asked) == len(set(number for number, _ in asked)) > 17
 
 
 def test_games_done_before_are_not_played_again(gardner: Game, random_result, openings: Openings) -> None:
@@ -330,7 +333,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import random_player
-from alphagateau.matches.scheduler import Match
+from alphagateau.matches.match_games import Match
 game = get_game("gardner_chess")
 openings = make_openings(game, 64, 4, 1).select(range(8))
 result = play_match(game, Match(random_player(), random_player(), openings, seed=3), rows_per_search=4)

@@ -7,6 +7,7 @@ from alphagateau.config import (
     ActionValueConfig,
     DepthConfig,
     GiraffeConfig,
+    GiraffeMovesConfig,
     GumbelConfig,
     PolicyConfig,
     ProbabilityConfig,
@@ -14,8 +15,9 @@ from alphagateau.config import (
     StateValueConfig,
 )
 from alphagateau.config.searches import describe_search
-from alphagateau.matches.player_specs import load_player, load_weights, search_of
+from alphagateau.matches.player_specs import load_player, search_of
 from alphagateau.matches.players import PlayerError, split_spec
+from alphagateau.networks.trained import load_weights
 from alphagateau.runs.checkpoint import CheckpointError
 
 TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a checkpoint's manifest has it
@@ -47,6 +49,11 @@ TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a check
             "?search=probability&nodes=500&split=uniform&quiescence=0",
             ProbabilityConfig(num_nodes=500, split="uniform", quiescence_plies=0),
             "probability 500 nodes, uniform split, 0 quiescence",
+        ),
+        (
+            "?search=probability&split=runs/moves",
+            ProbabilityConfig(split="runs/moves"),
+            "probability 256 nodes, runs/moves split",
         ),
         ("?search=depth&plies=3", DepthConfig(depth=3), "depth 3 plies, 4096 nodes"),
         (
@@ -89,7 +96,6 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
         ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
         ("?mirrors=1", "average_mirrors is '1', expected true or false"),
         ("?search=action_value&endings=all", "endings is 'all', expected exact, repetition, none"),
-        ("?search=probability&split=even", "split is 'even', expected prior, uniform"),
         ("?search=probability&nodes=1", "num_nodes must be an integer from 2 to 2147483647, got 1"),
         ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
         ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
@@ -111,6 +117,21 @@ def test_a_manifest_may_name_a_search_of_a_later_version() -> None:
 def test_the_random_mover_has_no_options() -> None:
     with pytest.raises(PlayerError, match="the random mover has no options"):
         load_player("random?simulations=4", "gardner_chess")
+
+
+@pytest.mark.whole
+def test_a_player_is_named_by_the_weights_that_split_its_search(tmp_path) -> None:
+    """Not by their path; a network of another board, or none at all, is refused in a sentence."""
+    valued = save_tiny(tmp_path / "a", "gardner_chess", GiraffeConfig)
+    moves = save_tiny(tmp_path / "moves", "gardner_chess", GiraffeMovesConfig)
+    spec = f"{valued.path}?search=probability&nodes=30&split="
+    named = load_player(spec + str(moves.path), "gardner_chess")
+    assert named.identity[1] == f"probability 30 nodes, {moves.manifest['weights_hash']} split"
+    other = save_tiny(tmp_path / "b", "los_alamos_chess", GiraffeMovesConfig)
+    with pytest.raises(CheckpointError, match="learnt los_alamos_chess: Giraffe's inputs are those of one board"):
+        load_player(spec + str(other.path), "gardner_chess")
+    with pytest.raises(CheckpointError, match="even holds no whole checkpoint: no such run or checkpoint"):
+        load_player(spec + "even", "gardner_chess")
 
 
 def test_giraffe_plays_no_other_board(tmp_path) -> None:

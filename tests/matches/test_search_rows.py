@@ -7,9 +7,9 @@ import pytest
 from alphagateau.games.rules import Game
 from alphagateau.matches import search_rows
 from alphagateau.matches.match import play_games
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import Player
-from alphagateau.matches.scheduler import Match
 from alphagateau.matches.search_rows import choose_rows, row_bytes, rows_in_memory
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.gumbel import make_gumbel_search

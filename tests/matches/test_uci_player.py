@@ -15,9 +15,9 @@ from chess.engine import Cp, Mate, PovScore
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Openings, make_openings
 from alphagateau.matches.players import HostPlayer, PlayerError, Reply, random_player
-from alphagateau.matches.scheduler import Match
 from alphagateau.matches.uci_player import UciError, load_uci_player, parse_spec, score_after
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 from alphagateau.commands.throughput import random_positions
-from alphagateau.config import ARCHITECTURES, AlphaZeroConfig, GateauConfig
+from alphagateau.config import (
+    ARCHITECTURES,
+    AlphaZeroConfig,
+    ChessformerConfig,
+    GateauConfig,
+    TokenTransformerConfig,
+)
 from alphagateau.games.variants import get_game
 from alphagateau.networks import gateau
 from alphagateau.networks import make_network as makers
+from alphagateau.networks.alphazero import MOVE_PLANES, places_on_every_board
 from alphagateau.networks.chunks import num_cores
 from alphagateau.networks.gateau import make_gateau
 from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference
@@ -21,7 +28,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.networks.norms import normalize_rows
 
-GAMES = ("gardner_chess", "chess")
+GAMES = ("gardner_chess", "los_alamos_chess", "chess")
 TINY = GateauConfig(hidden_size=8, num_blocks=2)
 
 
@@ -86,12 +93,20 @@ def test_nodes_may_attend_to_the_edges_out_of_them_as_the_plain_network_does():
     assert abs(incoming(variables, positions)[0].prior_logits - got.prior_logits).max() > 1e-3
 
 
+FOUR_BLOCKS = [
+    GateauConfig(hidden_size=8, num_blocks=4),
+    ChessformerConfig(hidden_size=8, num_blocks=4, num_heads=2, ffn_size=8),
+    TokenTransformerConfig(hidden_size=8, num_blocks=4, num_heads=2),
+]
+
+
 @pytest.mark.whole
-def test_a_rematerialized_network_says_and_learns_the_same_and_keeps_less(monkeypatch):
+@pytest.mark.parametrize("config", FOUR_BLOCKS, ids=lambda config: config.architecture)
+def test_a_rematerialized_network_says_and_learns_the_same_and_keeps_less(config, monkeypatch):
     """On one chunk, as accelerators have it; memory is what XLA plans for value and gradient."""
     monkeypatch.setattr(gateau, "chunk_size", lambda *_: 64)
-    game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=4)
-    networks = [make_gateau(game, dataclasses.replace(config, rematerialize=again)) for again in (False, True)]
+    game = get_game("gardner_chess")
+    networks = [make_network(game, dataclasses.replace(config, rematerialize=again)) for again in (False, True)]
     variables, positions = networks[0].init(jax.random.key(1)), random_positions(game, 64)
     operands = variables["params"], {k: v for k, v in variables.items() if k != "params"}, positions
     programs = [loss_and_gradient(network, True).lower(*operands).compile() for network in networks]
@@ -168,9 +183,45 @@ def shapes_of(network):
     return jax.tree.map(lambda x: x.shape, jax.eval_shape(network.init, jax.random.key(0)))
 
 
-def test_no_parameter_of_gateau_depends_on_the_board():
-    small, large = (shapes_of(make_network(get_game(name), TINY)) for name in GAMES)
-    assert small == large
+EVERY_BOARD = [TINY, AlphaZeroConfig(hidden_size=8, num_blocks=1, readout="squares", value_head="wdl")]
+
+
+@pytest.mark.parametrize("config", EVERY_BOARD, ids=lambda config: config.architecture)
+def test_no_parameter_depends_on_the_board(config):
+    small, other, large = (shapes_of(make_network(get_game(name), config)) for name in GAMES)
+    assert small == other == large and config.plays_every_board
+    assert not dataclasses.replace(EVERY_BOARD[1], readout="dense").plays_every_board
+
+
+def test_a_move_has_the_same_plane_of_the_cnn_on_every_board():
+    """b2 -> c4 and a pawn's plain step on 5x5, 6x6 and 8x8; no two moves of a square share a plane."""
+    found = []
+    for game in map(get_game, GAMES):
+        places = places_on_every_board(game)
+        assert len(set(places.tolist())) == game.num_edges
+        for step in (1 + 1j * 2, 1j):
+            start, end = (int(at.real) * game.size + int(at.imag) for at in (1 + 1j, 1 + 1j + step))
+            is_move = (game.senders == start) & (game.receivers == end) & (game.promotions == 0)
+            (place,) = places[is_move].tolist()
+            found.append(divmod(place, len(MOVE_PLANES))[1])
+    assert len(MOVE_PLANES) == 73 and found[:2] == found[2:4] == found[4:]
+    assert [MOVE_PLANES[plane] for plane in found[:2]] == [(1, 2, 0), (0, 1, 0)]
+
+
+def test_planes_at_squares_are_read_where_the_piece_stands():
+    """With convolutions that see one square only, a pawn that leaves changes the logits of its square's moves alone."""
+    game = get_game("gardner_chess")
+    config = AlphaZeroConfig(hidden_size=8, num_blocks=1, readout="squares", normalization="layer")
+    network, pawn = make_network(game, config), 6
+    params = network.init(jax.random.key(0))["params"]
+    for name in ("Conv_0", "Conv_1", "Conv_2"):
+        params[name]["kernel"] = (
+            params[name]["kernel"] * np.eye(3)[1][:, None, None, None] * np.eye(3)[1][:, None, None]
+        )
+    position = jax.tree.map(lambda x: x[None], game.position(game.init()))
+    emptied = position._replace(boards=position.boards.at[:, :, pawn].set(0))
+    one, other = (network.apply({"params": params}, p)[0].prior_logits[0] for p in (position, emptied))
+    np.testing.assert_array_equal(one != other, game.senders == pawn)
 
 
 def test_sizes_are_the_papers():

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from boards import CASTLING_AND_PROMOTION, GAMES, KIWIPETE, PROMOTIONS
 
+from alphagateau.games.move_numbers import action_names
 from alphagateau.games.notation import board_edges, board_from_fen, ending, from_fens
 from alphagateau.games.variants import get_game
-from alphagateau.networks.tokens import CHARACTERS, action_names, action_tokens, num_position_tokens, position_tokens
+from alphagateau.networks.tokens import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
 BATCH = 256
 EN_PASSANT = "4k3/8/8/8/4Pp2/8/8/4K3 b - e3 0 1"
@@ -81,6 +82,21 @@ def test_positions_by_hand():
     expected = [*map(int, first.split()), *[18] * 8, *[30] * 32, *[23] * 8, *map(int, last.split())]
     assert start.tolist() == expected and start.sum() == 1944
     assert other[-12:].tolist() == [28, 22, 30, 30, 13, 6, 0, 30, 30, 4, 2, 30] and other.sum() == 2116
+
+
+def test_actions_are_all_moves_of_a_queen_and_a_knight_and_promotions():
+    """By python-chess's tables of attacks."""
+    moves = []
+    for start in chess.SQUARES:
+        ends = chess.BB_KNIGHT_ATTACKS[start] | chess.BB_DIAG_ATTACKS[start][0] | chess.BB_RANK_ATTACKS[start][0]
+        moves += [chess.Move(start, end).uci() for end in chess.SquareSet(ends | chess.BB_FILE_ATTACKS[start][0])]
+    for color, rank in ((chess.WHITE, 6), (chess.BLACK, 1)):
+        for file in range(8):
+            start = chess.square(file, rank)
+            step = 8 if color else -8
+            ends = [start + step, *chess.SquareSet(chess.BB_PAWN_ATTACKS[color][start])]
+            moves += [chess.Move(start, end, kind).uci() for end in ends for kind in (2, 3, 4, 5)]
+    assert sorted(moves) == sorted(action_names(get_game("chess")))
 
 
 def test_actions_by_hand():

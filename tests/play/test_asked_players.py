@@ -1,4 +1,4 @@
-"""Players without search in games against people and programs: the move is the search's, whatever the limits."""
+"""Players without a tree in games against people and programs: the move is the search's, whatever the limits."""
 
 import chess
 import jax
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import AlphaZeroConfig, StateValueConfig
+from alphagateau.config import AlphaZeroConfig, DepthConfig, GiraffeConfig, StateValueConfig
 from alphagateau.games.notation import edge_to_uci
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.players import PlayerError
-from alphagateau.play.asked_players import find_player, player_without_search
+from alphagateau.play.asked_players import find_player, player_without_tree
 from alphagateau.play.board_games import pgn_of
 from alphagateau.play.board_requests import Asked
 from alphagateau.play.terminal import Setup, converse
@@ -34,8 +34,23 @@ def thinker(spec):
     return make_thinker(find_player(spec + ACTION_VALUE), "gardner_chess", 4)
 
 
-def test_it_plays_the_searchs_move_and_says_its_value(gardner, spec, thinker):
-    player = load_player(spec + ACTION_VALUE, "gardner_chess").player
+@pytest.fixture(scope="module")
+def minimax(tmp_path_factory) -> str:
+    """Giraffe, which looks at every move and its good captures."""
+    found = save_tiny(tmp_path_factory.mktemp("giraffe"), "gardner_chess", GiraffeConfig)
+    return f"{found.path}?search=depth&plies=1&nodes=100"
+
+
+def test_minimax_plays_its_own_move_and_says_its_value(gardner, minimax):
+    assert_plays_as_searched(gardner, minimax, make_thinker(find_player(minimax), "gardner_chess", 4))
+
+
+def test_action_values_play_their_own_move_and_say_its_value(gardner, spec, thinker):
+    assert_plays_as_searched(gardner, spec + ACTION_VALUE, thinker)
+
+
+def assert_plays_as_searched(gardner, spec, thinker):
+    player = load_player(spec, "gardner_chess").player
     played = replay(thinker, gardner.start_fen, ["b2b3", "a4b3"])
     states = jax.tree.map(lambda x: np.asarray(x)[None], played.state)
     found = jax.device_get(jax.jit(player.search)(player.variables, jax.random.split(jax.random.key(0), 1), states))
@@ -46,12 +61,12 @@ def test_it_plays_the_searchs_move_and_says_its_value(gardner, spec, thinker):
     np.testing.assert_allclose([line.value for line in best], values[:3], rtol=1e-6)
 
 
-def test_it_mates_as_a_uci_engine(spec):
+@pytest.mark.parametrize("way", ["action values", "minimax"])
+def test_it_mates_as_a_uci_engine(spec, minimax, way):
     heard: list[str] = []
     position = "position fen 1k3/p2P1/2K2/P4/5 w - - 0 20"
-    serve(
-        find_player(spec + ACTION_VALUE), [position, "go nodes 64", "go infinite", "stop", "quit"], heard.append
-    ).join()
+    found = find_player(minimax if way == "minimax" else spec + ACTION_VALUE)
+    serve(found, [position, "go nodes 64", "go infinite", "stop", "quit"], heard.append).join()
     best = [line.split()[1] for line in heard if line.startswith("bestmove")]
     assert len(best) >= 1 and set(best) <= {"d4d5q", "d4d5r"}
     assert any("nodes 0" in line and line.endswith(f"pv {best[0]}") for line in heard)
@@ -70,11 +85,13 @@ def test_a_saved_game_names_the_player(gardner, spec):
     assert '[WhiteSearch "growing gumbel 200 simulations"]' in pgn_of(gardner, asked, [find_player(spec)])
 
 
-def test_a_run_whose_search_is_one_of_values_plays_by_it(spec):
+def test_a_run_whose_search_is_one_of_values_or_minimax_plays_by_it(spec):
     found = find_player(spec)
-    assert player_without_search(found) is None
+    assert player_without_tree(found) is None
     of_values = found._replace(manifest={**found.manifest, "search": {"algorithm": "state_value", "temperature": 0.1}})
-    assert player_without_search(of_values) == StateValueConfig()
+    assert player_without_tree(of_values) == StateValueConfig()
+    of_depth = found._replace(manifest={**found.manifest, "search": {"algorithm": "depth", "depth": 3}})
+    assert player_without_tree(of_depth) == DepthConfig(depth=3)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import dataclasses
 import http.client
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -84,14 +85,16 @@ def said(answer: Answer, status: int = 400) -> str:
 def test_the_page_names_nothing_outside_itself(port: int):
     page = request(port, "GET", "/").body.decode()
     assert "<script>" not in page and "style=" not in page and "://" not in page
-    for path in ("/board.js", "/board.css"):
+    scripts = re.findall(r'<script src="(.*?)" defer>', page)
+    assert len(scripts) == 6
+    for path in (*scripts, "/board.css"):
         assert path in page
         text = request(port, "GET", path).body.decode()
         assert "@import" not in text and "url(" not in text and "innerHTML" not in text
         assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
 
 
-@pytest.mark.parametrize("path", ["/", "/board.js", "/board.css", "/none", "/../../etc/passwd", "/view"])
+@pytest.mark.parametrize("path", ["/", "/state.js", "/board.css", "/none", "/../../etc/passwd", "/view"])
 def test_every_answer_has_the_policy(port: int, path: str):
     answer = request(port, "GET", path)
     assert answer.status == {"/none": 404, "/../../etc/passwd": 404, "/view": 405}.get(path, 200)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from alphagateau.ratings.over_seeds import mean_over_seeds, mean_rating, paired_difference
-from alphagateau.ratings.rate import Ratings, difference, rate
+from alphagateau.ratings.pairs import difference
+from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Row, make_results
 
 T2 = 4.302653  # Student's t of 2 degrees of freedom, 97.5 %

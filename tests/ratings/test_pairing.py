@@ -7,7 +7,7 @@ import pytest
 
 from alphagateau.ratings.bradley_terry import fit_bradley_terry
 from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outcome_chances, score_variance
-from alphagateau.ratings.pairing import Pairing, informative_pairings, paper_pairings, stop_reason
+from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
@@ -101,6 +101,15 @@ def test_informative_pairings_prefer_the_uncertain_and_the_close():
     assert "d" in found and "a" not in found
 
 
+def test_matches_being_played_are_reckoned_with_as_those_chosen_before():
+    players = list("abcdef")
+    results = make_results([Row("a", "b", 3, 1, 2), Row("b", "c", 5, 1, 0), Row("d", "e", 2, 2, 2)], players)
+    both = informative_pairings(players, results, num_pairings=4, num_games=10)
+    later = informative_pairings(players, results, 2, 10, rules=PairingRules(planned=both[:2]))
+    assert later == both[2:] != both[:2]
+    assert informative_pairings(list("abc"), Results(), 1, 2, rules=PairingRules(planned=[Pairing("a", "x", 9)]))
+
+
 @pytest.mark.parametrize("pool", ["normal", "training curve"])
 def test_informative_pairings_need_fewer_games_than_algorithm_2(pool):
     for seed in range(2):
@@ -122,19 +131,13 @@ def test_informative_pairings_need_fewer_games_than_algorithm_2(pool):
         assert np.mean(np.abs(off) < 2 * found.standard_error) > 0.8
 
 
-def test_stop_reasons():
+def test_ratings_are_precise_when_all_players_are_on_one_scale_with_small_errors():
     found = rate(make_results([Row("a", "b", 30, 0, 30), Row("b", "c", 30, 0, 30)]))
-    assert stop_reason(found) is None
-    assert stop_reason(found, max_games=121) is None
-    assert stop_reason(found, max_games=120) == "120 games played, 120 asked for"
     error = found.standard_error.max()
-    assert stop_reason(found, target_error=error - 0.1) is None
-    assert "every standard error" in (stop_reason(found, target_error=error + 0.1) or "")
+    assert not is_precise(found, error - 0.1) and is_precise(found, error + 0.1)
     split = rate(make_results([Row("a", "b", 30, 0, 30), Row("c", "d", 30, 0, 30)]))
-    assert stop_reason(split, target_error=1e6) is None
     idle = rate(make_results([Row("a", "b", 30, 0, 30)], ["c"]))
-    assert stop_reason(idle, target_error=1e6) is None
-    assert stop_reason(rate(Results()), target_error=1e6) is None
+    assert not any(is_precise(other, 1e6) for other in (split, idle, rate(Results())))
 
 
 def test_sprt_of_won_and_lost_pairs_by_hand():

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from alphagateau.ratings import wls
 from alphagateau.ratings.model import expected_score, outcome_chances, score_variance
-from alphagateau.ratings.rate import METHODS, difference, rate, residuals, superiority
+from alphagateau.ratings.pairs import difference, residuals, superiority
+from alphagateau.ratings.rate import METHODS, rate
 from alphagateau.ratings.results import Results, ResultsError, Row, make_results
 
 NAT = 173.7177928  # Elo

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from alphagateau.config import ActionValueConfig
-from alphagateau.data.packed import pack_rows
+from alphagateau.data.packed import labels_of_row, pack_labels
 from alphagateau.games.notation import board_edges, board_from_fen, to_fen
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import HostPlayer, Player, random_player
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.make_search import make_search
-from alphagateau.suites.labelled_moves import Answers, ask, judge, read_answers
+from alphagateau.suites.labelled_moves import Answers, ask, in_top, judge, read_answers
 from alphagateau.training.label_measures import measure_bins
 from alphagateau.training.value_bins import SIGMA_BINS
 
@@ -35,7 +35,7 @@ def row_of(gardner, fen: str, **changes) -> dict:
 
 @pytest.fixture(scope="module")
 def answers(gardner, fens) -> Answers:
-    return read_answers(gardner, pack_rows(gardner, [row_of(gardner, fen) for fen in fens]))
+    return read_answers(gardner, pack_labels(gardner, [labels_of_row(fen, row_of(gardner, fen)) for fen in fens]))
 
 
 def ranking(game) -> Network:
@@ -68,7 +68,15 @@ def test_a_ranking_is_right_or_the_wrong_way_round(answers, search, rise, accura
     assert (found["tau_published"].value == pytest.approx(1)) == (rise > 0)
     moves = [int((slots >= 0).sum()) for slots in answers.states.legal_edges]
     assert found["policy_log_loss"].value == pytest.approx(np.mean(np.log2(moves)))
+    assert found["policy_top_3"].value == pytest.approx(np.mean(3 / np.array(moves)))  # all alike to its policy
     assert found["state_value_error"].value == pytest.approx(0, abs=1e-4)
+
+
+def test_the_first_three_by_the_prior_are_the_best_and_those_like_it():
+    """The best is second; third of two alike with one place left; alone behind three; one of four alike."""
+    logits = jnp.array([[2.0, 3, 1, 0], [3, 2, 1, 1], [3, 2, 1, 0], [0, 0, 0, 0]])
+    found = in_top(logits, jnp.array([0, 3, 3, 1]))
+    np.testing.assert_allclose(found, [[0, 1], [0, 0.5], [0, 0], [0.25, 0.75]])
 
 
 def test_the_random_mover_ranks_nothing_and_values_nothing(answers):
@@ -95,7 +103,7 @@ def test_boards_are_entered_as_they_were(gardner, fens, answers):
 def test_boards_of_which_a_move_has_no_label_are_not_counted(gardner, fens, search):
     whole, part = row_of(gardner, fens[0]), row_of(gardner, fens[1])
     part |= {"edges": part["edges"][:1], "scores": [0]}
-    answers = read_answers(gardner, pack_rows(gardner, [whole, part]))
+    answers = read_answers(gardner, pack_labels(gardner, [labels_of_row("", row) for row in (whole, part)]))
     player = Player("ranking", search, {"rise": jnp.float32(-0.05), "bins": jnp.zeros(1)})
     opinions = ask(answers, player, 0, abs)
     assert judge(answers, opinions, is_best_only=False)["action_accuracy"].count == 1

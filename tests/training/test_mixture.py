@@ -67,7 +67,7 @@ def test_each_board_has_its_part_of_the_games_and_of_the_window(mixed):
             {"selfplay.boards": "gardner_chess 2, checkers 1", "network.board_statistics": "none"},
             "game: unknown game 'checkers'",
         ),
-        ({"network.board_statistics": "gardner_chess"}, "must name gardner_chess, los_alamos_chess, got gardner_chess"),
+        ({"network.board_statistics": "gardner_chess"}, "must name los_alamos_chess, got gardner_chess"),
         ({"selfplay.num_plies": 300, "selfplay.boards": "gardner_chess 2, los_alamos_chess 1"}, "must be at most 256"),
     ],
 )

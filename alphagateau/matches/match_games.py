@@ -1,0 +1,86 @@
+"""The games of matches: two players and openings in, the games to play one by one, each as it was played out."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
+from alphagateau.games.rules import Game
+from alphagateau.matches.openings import Openings
+from alphagateau.matches.players import AnyPlayer
+
+WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
+
+
+class Match(NamedTuple):
+    """Two players and the openings that they play, both ways."""
+
+    a: AnyPlayer
+    b: AnyPlayer
+    openings: Openings
+    seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
+    done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
+    numbers: Sequence[int] = ()  # of the openings, which games draw from; (): 0, 1, 2, ...
+
+
+class PlayedGame(NamedTuple):
+    """A game that was begun."""
+
+    match: int  # number of its match, in the order given, from 0
+    opening: int  # number of its opening in the match, from 0
+    a_is_white: bool
+    score: float | None  # for a: 1, 1/2, 0; None: no result, and `record.termination` says why
+    record: GameRecord  # with the opening's moves
+
+
+class InProgress(NamedTuple):
+    """The numbers of the matches that have games in progress, and who has failed, with what it did."""
+
+    matches: frozenset[int]
+    failures: Mapping[str, str]
+
+
+class LiveGame(NamedTuple):
+    """A game in progress, or about to be."""
+
+    match_number: int
+    match: Match
+    number: int  # in its match: 2 * opening, + 1 where a is black
+    moves: list[str]  # so far, in UCI
+    notes: list[MoveNote]  # of the same
+
+    @property
+    def players(self) -> tuple[AnyPlayer, AnyPlayer]:
+        """White and black."""
+        a, b = self.match.a, self.match.b
+        return (b, a) if self.number % 2 else (a, b)
+
+    @property
+    def draw(self) -> int:
+        """What it draws from besides the seed and the ply: its number, with its opening's where the match says so."""
+        opening, is_swapped = divmod(self.number, 2)
+        return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
+
+    @property
+    def start_fen(self) -> str:
+        return self.match.openings.start_fens[self.number // 2]
+
+
+def games_of(matches: Sequence[Match], first_number: int = 0) -> Iterator[LiveGame]:
+    """Those to play, in order; the first match has this number."""
+    for match_number, match in enumerate(matches, first_number):
+        for number in range(2 * len(match.openings)):
+            if number not in match.done:
+                line = match.openings.lines[number // 2]
+                yield LiveGame(match_number, match, number, list(line), [MoveNote()] * len(line))
+
+
+def to_played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGame:
+    """A game that is over, or was broken off (`*`)."""
+    opening, is_swapped = divmod(live.number, 2)
+    white, black = live.players
+    headers = {"Round": f"{opening + 1}.{is_swapped + 1}"}
+    headers |= player_tags("White", white.name, white.identity) | player_tags("Black", black.name, black.identity)
+    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes))
+    score = WHITE_SCORES.get(result)
+    score = 1 - score if score is not None and is_swapped else score
+    return PlayedGame(live.match_number, opening, not is_swapped, score, record)

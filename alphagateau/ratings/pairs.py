@@ -1,0 +1,65 @@
+"""Ratings in, what they say of a pair of players out: how far apart they are, and where their games misfit."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.special
+
+from alphagateau.ratings.model import ELO_PER_NAT, expected_score, game_arrays, score_variance
+from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.results import Results
+
+
+class Residual(NamedTuple):
+    """A pair's points against the model's, from `player`'s side; |z| > 3 marks a misfit."""
+
+    player: str
+    opponent: str
+    games: int
+    score: float
+    expected: float
+    z: float
+
+
+def difference(ratings: Ratings, player: str, opponent: str) -> tuple[float, float]:
+    """How much stronger `player` is and its standard error, Elo; NaN across components."""
+    i, j = ratings.players.index(player), ratings.players.index(opponent)
+    if ratings.component[i] != ratings.component[j]:
+        return math.nan, math.nan
+    c = ratings.covariance
+    variance = c[i, i] + c[j, j] - 2 * c[i, j]
+    return float(ratings.rating[i] - ratings.rating[j]), math.sqrt(max(variance, 0.0))
+
+
+def superiority(ratings: Ratings, player: str, opponent: str) -> float:
+    """Likelihood that `player` is the stronger, by normal approximation; NaN across components."""
+    gap, error = difference(ratings, player, opponent)
+    return float(scipy.special.ndtr(gap / error)) if error else 0.5
+
+
+def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
+    """Points against expected points of every pair, the largest misfit first.
+
+    z: Pearson residual standardised by leverage (McCullagh and Nelder 1989, 12.5), not eased by the
+    dispersion; 0 for a pair that alone joins two parts of the pool, which any result fits.
+    """
+    games = game_arrays(results, True)
+    gap = ratings.rating[games.first] - ratings.rating[games.second]
+    mean = expected_score(gap + ratings.white_advantage * games.color)
+    variance = score_variance(mean, ratings.draw_parameter)
+    binary = (mean * (1 - mean)) ** 2 / variance  # for leverages of a fit by points as if binary
+    columns = [games.points, *(games.total * x for x in (1, mean, variance, binary))]
+    pairs = np.stack([games.first, games.second], axis=1)
+    pairs, row = np.unique(pairs, axis=0, return_inverse=True)
+    sums = [np.bincount(row.reshape(-1), column, len(pairs)) for column in columns]
+    points, total, expected, spread, weight = sums
+    (i, j), c = pairs.T, ratings.covariance / ratings.dispersion
+    leverage = weight * (c[i, i] + c[j, j] - 2 * c[i, j]) / ELO_PER_NAT**2
+    spare = np.where(leverage < 1 - 1e-6, spread * (1 - leverage), math.inf)
+    z = (points - expected) / np.sqrt(spare)
+    found = [
+        Residual(ratings.players[a], ratings.players[b], int(n), float(s), float(e), float(x))
+        for a, b, n, s, e, x in zip(i, j, total, points, expected, z, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda r: -abs(r.z)))
