@@ -21,7 +21,7 @@ class Arguments:
     """
 
     results: tyro.conf.Positional[Path]
-    """RESULTS.csv or GAMES.pgn"""
+    """RESULTS.csv or GAMES.pgn, also compressed: GAMES.pgn.gz"""
     method: Literal["bradley-terry", "history", "wls"] = "bradley-terry"
     """how ratings are estimated"""
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None

@@ -1,9 +1,11 @@
 """Reads results tables from CSV and PGN, merges them, and writes tables and ratings as CSV."""
 
 import csv
+import gzip
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,9 +82,10 @@ def _parse_row(fields: list[str], line: int, path: object) -> Row:
 
 def _read_text(path: str | os.PathLike[str]) -> str:
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be read: {error.strerror}") from None
+        data = Path(path).read_bytes()
+        return (gzip.decompress(data) if Path(path).suffix.lower() == ".gz" else data).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error) as error:
+        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ResultsError(f"{path}, line {line}: byte that is not UTF-8, expected text") from None
@@ -175,8 +178,8 @@ def _without_comments(line: str, comment: int, number: int) -> tuple[str, int]:
 
 
 def read_any_results(path: str | os.PathLike[str]) -> tuple[Results, tuple[str, ...]]:
-    """A table from a .csv or .pgn file, and notes on what was left out."""
-    kind = Path(path).suffix.lower()
+    """A table from a .csv or .pgn file, or one that gzip compressed (.pgn.gz), and notes on what was left out."""
+    kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
     if kind == ".pgn":
         found = read_pgn_results(path)
         return found.results, found.notes

@@ -1,17 +1,14 @@
 """What is known of a run's checkpoint in, its model card as Markdown out."""
 
-import csv
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.config.searches import describe_search
+from alphagateau.reports.ladder_files import CHECKPOINT, read_rows
 from alphagateau.reports.tables import number
 from alphagateau.runs.spent import Spent
-
-OF_A_RUN = re.compile(r".+/\d+(-stopped)?( \(.*\))?")  # a player of a ladder that is a checkpoint
 
 
 class Card(NamedTuple):
@@ -125,7 +122,7 @@ def ladder_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
     first = rows[0]
     scale = f"{first['anchor']} at 0" if first.get("anchor") else "mean 1000"
     protocol = first.get("protocol") or "played by an unknown protocol"
-    lines = [f"{first['method']}, {scale}, ± 2 standard errors; {protocol}.", ""]
+    lines = [f"{first.get('method') or 'unknown method'}, {scale}, ± 2 standard errors; {protocol}.", ""]
     lines += ["| player | Elo | games | score | search |", "|---|---|---|---|---|"]
     for row in rows:
         elo = f"{float(row['rating']):.0f} ± {2 * float(row['standard_error']):.0f}"
@@ -149,16 +146,9 @@ def read_ratings(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
 
     Raises ConfigError.
     """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        found = [row for row in rows if row["player"].partition(" (")[0] in names]
-        others = [row for row in rows if not OF_A_RUN.fullmatch(row["player"]) and row not in found]
-        if found:
-            ladder_lines(found + others)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or f"{type(error).__name__} {error}"
-        raise ConfigError(f"{path} is no ratings.csv of a ladder: {why}") from None
+    rows = read_rows(path)
+    found = [row for row in rows if row["player"].partition(" (")[0] in names]
+    others = [row for row in rows if not CHECKPOINT.fullmatch(row["player"]) and row not in found]
     if not found:
         raise ConfigError(f"{path} rates no player {names[0]}")
     return found + others

@@ -1,6 +1,7 @@
 """Reading and writing results tables: right, or one sentence that says where they are wrong."""
 
 import csv
+import gzip
 
 import pytest
 from fuzzing import fuzzed
@@ -212,3 +213,20 @@ def test_suffix_chooses_the_reader(results_file):
     assert read_any_results(results_file(HEADER + "a,b,1,0,0\n"))[0].rows == (Row("a", "b", 1, 0, 0),)
     results, notes = read_any_results(results_file(game(result="*"), "games.PGN"))
     assert results.rows == () and len(notes) == 1
+
+
+def test_a_compressed_file_is_read_as_what_it_holds(tmp_path):
+    path = tmp_path / "games.pgn.gz"
+    path.write_bytes(gzip.compress(game(result="1-0").encode()))
+    assert read_any_results(path)[0].rows == read_any_results_of(tmp_path, game(result="1-0"))
+    path.write_bytes(gzip.compress(game(result="1-0").encode())[:-9])
+    with pytest.raises(ResultsError, match="cannot be read"):
+        read_any_results(path)
+    path.write_bytes(b"[White")
+    with pytest.raises(ResultsError, match="Not a gzipped file"):
+        read_any_results(path)
+
+
+def read_any_results_of(folder, text: str) -> tuple[Row, ...]:
+    (folder / "plain.pgn").write_text(text)
+    return read_any_results(folder / "plain.pgn")[0].rows
