@@ -17,6 +17,7 @@ from alphagateau.config.files import (
     read_network,
     to_dict,
 )
+from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.migration import migrate
 from alphagateau.config.mixture import board_experiments
 from alphagateau.config.networks import (
@@ -35,7 +36,6 @@ from alphagateau.config.schema import (
     EvaluationConfig,
     Experiment,
     HealthConfig,
-    LadderConfig,
     RetentionConfig,
     SelfPlayConfig,
     TargetsConfig,

@@ -10,10 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.migration import migrate, migrate_network
 from alphagateau.config.networks import ARCHITECTURES, NetworkConfig
 from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
-from alphagateau.config.schema import Experiment, LadderConfig
+from alphagateau.config.schema import Experiment
 from alphagateau.config.search_records import ALGORITHMS
 from alphagateau.config.study import StudyConfig
 

@@ -1,10 +1,9 @@
-"""What experiment and ladder files may say: each key declared once, with its help, unit, default and range.
+"""What an experiment may say: each key declared once, with its help, unit, default and range.
 
 Reading, checking, writing, `--help` and command-line options follow these records. A record that exists is valid, but
 for names whose owners this package does not import: `training/checks.py` looks at the game and the loss.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -17,7 +16,6 @@ from alphagateau.config.records import (
     fields_of,
     key,
     keys_of,
-    names,
     num,
     record,
     section,
@@ -287,37 +285,3 @@ class Experiment:
 
 
 KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"
-
-
-@record
-class LadderConfig:
-    """Who plays whom, and when it is enough. Paths are relative to the working folder."""
-
-    players: tuple[str, ...] = names("runs (all their checkpoints), checkpoints, random, uci:COMMAND")
-    boards: tuple[str, ...] = names("each rated on its own (none: what the first checkpoint learnt on)", default=())
-    every: int = num("of a run, every k-th iteration and the last", default=1, low=1)
-    simulations: int = num("search simulations a ply of players that do not say (0: as in their training)", default=0)
-    gumbel_scale: float = num("scale of the Gumbel noise of players that do not say (the paper: 1.0)", default=0.0)
-    matching: Literal["informative", "all", "paper"] = choice("pairs (paper: Algorithm 2)", default="informative")
-    games_per_pair: int = num("games of one meeting, an even number (0: 20; `paper`: 60)", default=0)
-    max_games: int = num("games of a board, at most (0: 20 a player; `all` and `paper`: to their end)", default=0)
-    target_error: float = num("stop once every standard error is at most this, Elo (0: no such rule)", default=0.0)
-    opening_plies: int = num("random plies that open each pair of games (0: the start position)", default=4)
-    openings: str = key("file of openings instead, a FEN or UCI moves on each line", default="")
-    seed: int = num("seed of the openings and the noise", default=0)
-    part: str = key("which of the openings to play here, as 2/3: those of the second of three machines", default="1/1")
-    rows: int = num("games in progress at a time (0: 64; on an accelerator as its memory allows)", default=0)
-    method: Literal["bradley-terry", "history", "wls"] = choice("how ratings are estimated", default="bradley-terry")
-    anchor: str = key("the player whose rating is anchor_rating", default="")
-    anchor_rating: float = num("rating of the anchor, Elo", default=0.0, low=None)
-
-    @model_validator(mode="after")
-    def _check_together(self) -> "LadderConfig":
-        if not self.players:
-            raise ValueError("players must name at least one run, checkpoint or player")
-        if self.games_per_pair % 2:
-            raise ValueError("games_per_pair must be even, as each opening is played both ways")
-        found = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", self.part)
-        if not found or int(found[1]) > int(found[2]):
-            raise ValueError(f"part must be a number and how many there are, such as 2/3, got {show(self.part)}")
-        return self

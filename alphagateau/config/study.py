@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.records import MAX_INT, ConfigError, fields_of, key, names, nearest, num, record, section, show
-from alphagateau.config.schema import LadderConfig
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a study and a variant: they become folders
 OF_A_VARIANT = ("experiment", "init_from", "budget")  # what a variant may say besides keys of its experiment
