@@ -9,16 +9,8 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, forget
 from alphagateau.networks.board_statistics import on_board
-from alphagateau.networks.gateau import (
-    Gateau,
-    Rows,
-    edge_attention,
-    edges_of,
-    embed_nodes,
-    gateau_layer,
-    make_layout,
-    of_block,
-)
+from alphagateau.networks.gateau import embed_nodes, of_block
+from alphagateau.networks.gateau_layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
 from alphagateau.networks.graph_features import board_codes, position_scalars, static_features
 from alphagateau.networks.network import Variables
 from alphagateau.networks.norms import make_norm

@@ -72,7 +72,7 @@ def test_the_fast_network_equals_the_plain_one_in_value_and_gradient(name, num_b
     monkeypatch.setattr(gateau, "chunk_size", lambda *_: 2)  # 6 positions are three chunks
     game, config = get_game(name), dataclasses.replace(TINY, num_blocks=num_blocks, message=message)
     fast, plain = make_gateau(game, config), make_reference(game, config)
-    variables = stirred(fast.init(jax.random.key(1)))
+    variables = stirred(fast.init(jax.random.key(2)))  # by key 1 a ReLU's input is 0 within rounding
     params, rest = variables["params"], {k: v for k, v in variables.items() if k != "params"}
     positions = random_positions(game, 6)
     (_, got), got_gradient = loss_and_gradient(fast, train)(params, rest, positions)
