@@ -47,7 +47,8 @@ def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
         folders = [p.folder, *(folder for folder, _ in p.also)]
         for folder, (curve, _) in zip(folders, pool.curves.get(p.name, ()), strict=False):
             if folder is not None and curve not in found:
-                found[curve] = LearntOn(_board_of(folder) or pool.board, _iterations_before(folder))
+                board, (iterations, others) = _board_of(folder) or pool.board, _learnt_before(folder)
+                found[curve] = LearntOn(board, iterations, tuple(other for other in others if other != board))
     return found
 
 
@@ -58,13 +59,17 @@ def _board_of(folder: Path) -> str:
         return ""
 
 
-def _iterations_before(folder: Path, depth: int = 8) -> int:
-    """On the way to the weights that a run began from, through all the runs before it."""
+def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
+    """How many iterations led to the weights that a run began from, through all the runs before it; on which boards."""
     try:
         origin = find_origin(folder, read_record(folder))
     except RunError:
-        return 0
-    return origin[1] + _iterations_before(origin[0], depth - 1) if origin and depth else 0
+        return 0, []
+    if not (origin and depth):
+        return 0, []
+    iterations, boards = _learnt_before(origin[0], depth - 1)
+    new = [board for board in [_board_of(origin[0])] if board and board not in boards]
+    return origin[1] + iterations, boards + new
 
 
 def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:

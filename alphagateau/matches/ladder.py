@@ -119,10 +119,11 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     games, others = _counted(table)
     results, curves = tabulate(games, players), curves_of(players)
     ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
-    records = to_records(games, players, table.game.name, table.folder.name)
+    name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
+    records = to_records(games, players, table.game.name, name)
     return RatedPool(
         table.folder,
-        f"{table.folder.name}: {table.game.name}",
+        f"{name}: {table.game.name}",
         table.game.name,
         players,
         results,

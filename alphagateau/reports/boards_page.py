@@ -49,7 +49,7 @@ def run_table(players: Mapping[str, list[RatedPlayer]], runs: Mapping[str, Learn
         header += [f"{board}: first", f"{board}: last", "± 2σ"]
     rows = []
     for run, known in runs.items():
-        row: list[Any] = [run, known.board]
+        row: list[Any] = [run, ", then ".join([*known.boards_before, known.board])]
         for board in players:
             places = [(i, p) for p in players[board] for name, i in p.places if name == run and math.isfinite(p.rating)]
             ends = [min(places, key=lambda one: one[0])[1], max(places, key=lambda one: one[0])[1]] if places else []

@@ -49,10 +49,11 @@ class RatedPlayer(NamedTuple):
 
 
 class LearntOn(NamedTuple):
-    """The board of a run, and how many iterations had led to the weights that it began from, on whatever board."""
+    """The board of a run, how many iterations had led to the weights that it began from, and on which other boards."""
 
     board: str
     iterations_before: int = 0
+    boards_before: tuple[str, ...] = ()
 
 
 class LadderPage(NamedTuple):
@@ -135,7 +136,8 @@ def transfer_chart(
     for run, known in learnt_on.items():
         own = [p._replace(run=run, iteration=i, also=()) for p in rated for name, i in p.places if name == run]
         before = known.iterations_before
-        said = f"{run}, learnt on {known.board}" + ("" if known.board == board else ": zero-shot")
+        boards = [*known.boards_before, known.board]
+        said = f"{run}, learnt on {', then '.join(boards)}" + ("" if board in boards else ": zero-shot")
         found = rating_series(own, lambda _, iteration, before=before: before + iteration, has_band)
         series += [one._replace(name=said) for one in found]
     labels = Labels(f"Elo on {board}", x="iterations since the first weights, on any board", y="Elo")

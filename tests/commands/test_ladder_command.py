@@ -94,9 +94,10 @@ def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, ru
     command.run_ladder(LadderConfig(players=("a", "b"), **keys), tmp_path / "out", lambda text: None)
     page, six = ((tmp_path / "out" / name / "index.html").read_text() for name in ("", SIX))
     for text in (page, six):
-        assert f"pre, learnt on {BOARD}: zero-shot" in text and f"tuned, learnt on {SIX}" in text
+        assert f"pre, learnt on {BOARD}: zero-shot" in text and f"tuned, learnt on {BOARD}, then {SIX}" in text
         assert "at 5" in text  # two iterations and then three: the last of the curve
-    assert f"tuned, learnt on {SIX}: zero-shot" in page and f"tuned, learnt on {SIX}: zero-shot" not in six
+    assert f"then {SIX}: zero-shot" not in page  # its weights had learnt on both
+    assert f"out: {SIX}" in six
     assert f"Elo on {BOARD}" in page and f"Elo on {SIX}" in page
     assert f'href="{SIX}/index.html"' in page and "Elo by device-hours" in six and "Elo by frames played" in six
     assert "engine" in six

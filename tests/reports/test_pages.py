@@ -16,7 +16,7 @@ from alphagateau.ratings.pairs import Residual
 from alphagateau.ratings.results import Row
 from alphagateau.reports.board import GameView, view_game, viewer_data
 from alphagateau.reports.charts import CalibrationBin
-from alphagateau.reports.ladder_page import LadderPage, RatedPlayer, ladder_page
+from alphagateau.reports.ladder_page import LadderPage, LearntOn, RatedPlayer, ladder_page
 from alphagateau.reports.run_page import Event, RunPage, run_page
 
 
@@ -120,6 +120,20 @@ def test_a_curve_rated_as_one_has_a_band_and_one_of_single_players_bars():
     assert with_band.count('class="band"') == 2 and 'class="band"' not in with_bars  # against iterations, and frames
     assert "Elo with bands of 2 standard errors; dashed: players without iterations" in with_band
     assert "Elo with bars of 2 standard errors" in with_bars and "Elo by frames played" in with_bars
+
+
+def test_a_run_is_zero_shot_where_neither_it_nor_its_weights_have_learnt():
+    players = [RatedPlayer(f"{run}/{k}", 9.0, 3.0, 9, 0.5, run, k) for run in ("pre", "tuned") for k in range(3)]
+    runs = {"pre": LearntOn("gardner_chess"), "tuned": LearntOn("los_alamos_chess", 2, ("gardner_chess",))}
+
+    def lines(board):
+        page = ladder_page(LadderPage("a", "b", players, (), board=board, learnt_on=runs))
+        return re.findall("(?:pre|tuned), learnt on [a-z_, ]*(?:: zero-shot)?", page)
+
+    both = "tuned, learnt on gardner_chess, then los_alamos_chess"
+    assert {*lines("los_alamos_chess")} == {"pre, learnt on gardner_chess: zero-shot", both}
+    assert {*lines("gardner_chess")} == {"pre, learnt on gardner_chess", both}
+    assert {*lines("chess")} == {"pre, learnt on gardner_chess: zero-shot", f"{both}: zero-shot"}
 
 
 def test_page_of_thousands_of_players():
