@@ -18,7 +18,7 @@ from alphagateau.data import crew
 from alphagateau.data.engine import Engine
 from alphagateau.data.labelling import Order, label, read_manifest, read_part
 from alphagateau.data.positions import gather
-from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
+from alphagateau.data.scores import MATE, NO_SCORE, encode, encode_value, win_probability
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, rows, write_table
 from alphagateau.games.notation import board_edges, board_from_fen
 
@@ -70,6 +70,14 @@ def test_scores_become_win_probabilities():
     np.testing.assert_allclose(win_probability(codes)[:2], [0.591026, 0.248874], atol=5e-7)
     assert win_probability(codes)[2:4].tolist() == [1.0, 0.0] and np.isnan(win_probability(codes)[5])
     assert codes[2] == MATE - 1 and codes[3] == 7 - MATE and codes[4] == 30_000
+
+
+def test_values_of_our_searches_become_scores_of_the_same_probability():
+    """A value v is the probability (1 + v) / 2, to half a centipawn; a sure win or loss is certain."""
+    values = np.array([0.0, 0.5, -0.98, 1.0, -1.0])
+    codes = [encode_value(value) for value in values]
+    assert codes[0] == 0 and codes[1] == 298 and codes[3:] == [30_000, -30_000]
+    np.testing.assert_allclose(win_probability(codes), (1 + values) / 2, atol=5e-4)
 
 
 def test_every_legal_move_of_every_board_has_its_score(gardner, boards, labelled):

@@ -14,6 +14,7 @@ from alphagateau.games.rules import Game
 from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
+from alphagateau.training.checks import check_experiment
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.starts import read_starts
 from alphagateau.training.td_leaf import td_errors, td_leaf_frames
@@ -100,6 +101,17 @@ def test_td_leaf_asks_for_a_search_with_lines():
         config.from_dict({**table, "search": {"algorithm": "gumbel"}})
     with pytest.raises(ConfigError, match=r"targets.bootstrap has no meaning for TD-Leaf, got true"):
         config.from_dict({**table, "targets": {**table["targets"], "bootstrap": True}})
+
+
+def test_a_split_is_a_checkpoint_whose_weights_do_not_change(tmp_path):
+    """A run, whose newest checkpoint may change, is none; a checkpoint is told by its manifest."""
+    table, place = config.to_dict(config.load(EXPERIMENT)), tmp_path / "moves" / "checkpoints" / "3"
+    place.mkdir(parents=True)
+    (place / "manifest.json").write_text("{}")
+    check_experiment(config.from_dict({**table, "search": {**table["search"], "split": str(place)}}))
+    for split in ("even", str(tmp_path / "moves")):
+        with pytest.raises(ConfigError, match=r'^search.split must be "prior", "uniform" or a checkpoint, such as'):
+            check_experiment(config.from_dict({**table, "search": {**table["search"], "split": split}}))
 
 
 @pytest.mark.whole
