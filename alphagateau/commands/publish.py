@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -68,17 +68,32 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     run, iteration = found.run, found.manifest["iteration"]
     if run is None or not (run / "config.toml").exists():
         raise CheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
+    experiment = config.load(run / "config.toml")
     names = (f"{run.name}/{found.path.name}", arguments.name)
     card = Card(
         name=arguments.name,
         run=run.name,
         manifest=found.manifest,
-        experiment=config.load(run / "config.toml"),
+        experiment=experiment,
         record=read_record(run),
         spent=read_spent(run, experiment_flops).get(iteration),
         final=read_final(run),
         ratings=[read_ratings(path, names) for path in arguments.ratings],
+        labels=labels_of(experiment),
         license=arguments.license,
         notes=arguments.note,
     )
     return found, card
+
+
+def labels_of(experiment: config.Experiment) -> dict[str, Any]:
+    """The manifest of the labels that an experiment learns from; empty if it has none, or they are gone."""
+    from alphagateau.data.labelling import read_manifest
+    from alphagateau.data.tables import DataError
+
+    if experiment.data is None:
+        return {}
+    try:
+        return read_manifest(Path(experiment.data.path))
+    except DataError:
+        return {}

@@ -22,6 +22,7 @@ class Card(NamedTuple):
     spent: Spent | None  # None: the run does not say
     final: Mapping[str, Any]  # results.json
     ratings: Sequence[Sequence[Mapping[str, str]]]  # of each ladder, rows of its ratings.csv
+    labels: Mapping[str, Any]  # manifest.json of the labels it learnt from
     license: str
     notes: Sequence[str]  # sentences on its limits
 
@@ -36,7 +37,7 @@ def model_card(card: Card) -> str:
         "",
         f"    alphagateau play checkpoints/{card.name}",
         *_section("How it was trained", training_lines(card)),
-        *_section("Data", [data_sentence(card.experiment)]),
+        *_section("Data", [data_sentence(card.experiment, card.labels)]),
         *_section("Cost", cost_lines(card.spent, card.manifest["optimizer_steps"])),
         *_section("Rating", rating_lines(card)),
         *_section("Limits", limit_lines(card)),
@@ -84,12 +85,14 @@ def training_lines(card: Card) -> list[str]:
     return lines
 
 
-def data_sentence(experiment: Experiment) -> str:
+def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
     """From what it learnt."""
     selfplay, data = experiment.selfplay, experiment.data
     if data is not None:
-        frames = number(data.frames_per_iteration)
-        return f"Labelled positions of {Path(data.path).name}, {frames} an iteration; no games of its own."
+        frames, engine = number(data.frames_per_iteration), labels.get("engine", {})
+        nodes = f" at {engine['nodes']} nodes" if "nodes" in engine else ""
+        labelled = f"labelled ({labels['target']}) by {engine.get('name')}{nodes}" if engine else "with labels"
+        return f"Positions {labelled}, {data.path}: {frames} frames an iteration; no games of its own."
     assert selfplay is not None
     plies = f"{number(selfplay.num_games)} games of {number(selfplay.num_plies)} plies an iteration"
     plies += f", {selfplay.boards}" if selfplay.boards != "none" else ""

@@ -15,6 +15,7 @@ from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig
 from alphagateau.matches.player_specs import load_player
 from alphagateau.play.boards import name_of
+from alphagateau.reports.model_card import data_sentence
 from alphagateau.runs import checkpoint, publishing, run_folder
 from alphagateau.runs.spent import find_origin, read_spent
 from alphagateau.training import flops
@@ -87,6 +88,16 @@ def test_the_card_says_what_the_runs_files_say(published):
     ):
         assert said in text
     assert "other/2" not in text and "kWh" not in text
+
+
+def test_the_card_names_who_labelled_its_data():
+    experiment = config.load(config.find_experiment("labelled_gardner"))
+    labels = {"target": "state", "engine": {"name": "Some Engine 1", "nodes": 1000}}
+    assert data_sentence(experiment, labels) == (
+        "Positions labelled (state) by Some Engine 1 at 1000 nodes, data/gardner/labels: 8192 frames an iteration; "
+        "no games of its own."
+    )
+    assert "with labels, data/gardner/labels" in data_sentence(experiment, {})
 
 
 @pytest.mark.parametrize("name", ["weights/manifest.ocdbt", "experiment.toml"])
