@@ -211,7 +211,7 @@ def test_dry_run_does_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["study", "smoke_widths", "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    assert "narrow-1" in shown and "network.hidden_size: narrow 8, wide 16" in shown and "unknown" in shown
+    assert "narrow-1" in shown and "network.hidden_size: narrow 8; wide 16" in shown and "unknown" in shown
     assert not list(tmp_path.iterdir()) and PretendedProcess.told == []
 
 
