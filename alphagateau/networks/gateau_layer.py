@@ -46,7 +46,7 @@ class Edges(NamedTuple):
 
 
 class Gateau(NamedTuple):
-    """What the functions of this file share: tables of the board, and switches of the configuration."""
+    """What the network's functions share: tables of the board, and switches of the configuration."""
 
     layout: Layout
     static: np.ndarray  # float32 [E, 14], edge features that do not depend on the position
