@@ -153,7 +153,7 @@ def test_what_is_done_is_done_without_the_engine(gardner, boards, labelled, tmp_
 
 
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
-    with pytest.raises(DataError, match=r"train.parquet, row 0: engine .* answered a1a1 to searchmoves"):
+    with pytest.raises(DataError, match=r"train.parquet, row \d+: engine .* answered a1a1 to searchmoves"):
         run(order_of(gardner, boards, tmp_path, fake("lie")))
     with pytest.raises(DataError, match="has no option 'Contempt'"):
         run(order_of(gardner, boards, tmp_path, fake(), options={"Contempt": "0"}))
