@@ -1,4 +1,7 @@
-"""A UCI engine of a few lines for tests: its scores are hashes of FEN and move, its manner is told."""
+"""A UCI engine of a few lines for tests: its scores are hashes of FEN and move, its manner is told.
+
+One that remembers adds how many searches it has made since it was told to forget them.
+"""
 
 import hashlib
 import sys
@@ -12,9 +15,9 @@ def score(fen: str, move: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{fen} {move}".encode()).digest()[:2], "big") % 2001 - 1000
 
 
-def answer(fen: str, nodes: int, moves: list[str]) -> str:
+def answer(fen: str, nodes: int, moves: list[str], remembered: int) -> str:
     move = moves[0] if moves else first_move(fen)
-    found = score(fen, moves[0] if moves else "")
+    found = score(fen, moves[0] if moves else "") + remembered
     bound = f"info depth 9 seldepth 9 score cp {found + 1} upperbound nodes {nodes}\n"
     return f"info depth 7 seldepth 12 score cp {found} nodes {nodes} pv {move}\n{bound}bestmove {move}\n"
 
@@ -26,13 +29,15 @@ def first_move(fen: str) -> str:
 
 
 def main(manner: str = "", trigger: str = "") -> None:
-    fen = ""
+    fen, searches = "", 0
     for line in sys.stdin:
         words = line.split()
         if words[0] == "uci":
             print(f"id name Fake\n{VARIANTS}\noption name Hash type spin default 16 min 1 max 99\nuciok")
         elif words[0] == "isready":
             print("readyok")
+        elif words[0] == "ucinewgame":
+            searches = 0
         elif words[0] == "position":
             fen = line.partition("fen ")[2].strip()
         elif words[0] == "go":
@@ -43,7 +48,8 @@ def main(manner: str = "", trigger: str = "") -> None:
                 time.sleep(60)
             if manner == "lie" and moves:
                 moves = ["a1a1"]
-            print(answer(fen, int(words[2]), moves), end="")
+            print(answer(fen, int(words[2]), moves, searches if manner == "remember" else 0), end="")
+            searches += 1
         sys.stdout.flush()
 
 

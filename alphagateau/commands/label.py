@@ -21,8 +21,9 @@ ENGINE = "stockfish"
 class Arguments:
     """Have a UCI engine, or a player of ours, label the boards that `alphagateau positions` gathered.
 
-    Each search has a fixed number of nodes and an empty hash table, so the labels are the same however often this is
-    stopped, killed and started again, with whatever number of workers, on however many machines that share the folder.
+    Each search has a fixed number of nodes and begins from an empty hash table, or from what the searches of the same
+    board left there, so the labels are the same however often this is stopped, killed and started again, with whatever
+    number of workers, on however many machines that share the folder.
 
     Example: alphagateau label data/club --engine stockfish --nodes 1000
     """
@@ -37,6 +38,8 @@ class Arguments:
     """of each search of an engine"""
     target: Literal["actions", "states", "best"] = "actions"
     """every legal move and the state, the state alone, or the state and its best move"""
+    clear: Literal["move", "board"] = "move"
+    """the hash table is emptied before each move of a board, or once for all of them: faster where nodes are few"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """where the labels go; None: the folder labels in that of the boards"""
     workers: int = 0
@@ -99,6 +102,7 @@ def make_order(arguments: Arguments) -> "Order":
         options=options,
         nodes=arguments.nodes,
         target=arguments.target,
+        clear=arguments.clear,
         workers=arguments.workers or num_cores(),
         timeout=arguments.timeout,
     )

@@ -31,6 +31,7 @@ class Order(NamedTuple):
     options: Mapping[str, str]
     nodes: int
     target: str  # one of TARGETS: all legal moves and the state, the state, or the state and its best move
+    clear: str  # "move" or "board": before what the hash table is emptied
     workers: int
     timeout: float  # seconds of one search
 
@@ -191,7 +192,8 @@ def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
         raise DataError(f"engine {order.command!r} answered {state.move}, which is no legal move of {fen}")
     found = {}
     if order.target == "actions":
-        found = {edge: engine.search(fen, order.nodes, move) for edge, move in moves.items()}
+        is_fresh = order.clear == "move"
+        found = {edge: engine.search(fen, order.nodes, move, is_fresh) for edge, move in moves.items()}
     elif order.target == "best":
         found = {edge: state for edge, move in moves.items() if move == state.move}
     return labels_of(state, found)

@@ -80,15 +80,17 @@ class Engine:
             raise DataError(f"engine {self.command!r} refuses an option that it offers: {refused[0].decode().strip()}")
         self.options = dict(sorted(wanted.items()))
 
-    def search(self, fen: str, nodes: int, move: str | None = None) -> Found:
-        """What `nodes` nodes say of a position, or of one move there, searched from an empty hash table.
+    def search(self, fen: str, nodes: int, move: str | None = None, is_fresh: bool = True) -> Found:
+        """What `nodes` nodes say of a position, or of one move there.
 
-        A search without a score, as small ones may be, is made again with twice the nodes. Raises EngineError if the
-        engine ends or hangs, DataError if it does not keep to the protocol.
+        A fresh search begins from an empty hash table, another one with what the last left there. A search without a
+        score, as small ones may be, is made again with twice the nodes. Raises EngineError if the engine ends or hangs,
+        DataError if it does not keep to the protocol.
         """
+        clear = "ucinewgame\n" if is_fresh else ""
         for doubling in range(MOST_DOUBLINGS + 1):
             asked = f" searchmoves {move}" if move else ""
-            go = f"ucinewgame\nposition fen {fen}\ngo nodes {nodes << doubling}{asked}\n"
+            go = f"{clear}position fen {fen}\ngo nodes {nodes << doubling}{asked}\n"
             lines = self._ask(go, b"bestmove")
             best = lines[-1].split()[1:2]
             if move and best != [move.encode()]:

@@ -1,7 +1,8 @@
 """Boards in, what an engine says of them out: units of boards, each a file that is whole or not there.
 
-A label depends on the board, the engine, its options and the nodes alone: each search begins from an empty hash table.
-So workers, their number, their order and kills cannot change a byte.
+A label depends on the board, the engine, its options and the nodes alone: each search begins from an empty hash table,
+or all searches of a board do, in the order of its edges. So workers, their number, their order and kills cannot change
+a byte.
 """
 
 import json
@@ -89,7 +90,7 @@ def describe_engine(order: Order, name: str, options: Mapping[str, str]) -> dict
         "sha256": file_hash(Path(program)) if program else "",
         "options": options,
         "nodes": order.nodes,
-        "clear": "move",
+        "clear": order.clear,
     }
 
 

@@ -38,7 +38,7 @@ def boards(gardner, tmp_path_factory) -> Path:
 
 
 def order_of(gardner, boards: Path, output: Path, command: str, **changes) -> Order:
-    order = Order(gardner, boards, output, command, {}, 50, "actions", 2, 20.0)
+    order = Order(gardner, boards, output, command, {}, 50, "actions", "move", 2, 20.0)
     return order._replace(**changes)
 
 
@@ -150,6 +150,17 @@ def test_what_is_done_is_done_without_the_engine(gardner, boards, labelled, tmp_
     (tmp_path / "labels" / "test-00000.parquet").unlink()
     with pytest.raises(DataError, match="ended by itself"):
         run(order)
+
+
+def test_what_an_engine_remembers_of_a_board_is_the_same_with_any_workers(gardner, boards, labelled, tmp_path):
+    order = order_of(gardner, boards, tmp_path / "one", fake("remember"), clear="board", workers=1)
+    assert run(order) and run(order._replace(output=tmp_path / "four", workers=4))
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "four")
+    once, fresh = (rows(read_table(path / "test-00000.parquet", LABELS)[0]) for path in (tmp_path / "one", labelled))
+    for known, row in zip(once, fresh, strict=True):
+        assert known["scores"] == [score + number for number, score in enumerate(row["scores"], 1)]
+    with pytest.raises(DataError, match=r"manifest.json has engine"):
+        run(order._replace(clear="move"))
 
 
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
