@@ -204,8 +204,6 @@ class Experiment:
             raise ValueError("an experiment needs [selfplay] or [data], from which its frames come, and not both")
         if self.data is not None and self.network.history:
             raise ValueError("[data] needs network.history = false: labelled positions have no past")
-        if self.data is not None and self.training.mirror:
-            raise ValueError("training.mirror must be false with [data]: only the frames of [selfplay] are mirrored")
         self._check_sizes()
         if self.selfplay is not None:
             self._check_playout_cap(self.selfplay)

@@ -19,9 +19,12 @@ from alphagateau.distributed.processes import on_first
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Network
+from alphagateau.training.frames import Frame
 from alphagateau.training.held_out import HeldOut, make_held_out
+from alphagateau.training.keys import MIRROR
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.losses import LOSSES
+from alphagateau.training.mirrors import draw_mirrors, mirror_frames
 from alphagateau.training.phases import Phase, Producer, RunState
 
 FEISTEL_ROUNDS = 8
@@ -55,12 +58,17 @@ def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, net
         return state._replace(producer=DataState(rows))
 
     def batches(state: DataState, key: Array, share_ids: Array) -> Callable:
-        def take(step):
+        mirror_key = jax.random.fold_in(key, MIRROR)
+
+        def take(step: Array) -> Frame:
             def cut(x):
                 part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
                 return part.reshape(-1, *x.shape[2:])
 
-            return to_frames(jax.tree.map(cut, state.rows), data.temperature)
+            frames = to_frames(jax.tree.map(cut, state.rows), data.temperature)
+            if not experiment.training.mirror:
+                return frames
+            return mirror_frames(game, frames, draw_mirrors(mirror_key, share_ids, step, share_batch))
 
         return take
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import has_mirror, mirror_positions, mirror_slots, reflection, select
-from alphagateau.training.frames import Frame
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 
 
 def draw_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:
@@ -21,14 +21,20 @@ def draw_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) ->
 def mirror_frames(game: Game, frames: Frame, is_drawn: Array) -> Frame:
     """Frames [B], those drawn (bool [B]) in the mirror if their position has an image there.
 
-    Of the further targets, those whose name ends in `_edge` are edges (-1: none); the others stay as they are.
+    Of the further targets, those whose name ends in `_edge` are edges (-1: none), action values are by slot; the others
+    stay as they are.
     """
     edges = jnp.asarray(reflection(game).edges)
 
     def mirror_target(name: str, target: Array) -> Array:
-        if not name.endswith("_edge"):
-            return target
-        return jnp.where(target < 0, target, edges[jnp.maximum(target, 0)].astype(target.dtype))
+        if name.endswith("_edge"):
+            return jnp.where(target < 0, target, edges[jnp.maximum(target, 0)].astype(target.dtype))
+        if name == ACTION_SLOT:
+            there = jax.nn.one_hot(target[:, 0], frames.policy_target.shape[-1])
+            return mirror_slots(game, frames.position, there).argmax(axis=-1, keepdims=True).astype(target.dtype)
+        if name in (ACTION_VALUE, ACTION_KNOWN) and ACTION_SLOT not in frames.extra:
+            return mirror_slots(game, frames.position, target)
+        return target
 
     mirrored = frames._replace(
         position=mirror_positions(game, frames.position),

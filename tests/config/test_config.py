@@ -233,8 +233,6 @@ def test_labels_need_a_network_without_history():
     )
     assert loads(text + "[network]\nhistory = false").data.frames_per_iteration == 65_536
     assert not loads(text + "[network]\narchitecture = 'token_transformer'").network.history
-    text += "[network]\nhistory = false\n[training]\nmirror = true\n"
-    assert "training.mirror must be false with [data]" in message_of(loads, text, "x.toml")
 
 
 def test_an_experiment_without_frames_is_refused():

@@ -13,7 +13,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.symmetry import reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
-from alphagateau.training.frames import Frame
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.losses import policy_value_loss, reduce_terms
 from alphagateau.training.mirrors import draw_mirrors, mirror_frames
 
@@ -66,6 +66,23 @@ def test_only_frames_that_are_drawn_are_mirrored(gardner):
     assert (some.position.boards[0] == frames.position.boards[0]).all()
     assert (some.policy_target[0] == frames.policy_target[0]).all()
     assert (some.position.boards[1] != frames.position.boards[1]).any()
+
+
+@pytest.mark.parametrize("name", FENS)
+def test_values_of_moves_go_with_their_moves(name):
+    game = get_game(name)
+    frames, mirror = frames_of(game, FENS[name]), jax.jit(partial(mirror_frames, game))
+    values = np.asarray(frames.policy_target, np.float32)
+    labelled = frames._replace(extra={ACTION_VALUE: values, ACTION_KNOWN: values > 0.1})
+    images = jax.device_get(mirror(labelled, np.array([True, True])))
+    assert (images.extra[ACTION_VALUE] == images.policy_target.astype(np.float32)).all()
+    assert (images.extra[ACTION_KNOWN] == (images.extra[ACTION_VALUE] > 0.1)).all()
+    for slot in range(int((values[0] > 0).sum())):
+        value = values[:, [slot]]
+        extra = {ACTION_VALUE: value, ACTION_KNOWN: value > 0, ACTION_SLOT: np.int32([[slot]] * 2)}
+        of_move = jax.device_get(mirror(frames._replace(extra=extra), np.array([True, True])))
+        there = of_move.extra[ACTION_SLOT]
+        assert of_move.extra[ACTION_VALUE][0] == images.extra[ACTION_VALUE][0, there[0]]
 
 
 def test_draws_depend_on_share_and_step_and_are_heads_half_the_time():
