@@ -120,7 +120,7 @@ def _one_at_a_time(write: Write) -> Write:
 def _command(line: str) -> tuple[str, list[str]]:
     """(command, what follows) of a line; words before the first command are skipped, as the protocol says."""
     words = line.split()
-    start = next((i for i, word in enumerate(words[:100]) if word in (*NOW, *IN_ORDER, "quit")), None)
+    start = next((i for i, word in enumerate(words[:100]) if word in (*NOW, *IN_ORDER, "go", "quit")), None)
     if start is None:
         return "", words[:1]
     return words[start], words[start + 1 :]
@@ -168,16 +168,32 @@ def _work(session: Session, worker: Worker) -> None:
     """Does the jobs in order; what goes wrong in one is said, and the next is done."""
     while job := worker.jobs.get():
         try:
-            IN_ORDER[job.name](session, job)
+            if job.name == "go":
+                best = _search(session, job)
+                worker.searches.popleft()  # first: who hears the move may ask whether all else is done too
+                session.idle_since = time.monotonic()
+                session.write(f"bestmove {best}")
+            else:
+                IN_ORDER[job.name](session, job)
         except OSError:  # nobody reads the answers any more
             return
-        except Exception as error:  # an engine that ends without a word loses the game
-            session.write(f"info string {' '.join(str(error).split())}")
-            if job.name == "go":
-                session.write("bestmove (none)")
-        if job.name == "go":
-            worker.searches.popleft()
-            session.idle_since = time.monotonic()
+        except Exception as error:  # said, and the next job is done
+            session.write(f"info string {_one_line(error)}")
+
+
+def _search(session: Session, job: Job) -> str:
+    """The move to play; an engine that ends without a word loses the game, so (none) if something goes wrong."""
+    try:
+        return _go(session, job)
+    except OSError:
+        raise
+    except Exception as error:
+        session.write(f"info string {_one_line(error)}")
+        return "(none)"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _ready(session: Session, job: Job) -> None:
@@ -234,15 +250,15 @@ def _position(session: Session, job: Job) -> None:
         raise
 
 
-def _go(session: Session, job: Job) -> None:
-    """Searches and answers."""
+def _go(session: Session, job: Job) -> str:
+    """Searches the position; the best move."""
     from alphagateau.play.thinking import replay
-    from alphagateau.play.uci_search import Request, answer
+    from alphagateau.play.uci_search import Request, search
 
     thinker = _thinker(session)
     played = session.played or replay(thinker, thinker.game.start_fen, ())
     started = max(job.read_at, session.idle_since)
-    answer(Request(thinker, played, session.options, session.write, started, *job.search), read_go(job.words))
+    return search(Request(thinker, played, session.options, session.write, started, *job.search), read_go(job.words))
 
 
 NOW = {"uci": _greet, "stop": _stop, "ponderhit": _stop, "debug": _ignore, "register": _ignore}
@@ -251,5 +267,4 @@ IN_ORDER = {
     "setoption": _set_option,
     "ucinewgame": _new_game,
     "position": _position,
-    "go": _go,
 }

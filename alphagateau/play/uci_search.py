@@ -1,4 +1,4 @@
-"""A position and a `go` in; lines of information while it is searched and `bestmove` out."""
+"""A position and a `go` in; lines of information while it is searched and the best move out."""
 
 import threading
 import time
@@ -29,8 +29,8 @@ class Request(NamedTuple):
     is_endless: bool  # answered only once it is stopped
 
 
-def answer(request: Request, go: Go) -> None:
-    """Searches and says `bestmove`: (none) if there is no move, any move if there was no time to look at one."""
+def search(request: Request, go: Go) -> str:
+    """The best move, in UCI: (none) if there is none, any move if there was no time to look at one."""
     thinker, played = request.thinker, request.played
     moves = legal_moves(thinker.game, played.state)
     illegal = [move for move in go.moves if move not in moves]
@@ -52,7 +52,7 @@ def answer(request: Request, go: Go) -> None:
         best = next((move for move, edge in moves.items() if edge in (limits.allowed or [edge])), "(none)")
         score = "mate 0" if to_board(thinker.game, played.state).is_checkmate() else "cp 0"
         request.write(f"info depth 0 score {score} nodes 0 time {teller.milliseconds()}")
-    request.write(f"bestmove {best}")
+    return best
 
 
 def _limits(request: Request, go: Go, moves: Mapping[str, int]) -> Limits:

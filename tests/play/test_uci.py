@@ -228,6 +228,23 @@ def test_the_network_is_moved_to_a_device_that_is_there(gui: Gui):
     assert gui.best("go nodes 16") != "(none)"
 
 
+def test_ready_is_said_after_what_came_before_it_once_the_move_is_heard(found: Checkpoint):
+    lines: queue.SimpleQueue = queue.SimpleQueue()
+    heard = []
+
+    def write(text: str) -> None:
+        heard.append(text)
+        if text.startswith("bestmove"):
+            for line in ("setoption name Nonsense value 1", "isready", None):
+                lines.put(line)
+            time.sleep(0.3)  # in which the other thread reads them
+
+    for line in ("setoption name UCI_Variant value gardner", "go nodes 16"):
+        lines.put(line)
+    serve(found, iter(lines.get, None), write)
+    assert heard[-3].startswith("bestmove") and "Nonsense" in heard[-2] and heard[-1] == "readyok"
+
+
 def test_searchmoves(gui: Gui):
     gui.say("go nodes 50 searchmoves b2b3 e9e9")
     heard = gui.until("bestmove")
