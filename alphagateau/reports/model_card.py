@@ -38,7 +38,7 @@ def model_card(card: Card) -> str:
         f"    alphagateau play checkpoints/{card.name}",
         *_section("How it was trained", training_lines(card)),
         *_section("Data", [data_sentence(card.experiment, card.labels)]),
-        *_section("Cost", cost_lines(card.spent, card.manifest["optimizer_steps"])),
+        *_section("Cost", cost_lines(card.spent, card.manifest["optimizer_steps"], num_labelled(card))),
         *_section("Rating", rating_lines(card)),
         *_section("Limits", limit_lines(card)),
         *_section("Licence", [card.license]),
@@ -99,11 +99,20 @@ def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
     return f"Its own games alone: {plies}, searched by {describe_search(experiment.search)}."
 
 
-def cost_lines(spent: Spent | None, num_steps: int) -> list[str]:
-    """Since the first weights were drawn."""
+def num_labelled(card: Card) -> int:
+    """Labelled positions that the run read."""
+    data = card.experiment.data
+    return card.manifest["iteration"] * data.frames_per_iteration if data else 0
+
+
+def cost_lines(spent: Spent | None, num_steps: int, num_read: int) -> list[str]:
+    """Since the first weights were drawn; of a run that learns from labels, how many it read, some more than once."""
     if spent is None:
         return [f"{number(num_steps)} optimizer steps. The run does not say what else it cost."]
-    lines = [f"- {number(int(spent.frames))} positions played, {number(num_steps)} optimizer steps"]
+    positions = [f"{number(num_read)} labelled positions read"] if num_read else []
+    if spent.frames or not num_read:
+        positions.append(f"{number(int(spent.frames))} positions played")
+    lines = [f"- {', '.join(positions)}, {number(num_steps)} optimizer steps"]
     lines.append(f"- {spent.flops:.3g} FLOPs of matrix products, {number(int(spent.simulations))} simulations")
     lines.append(f"- {spent.device_seconds / 3600:.3g} device hours on {', '.join(spent.devices) or 'unknown devices'}")
     return lines + ([f"- {spent.joules / 3.6e6:.3g} kWh"] if spent.joules > 0 else [])

@@ -15,9 +15,9 @@ from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig
 from alphagateau.matches.player_specs import load_player
 from alphagateau.play.boards import name_of
-from alphagateau.reports.model_card import data_sentence
+from alphagateau.reports.model_card import cost_lines, data_sentence
 from alphagateau.runs import checkpoint, publishing, run_folder
-from alphagateau.runs.spent import find_origin, read_spent
+from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training import flops
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +98,14 @@ def test_the_card_names_who_labelled_its_data():
         "no games of its own."
     )
     assert "with labels, data/gardner/labels" in data_sentence(experiment, {})
+
+
+def test_the_card_counts_the_labelled_positions_that_were_read():
+    spent = Spent(device_seconds=3600.0, flops=1e9, devices=("cpu X",))
+    assert cost_lines(spent, 96, 24_576)[0] == "- 24,576 labelled positions read, 96 optimizer steps"
+    assert cost_lines(spent._replace(frames=64.0), 96, 512)[0].startswith(
+        "- 512 labelled positions read, 64 positions "
+    )
 
 
 @pytest.mark.parametrize("name", ["weights/manifest.ocdbt", "experiment.toml"])
