@@ -16,6 +16,7 @@ from alphagateau.runs.files import megabytes, reason, write_text
 from alphagateau.runs.spent import Spent, find_published
 
 EXPERIMENT, CARD = "experiment.toml", "README.md"
+OF_THE_MACHINE = ("commit_success.txt",)  # of the weights: it says where the run lay, and no reader needs it
 MAX_BYTES = 8_000_000  # of the weights: it lies in a repository that everybody clones
 OF_THE_RUN = ("progress", "seconds", "files", "parts", "schema")  # in a manifest, which mean nothing without the run
 
@@ -43,7 +44,7 @@ def publish(found: Checkpoint, target: Path, texts: Mapping[str, str], run: str,
     temporary = target.with_name(f".{target.name}.tmp")
     try:
         shutil.rmtree(temporary, ignore_errors=True)
-        shutil.copytree(found.path / WEIGHTS, temporary / WEIGHTS)
+        shutil.copytree(found.path / WEIGHTS, temporary / WEIGHTS, ignore=shutil.ignore_patterns(*OF_THE_MACHINE))
         for name, text in texts.items():
             write_text(temporary / name, text)
         manifest = checkpoint.seal(temporary, target, manifest)

@@ -62,6 +62,7 @@ def published(written, tmp_path) -> Path:
 
 def test_a_published_checkpoint_is_the_runs_weights_and_experiment_alone(published, trained):
     assert {path.name for path in published.iterdir()} == {"manifest.json", "weights", "experiment.toml", "README.md"}
+    assert not any(str(trained.parent).encode() in path.read_bytes() for path in published.rglob("*") if path.is_file())
     assert config.load(published / "experiment.toml") == config.load(trained / "config.toml")
     player, before = (load_player(str(path), "gardner_chess") for path in (published, trained))
     assert (player.name, before.name) == ("small", "trained/2")

@@ -77,9 +77,7 @@ def command(config: dict[str, Any]) -> list[str]:
 @pytest.fixture
 def bot_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout after README's first two commands, without what is downloaded; the current folder is lichess-bot's."""
-    save_tiny(tmp_path / "checkpoints", "gardner_chess", GateauConfig).path.rename(
-        tmp_path / "checkpoints" / "quickstart"
-    )
+    save_tiny(tmp_path / "checkpoints", "chess", GateauConfig).path.rename(tmp_path / "checkpoints" / "chess_labelled")
     program = tmp_path / ".venv" / "bin" / "alphagateau"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m alphagateau.commands.main "$@"\n')
