@@ -100,13 +100,13 @@ def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
 
 
 def num_labelled(card: Card) -> int:
-    """Labelled positions that the run read."""
+    """Labelled positions that this run read; those of a run whose weights it began from are not counted."""
     data = card.experiment.data
     return card.manifest["iteration"] * data.frames_per_iteration if data else 0
 
 
 def cost_lines(spent: Spent | None, num_steps: int, num_read: int) -> list[str]:
-    """Since the first weights were drawn; of a run that learns from labels, how many it read, some more than once."""
+    """Since the first weights were drawn; `num_read` labelled positions, some more than once, are of this run."""
     if spent is None:
         return [f"{number(num_steps)} optimizer steps. The run does not say what else it cost."]
     positions = [f"{number(num_read)} labelled positions read"] if num_read else []

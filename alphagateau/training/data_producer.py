@@ -21,10 +21,9 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Network
 from alphagateau.training.frames import Frame
 from alphagateau.training.held_out import HeldOut, make_held_out
-from alphagateau.training.keys import MIRROR
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.losses import LOSSES
-from alphagateau.training.mirrors import draw_mirrors, mirror_frames
+from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, Producer, RunState
 
 FEISTEL_ROUNDS = 8
@@ -58,19 +57,14 @@ def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, net
         return state._replace(producer=DataState(rows))
 
     def batches(state: DataState, key: Array, share_ids: Array) -> Callable:
-        mirror_key = jax.random.fold_in(key, MIRROR)
-
         def take(step: Array) -> Frame:
             def cut(x):
                 part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
                 return part.reshape(-1, *x.shape[2:])
 
-            frames = to_frames(jax.tree.map(cut, state.rows), data.temperature)
-            if not experiment.training.mirror:
-                return frames
-            return mirror_frames(game, frames, draw_mirrors(mirror_key, share_ids, step, share_batch))
+            return to_frames(jax.tree.map(cut, state.rows), data.temperature)
 
-        return take
+        return mirrored_batches(take, game, key, share_ids, share_batch) if experiment.training.mirror else take
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         return {

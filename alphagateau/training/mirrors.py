@@ -1,5 +1,7 @@
 """Frames and draws in, the frames with those drawn mirrored out."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -7,6 +9,15 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import has_mirror, mirror_positions, mirror_slots, reflection, select
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
+from alphagateau.training.keys import MIRROR
+
+
+def mirrored_batches(
+    batch_of: Callable[[Array], Frame], game: Game, key: Array, share_ids: Array, share_batch: int
+) -> Callable[[Array], Frame]:
+    """step -> its batch, half of it mirrored, as drawn from an epoch's key."""
+    mirror_key = jax.random.fold_in(key, MIRROR)
+    return lambda step: mirror_frames(game, batch_of(step), draw_mirrors(mirror_key, share_ids, step, share_batch))
 
 
 def draw_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:

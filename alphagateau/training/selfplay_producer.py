@@ -24,8 +24,8 @@ from alphagateau.search.search import SearchOutput
 from alphagateau.training.auxiliary import auxiliary_targets
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
-from alphagateau.training.keys import MIRROR, PLAY, WINDOW, key_of
-from alphagateau.training.mirrors import draw_mirrors, mirror_frames
+from alphagateau.training.keys import PLAY, WINDOW, key_of
+from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.openings import RandomOpenings
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.probes import make_probe, probe_metrics
@@ -246,15 +246,12 @@ def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState,
     share_batch = experiment.training.batch_size // experiment.num_shares
 
     def batches(state: SelfPlayState, key: Array, share_ids: Array) -> Callable:
-        order, mirror_key = epoch_order(state.window, key, share_ids), jax.random.fold_in(key, MIRROR)
+        order = epoch_order(state.window, key, share_ids)
 
-        def batch_of(step: Array) -> Frame:
-            frames = take_batch(state.window, order, step, share_batch)
-            if not experiment.training.mirror:
-                return frames
-            return mirror_frames(game, frames, draw_mirrors(mirror_key, share_ids, step, share_batch))
+        def take(step: Array) -> Frame:
+            return take_batch(state.window, order, step, share_batch)
 
-        return batch_of
+        return mirrored_batches(take, game, key, share_ids, share_batch) if experiment.training.mirror else take
 
     return batches
 

@@ -1,12 +1,9 @@
-"""The UCI engine: a conversation in this process, then games by python-chess with it as a process of its own."""
+"""The UCI engine: a conversation in this process."""
 
 import queue
-import random
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import chess
@@ -347,12 +344,6 @@ def test_a_network_tied_to_its_board_refuses_others(tmp_path: Path):
     assert said.endswith("bestmove (none)")
 
 
-def test_a_gui_waits_for_no_compiler():
-    code = "import sys, alphagateau.play.uci; print({'pgx', 'flax', 'orbax'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
-
-
 @pytest.mark.slow
 def test_on_eight_by_eight_as_a_tournament_program_asks(found: Checkpoint):
     """The cases of fastchess's compliance procedure: each is answered by a legal move, after lines with a score."""
@@ -385,27 +376,6 @@ def test_on_eight_by_eight_as_a_tournament_program_asks(found: Checkpoint):
     gui.say("quit")
 
 
-def command(found: Checkpoint) -> list[str]:
-    return [sys.executable, "-m", "alphagateau.commands.main", "uci", str(found.path), "--platform", "cpu"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("board_class", [GardnerBoard, chess.Board])
-def test_a_game_by_python_chess(found: Checkpoint, board_class: Callable[[], chess.Board]):
-    rng, board = random.Random(0), board_class()
-    with chess.engine.SimpleEngine.popen_uci(command(found), timeout=120) as engine:
-        while not board.is_game_over(claim_draw=True) and board.ply() < 40:
-            limit = chess.engine.Limit(white_clock=2, black_clock=2, white_inc=0.1, black_inc=0.1)
-            played = engine.play(board, limit, game=1, info=chess.engine.INFO_ALL)
-            assert played.move in board.legal_moves
-            board.push(played.move)
-            if not board.is_game_over():
-                board.push(rng.choice(list(board.legal_moves)))
-        analysis = engine.analyse(board_class(), chess.engine.Limit(nodes=100), multipv=2)
-        assert [info["multipv"] for info in analysis] == [1, 2] and analysis[0]["nodes"] == 100
-        assert all(info["pv"] and info["score"] for info in analysis)
-
-
 @pytest.mark.slow
 def test_memory_is_flat_over_a_thousand_searches(found: Checkpoint):
     psutil = pytest.importorskip("psutil")
@@ -422,19 +392,3 @@ def test_memory_is_flat_over_a_thousand_searches(found: Checkpoint):
         used.append(process.memory_info().rss)
     gui.say("quit")
     assert max(used[800:]) - max(used[200:400]) < 16 * 2**20
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_is_none_is_one_sentence(tmp_path: Path):
-    words = [sys.executable, "-m", "alphagateau.commands.main", "uci", str(tmp_path / "none")]
-    done = subprocess.run(words, input="uci\n", capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr.count("\n") == 1 and "holds no whole checkpoint" in done.stderr
-
-
-@pytest.mark.slow
-def test_quit_is_heard_while_it_compiles(found: Checkpoint):
-    started = time.monotonic()
-    done = subprocess.run(command(found), input="isready\nquit\n", capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and "Traceback" not in done.stderr
-    assert time.monotonic() - started < 60

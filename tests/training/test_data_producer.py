@@ -28,8 +28,16 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
-from alphagateau.training.data_producer import draw_rows, make_experiment_held_out, make_records, open_columns
-from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE
+from alphagateau.training.data_producer import (
+    DataState,
+    draw_rows,
+    make_data_producer,
+    make_experiment_held_out,
+    make_records,
+    open_columns,
+    put_rows,
+)
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.held_out import choose_boards, make_held_out
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.losses import LOSSES
@@ -151,6 +159,26 @@ def test_frames_hold_what_the_labels_say(gardner, labels):
     expected = np.where(frames.extra[ACTION_KNOWN], np.exp((frames.extra[ACTION_VALUE] - best[:, None]) / 0.1), 0)
     np.testing.assert_allclose(soft, expected / expected.sum(axis=-1, keepdims=True), atol=2e-3)
     assert (frames.position.boards[:, 1:] == 0).all() and (frames.position.repeated == 0).all()
+
+
+def test_boards_are_mirrored_only_if_the_experiment_says_so(gardner, labels, experiment):
+    """Of those drawn position and labels change together; the others are the same."""
+    data = dataclasses.replace(experiment.data, test_boards=0)
+    mesh, shares = make_mesh(experiment.num_shares), np.arange(experiment.num_shares)
+    rows = put_rows(open_columns(data, gardner), np.arange(data.frames_per_iteration), len(shares), mesh)
+
+    def first_batch(mirror: bool) -> Frame:
+        training = dataclasses.replace(experiment.training, mirror=mirror)
+        asked = dataclasses.replace(experiment, data=data, training=training)
+        producer = make_data_producer(asked, data, gardner, Network(None, None), mesh)  # pyright: ignore
+        take = jax.jit(lambda state, key: producer.batches(state, key, shares)(0))
+        return jax.device_get(take(DataState(rows), jax.random.key(3)))
+
+    plain, mirrored = first_batch(False), first_batch(True)
+    moved = (plain.position.boards != mirrored.position.boards).any(axis=(1, 2))
+    assert 0 < moved.sum() < len(moved)
+    same_values = (plain.extra[ACTION_VALUE] == mirrored.extra[ACTION_VALUE]).all(axis=1)
+    assert same_values[~moved].all() and not same_values[moved].all()
 
 
 def test_labels_of_another_game_are_refused(labels, experiment):
