@@ -20,6 +20,7 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.edges import move_planes
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.networks.convolutions import convolve
 from alphagateau.networks.graph_features import NODE_FEATURES, node_features
 from alphagateau.networks.heads import (
     Heads,
@@ -31,6 +32,7 @@ from alphagateau.networks.heads import (
 )
 from alphagateau.networks.network import Evaluation, Network, Variables
 
+Conv = partial(nn.Conv, conv_general_dilated=convolve)
 MOVE_PLANES = move_planes(8)  # of the largest board: (files right, ranks up, under-promotion or 0)
 
 
@@ -58,7 +60,7 @@ class AlphaZeroNetwork(nn.Module):
                 norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[self.normalization]()
             return nn.relu(norm(x.astype(jnp.float32)))
 
-        conv = partial(nn.Conv, kernel_size=(3, 3), use_bias=False, dtype=self.dtype)
+        conv = partial(Conv, kernel_size=(3, 3), use_bias=False, dtype=self.dtype)
         x = conv(self.hidden_size)(planes)
         for _ in range(self.num_blocks):
             y = conv(self.hidden_size)(bnr(x))
@@ -71,7 +73,7 @@ class AlphaZeroNetwork(nn.Module):
 
     def policies(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
         """Logits [B, A] of the policy and, if it is asked for, of the opponent's reply."""
-        p = bnr(nn.Conv(2 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        p = bnr(Conv(2 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
 
         def logits(name: str | None) -> Array:
             if self.is_dense:
@@ -83,13 +85,13 @@ class AlphaZeroNetwork(nn.Module):
     def at_squares(self, x: Array, num_outputs: int, name: str | None) -> Array:
         """[B, A, outputs] of what stands on each square alone, x [B, rank, file, K]."""
         places_a_square = self.num_places // x[0, ..., 0].size
-        a = nn.Conv(places_a_square * num_outputs, (1, 1), dtype=self.dtype, name=name)(x)
+        a = Conv(places_a_square * num_outputs, (1, 1), dtype=self.dtype, name=name)(x)
         a = a.astype(jnp.float32).swapaxes(1, 2)  # squares are numbered file by file
         return a.reshape(len(a), self.num_places, num_outputs)
 
     def values(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
         """What is said of the whole position."""
-        v = bnr(nn.Conv(1 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        v = bnr(Conv(1 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
         if self.is_dense:
             v = v.reshape(len(v), -1)
         else:
