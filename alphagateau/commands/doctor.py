@@ -23,7 +23,7 @@ def run(words: Sequence[str]) -> int:
     _, path, experiment = parse_experiment(Arguments, words, "doctor")
     from alphagateau.distributed.mesh import choose_platform
 
-    choose_platform(experiment.platform)
+    choose_platform(experiment.platform, experiment.cpu_devices)
     use_compilation_cache()
     check(experiment, path)
     from alphagateau.training.doctor import diagnose, print_diagnosis

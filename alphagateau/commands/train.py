@@ -80,7 +80,7 @@ def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopR
     from alphagateau.runs import run_folder
 
     processes.check_same(run_folder.identity(experiment, init_from))
-    choose_platform(experiment.platform)
+    choose_platform(experiment.platform, experiment.cpu_devices)
     use_compilation_cache()
     jax.devices()  # JAX's start needs all processes at once, so none may begin to compute alone
     processes.on_first(lambda: check(experiment, path), ConfigError)

@@ -173,6 +173,7 @@ class Experiment:
     sample_roots: int = num("positions an iteration on which target noise and mirrors are measured", default=32)
     aim: bool = key("also log to Aim", default=True)
     platform: Literal["auto", "cpu", "gpu", "tpu"] = choice("device kind to run on", default="auto")
+    cpu_devices: int = num("devices that a CPU counts as, which share its cores; one a core is fast", default=1, low=1)
     num_shares: int = num("shares of games, window and batches, for any devices", default=8, low=1)
     network: NetworkConfig = section(default=GateauConfig(), tag="architecture")
     search: SearchConfig = section(default=GumbelConfig(), tag="algorithm")

@@ -19,8 +19,17 @@ class DeviceError(RuntimeError):
     """The devices asked for are not there, or do not fit the run; one sentence for the user."""
 
 
-def choose_platform(platform: str) -> None:
-    """Makes JAX use "cpu", "gpu" or "tpu", or what it finds ("auto"). Raises DeviceError if it is not there."""
+def choose_platform(platform: str, cpu_devices: int = 1) -> None:
+    """Makes JAX use "cpu", "gpu" or "tpu", or what it finds ("auto"); a CPU then counts as `cpu_devices` of them.
+
+    Raises DeviceError if the platform is not there, or if JAX has counted the CPU's devices already.
+    """
+    if cpu_devices > 1:
+        try:
+            jax.config.update("jax_num_cpu_devices", cpu_devices)
+        except RuntimeError:
+            if len(jax.devices("cpu")) != cpu_devices:
+                raise DeviceError(f"cpu_devices = {cpu_devices} must be known before JAX starts") from None
     if platform == "auto":
         return
     jax.config.update("jax_platforms", {"gpu": "cuda"}.get(platform, platform))

@@ -36,6 +36,7 @@ CHANGEABLE = {
     "sample_games",
     "aim",
     "platform",
+    "cpu_devices",
     "selfplay.segment_plies",
     "training.segment_steps",
 }

@@ -154,3 +154,9 @@ def test_weights_learnt_on_n_devices_are_read_where_there_is_one(runs, n):
 def test_devices_that_do_not_divide_the_shares_are_refused_with_the_nearest_that_do(shares, devices, said):
     with pytest.raises(DeviceError, match=said):
         make_mesh(shares, jax.devices()[:1] * devices)
+
+
+def test_a_cpu_counts_as_the_devices_asked_for():
+    script = "from alphagateau.distributed import mesh; mesh.choose_platform('cpu', 2); print(mesh.make_mesh(8))"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert "'data': 2" in said.stdout

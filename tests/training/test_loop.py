@@ -333,6 +333,12 @@ def test_no_gpu_is_said_and_no_run_is_made(tmp_path, capfd):
     assert not (tmp_path / "smoke").exists()
 
 
+def test_a_cpu_cannot_be_cut_once_jax_has_started(tmp_path, capfd):
+    assert train(tmp_path, "--cpu-devices", str(jax.device_count("cpu") + 1)) == 1
+    assert "cpu_devices" in capfd.readouterr().err
+    assert not (tmp_path / "smoke").exists()
+
+
 def test_a_second_process_on_the_run_is_refused(run_copy, capfd):
     with run_folder.locked(run_copy):
         assert train(run_copy.parent) == 1
