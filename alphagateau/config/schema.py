@@ -58,6 +58,7 @@ class DataConfig:
         "boards alike, or by how often they occurred in games", default="uniform"
     )
     temperature: float = num("of the policy target, softmax(q / temperature); 0: the best move alone", default=0.0)
+    train_boards: int = num("boards to learn from, spread evenly over the labelled ones (0: all)", default=0)
     test_boards: int = num("held-out boards on which the loss is measured after an iteration (0: none)", default=0)
     mate_value: Literal["certain", "graded"] = choice(
         "q of a mate: 1, or by its k moves 1 - min(k, 20) / 500, so that players of values mate", default="certain"

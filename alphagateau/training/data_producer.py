@@ -119,7 +119,15 @@ def open_columns(data: DataConfig, game: Game, split: str = "train") -> Boards:
     if not len(columns.count):
         purpose = {"train": "training", "test": "tests"}[split]
         raise ConfigError(f"data.path ({labels}) holds no labelled board for {purpose}")
-    return columns
+    return columns if split == "test" else _spread(columns, data.train_boards)
+
+
+def _spread(columns: Boards, number: int) -> Boards:
+    """`number` boards at equal distances, in memory; all of them, as they are, if it is 0 or there are no more."""
+    if not 0 < number < len(columns.count):
+        return columns
+    rows = np.arange(number) * len(columns.count) // number
+    return jax.tree.map(lambda column: column[rows], columns)
 
 
 def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:

@@ -134,6 +134,17 @@ def test_boards_without_labelled_moves_hold_no_records():
         make_records(boards, DataConfig(path="x", record="move"), 0)
 
 
+def test_fewer_boards_are_spread_evenly_over_the_labelled_ones(gardner, labels):
+    whole = open_packed(labels, "train")
+    some = open_columns(DataConfig(path=str(labels), train_boards=50), gardner)
+    for name in Boards._fields:
+        np.testing.assert_array_equal(getattr(some, name), getattr(whole, name)[np.arange(50) * 4])
+    for number in (0, 200, 1000):
+        assert len(open_columns(DataConfig(path=str(labels), train_boards=number), gardner).count) == 200
+    held_out = open_columns(DataConfig(path=str(labels), train_boards=5), gardner, "test")
+    assert len(held_out.count) == 20
+
+
 def test_a_frame_of_a_move_holds_its_label_alone(labels):
     columns = open_packed(labels, "train")
     boards, slot = Boards(*(np.array(column[:32]) for column in columns)), np.full((32, 1), 1, np.int16)
