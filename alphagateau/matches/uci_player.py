@@ -28,7 +28,8 @@ from alphagateau.matches.players import HostPlayer, PlayerError, Reply, parse_co
 
 T = TypeVar("T")
 LIMITS = ("nodes", "movetime", "depth")
-chess.engine.LOGGER.addHandler(logging.NullHandler())  # what an engine did wrong is said once, by its failure
+chess.engine.LOGGER.addHandler(logging.NullHandler())  # what an engine did wrong is said once, by its failure,
+chess.engine.LOGGER.propagate = False  # and what it says beside the protocol, as Fairy-Stockfish blank lines, never
 
 
 class UciError(PlayerError):

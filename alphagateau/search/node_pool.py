@@ -110,10 +110,13 @@ def queue_of(mask: Array) -> Queue:
 
 
 def grow(game: Game, evaluate: Evaluate, growth: Growth, trees: Trees, queue: Queue) -> Trees:
-    """The Trees once the queue, and all that follows from it, is worked off."""
+    """The Trees once the queue, and all that follows from it, is worked off, but for nodes of games without room."""
 
     def is_left(carry: tuple[Trees, Queue]) -> Array:
-        return carry[1].head < carry[1].tail
+        trees, queue = carry
+        places = jnp.arange(len(queue.nodes))
+        is_waiting = (queue.head <= places) & (places < queue.tail)
+        return (is_waiting & trees.is_open[trees.nodes.game[queue.nodes]]).any()
 
     def one_round(carry: tuple[Trees, Queue]) -> tuple[Trees, Queue]:
         trees, queue = carry
