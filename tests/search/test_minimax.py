@@ -134,7 +134,12 @@ def test_value_move_line_and_nodes_equal_plain_recursion(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [SMALL._replace(num_nodes=3000), Case("gardner_chess", depth=2), Case("chess", threshold=0.06)]
+    "case",
+    [
+        SMALL._replace(num_nodes=3000),
+        Case("gardner_chess", depth=2, num_nodes=3000),
+        Case("chess", threshold=0.06, num_nodes=3000),
+    ],
 )
 def test_they_are_equal_on_hundreds_of_positions(case):
     differ, num_compared = differences(case, positions(get_game(case.game), 500, 6))
