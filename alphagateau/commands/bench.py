@@ -29,6 +29,8 @@ class Arguments:
     """games, network, training, selfplay, minimax, compilation, memory, chessformer, or all: some 10 minutes"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """3 rounds in place of 7"""
+    cpu_devices: int = 1
+    """devices that a CPU counts as, among which minimax cuts its games; the others use the first"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """also write the rows as JSON"""
 
@@ -40,6 +42,9 @@ def run(words: Sequence[str]) -> int:
         if name not in GROUPS:
             raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")
     use_compilation_cache()
+    from alphagateau.distributed.mesh import choose_platform
+
+    choose_platform("auto", arguments.cpu_devices)
     from alphagateau.commands import throughput_chessformer, throughput_games, throughput_minimax, throughput_networks
     from alphagateau.commands.throughput import print_rows, write_rows
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from alphagateau.commands.throughput import Row, compare, in_turns, random_positions
 from alphagateau.commands.throughput_games import our_step
 from alphagateau.config import GiraffeConfig
+from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
 from alphagateau.games.attacks import WORTH
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
@@ -25,7 +26,7 @@ BATCH = 1024  # positions whose features are computed together, as games of `our
 
 
 class Size(NamedTuple):
-    """A search of many games, and how many times the nodes/s of plain recursion it is to have."""
+    """A search of many games on each device, and how many times the nodes/s of plain recursion it is to have."""
 
     game: str
     board: str
@@ -60,12 +61,20 @@ def counting_material(board: chess.Board) -> float:
 
 
 def searching(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callable[[], int]]:
-    """(the search of many games by Giraffe's network, plain recursion of one), as calls that count nodes."""
+    """(the search of many games on each device by Giraffe's network, plain recursion of one), as calls that count."""
+    mesh = make_mesh(len(jax.devices()))
     network = make_network(game, GiraffeConfig())
     variables = network.init(jax.random.key(0))
     search = make_minimax_search(game, network, num_nodes=size.num_nodes)
-    states: State = start_games(game, size.num_games)
-    look = jax.jit(lambda variables, states: search(variables, jnp.zeros(size.num_games), states).num_nodes)
+    states: State = start_games(game, size.num_games * mesh.size)
+    states = jax.device_put(states, shardings(mesh, BY_FIRST))
+    keys = jnp.zeros(size.num_games)
+
+    @jax.jit
+    @per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)
+    def look(variables, states):
+        return search(variables, keys, states).num_nodes
+
     rules = plain.Rules(counting_material, lambda board, edges: [1 / len(edges)] * len(edges), None, size.threshold)
     board = game.board_class(game.start_fen)
     return lambda: look(variables, states), lambda: plain.search(game, rules, board).num_nodes
@@ -81,5 +90,7 @@ def minimax_rows(rounds: int) -> Iterator[Row]:
         paces = {"fast": [fast_nodes / s for s in seconds["fast"]], "plain": [slow_nodes / s for s in seconds["plain"]]}
         ratios = [a / b for a, b in zip(paces["fast"], paces["plain"], strict=True)]
         value, reference = (statistics.median(paces[kind]) for kind in ("fast", "plain"))
-        name = f"minimax nodes/s, {size.board}, {size.num_games} games of {size.num_nodes}, against plain recursion"
+        devices = "" if (count := len(jax.devices())) == 1 else f" on each of {count} devices"
+        what = f"minimax nodes/s, {size.board}, {size.num_games} games of {size.num_nodes}{devices}"
+        name = f"{what}, against plain recursion"
         yield Row(name, value, reference, statistics.median(ratios), size.target, (min(ratios), max(ratios)), "1/s")
