@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces a file at once: a reader or a kill sees the old text or the new, never a part.
+    """Replaces a file at once: a reader or a kill sees the old text or the new, never a part; several may do it.
 
     By hand because it is a few lines, and the standard library has none that also syncs the folder's list of names.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
