@@ -41,6 +41,8 @@ def run(words: Sequence[str]) -> int:
     for name in arguments.what:
         if name not in GROUPS:
             raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")
+    if arguments.cpu_devices < 1:
+        raise UsageError(f"--cpu-devices: expected 1 or more, got {arguments.cpu_devices}")
     use_compilation_cache()
     from alphagateau.distributed.mesh import choose_platform
 

@@ -62,7 +62,7 @@ def counting_material(board: chess.Board) -> float:
 
 def searching(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callable[[], int]]:
     """(the search of many games on each device by Giraffe's network, plain recursion of one), as calls that count."""
-    mesh = make_mesh(len(jax.devices()))
+    mesh = make_mesh(jax.device_count())
     network = make_network(game, GiraffeConfig())
     variables = network.init(jax.random.key(0))
     search = make_minimax_search(game, network, num_nodes=size.num_nodes)
@@ -90,7 +90,6 @@ def minimax_rows(rounds: int) -> Iterator[Row]:
         paces = {"fast": [fast_nodes / s for s in seconds["fast"]], "plain": [slow_nodes / s for s in seconds["plain"]]}
         ratios = [a / b for a, b in zip(paces["fast"], paces["plain"], strict=True)]
         value, reference = (statistics.median(paces[kind]) for kind in ("fast", "plain"))
-        devices = "" if (count := len(jax.devices())) == 1 else f" on each of {count} devices"
-        what = f"minimax nodes/s, {size.board}, {size.num_games} games of {size.num_nodes}{devices}"
-        name = f"{what}, against plain recursion"
+        games = f"{size.num_games} games of {size.num_nodes} a device, {jax.device_count()} devices"
+        name = f"minimax nodes/s, {size.board}, {games}, against plain recursion"
         yield Row(name, value, reference, statistics.median(ratios), size.target, (min(ratios), max(ratios)), "1/s")

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.networks.convolutions import convolve
+from alphagateau.networks.convolutions import _of_kernel, _of_kernel_by_product, convolve
 
 
 @pytest.mark.parametrize("kernel_size", [(3, 3), (1, 1)])
@@ -26,8 +26,6 @@ def test_values_and_gradients_are_those_of_a_plain_convolution(kernel_size, shap
 
 
 def test_what_an_accelerator_does_for_the_kernel_equals_what_a_cpu_does():
-    from alphagateau.networks.convolutions import _of_kernel, _of_kernel_by_product
-
     x, gradient = jax.random.normal(jax.random.key(0), (3, 6, 5, 4)), jax.random.normal(jax.random.key(1), (3, 6, 5, 2))
     np.testing.assert_allclose(_of_kernel(x, gradient), _of_kernel_by_product(x, gradient), rtol=1e-4, atol=1e-5)
 

@@ -138,7 +138,7 @@ def test_value_move_line_and_nodes_equal_plain_recursion(case):
     [
         SMALL._replace(num_nodes=3000),
         Case("gardner_chess", depth=2, num_nodes=3000),
-        Case("chess", threshold=0.06, num_nodes=3000),
+        Case("chess", threshold=0.06),
     ],
 )
 def test_they_are_equal_on_hundreds_of_positions(case):
