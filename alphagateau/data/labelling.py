@@ -18,7 +18,7 @@ from alphagateau.data.crew import Crew, Order, Pace, Unit, part_path, start_engi
 from alphagateau.data.engine import OWN_OPTIONS
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
-from alphagateau.runs.files import write_text
+from alphagateau.runs.files import remove_half_written, write_text
 
 UNIT = 256  # boards of a part
 FORMAT = 1
@@ -143,9 +143,11 @@ def finish(folder: Path, units: list[Unit], identity: str) -> None:
         for number, row in enumerate(read_part(folder, unit.name, identity)):
             if row["failed"]:
                 failed.append(json.dumps({"part": unit.name, "row": number, "fen": row["fen"], "why": row["failed"]}))
-    write_text(folder / "failed.jsonl", "".join(f"{line}\n" for line in failed))
     parts = {unit.name: file_hash(part_path(folder, unit)) for unit in units}
-    write_text(folder / "manifest.json", json.dumps({**json.loads(identity), "parts": parts}, indent=1))
+    with FileLock(folder / ".manifest.lock"):
+        remove_half_written(folder)
+        write_text(folder / "failed.jsonl", "".join(f"{line}\n" for line in failed))
+        write_text(folder / "manifest.json", json.dumps({**json.loads(identity), "parts": parts}, indent=1))
     shutil.rmtree(folder / ".locks", ignore_errors=True)
 
 

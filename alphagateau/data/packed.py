@@ -1,7 +1,6 @@
 """Labels in parquet parts or Bagz shards in, memory-mapped columns that training reads by row out."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ from typing import IO, Any, NamedTuple
 
 import jax
 import numpy as np
+from filelock import FileLock
 
 from alphagateau.data.bagz import Bag, Kind, Record, by_board, open_bag
 from alphagateau.data.labelling import read_manifest, read_part
@@ -102,7 +102,9 @@ def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards
         raise DataError(f"{labels} is not labelled to its end: `alphagateau label` goes on with it")
     game = get_game(manifest["game"])
     if not _is_of(folder, manifest):
-        _write(game, folder, make_blocks(game), manifest)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if not _is_of(folder, manifest):  # nobody else has packed it meanwhile
+                _write(game, folder, make_blocks(game), manifest)
     return Boards(*(np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in columns_of(game)))
 
 
@@ -115,7 +117,7 @@ def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
 
 def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[str, Any]) -> None:
     """Writes the columns under another name, a block at a time, and gives them theirs when they are whole."""
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     paths, number = {name: temporary / f"{name}.npy" for name in columns_of(game)}, 0

@@ -21,6 +21,13 @@ def write_text(path: Path, text: str) -> None:
     sync(path.parent)
 
 
+def remove_half_written(folder: Path) -> None:
+    """Removes what killed processes left of `write_text` in a folder, for one who knows that nobody writes there."""
+    for path in folder.glob(".*.tmp"):
+        if path.is_file():
+            path.unlink(missing_ok=True)
+
+
 def sync(path: Path) -> None:
     """Has a file or a folder's list of names on disk before it returns, where a folder can be synced at all."""
     if sys.platform == "win32":  # opens no folder

@@ -67,12 +67,17 @@ class Unhealthy(RunError):
 
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
-    """Holds the run for this process; the lock goes with the process, however it ends. RunError if it is held."""
+    """Holds the run for this process; the lock goes with the process, however it ends. RunError if it is held.
+
+    What a killed holder left half written is removed; of checkpoints, that is the part of `checkpoint.clean`.
+    """
     path = run / ".lock"
     lock = FileLock(path, timeout=0, on_acquired=_write_holder)
     try:
         run.mkdir(parents=True, exist_ok=True)
         lock.acquire()
+        for folder in (run, run / "games"):
+            files.remove_half_written(folder)
     except Timeout:
         raise RunError(f"{run} is in use by another process ({_read_holder(path) or 'unknown'})") from None
     except OSError as error:

@@ -20,6 +20,14 @@ with locked(Path(sys.argv[1])):
     sys.stdin.read()
 """
 
+DIE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from alphagateau.runs.files import write_text
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
+write_text(Path(sys.argv[1]), "half")
+"""
+
 
 def hold(run: Path) -> subprocess.Popen:
     """A process that holds the run until its standard input is closed."""
@@ -41,6 +49,17 @@ def test_a_run_that_is_held_names_its_holder_until_that_is_killed(tmp_path):
         process.send_signal(signal.SIGKILL)
     with run_folder.locked(run):
         assert (run / ".lock").read_text() == f"pid {os.getpid()} on {platform.node()}"
+
+
+def test_who_holds_a_run_removes_what_a_killed_holder_left_half_written(tmp_path):
+    run = tmp_path / "run"
+    (run / "games").mkdir(parents=True)
+    for path in (run / "run.json", run / "games" / "000001.pgn"):
+        done = subprocess.run([sys.executable, "-c", DIE_WRITING, str(path)], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert [p.suffix for p in path.parent.glob(".*")] == [".tmp"]
+    with run_folder.locked(run):
+        assert {p.name for p in run.rglob("*")} == {".lock", "games"}
 
 
 def test_a_folder_of_which_nothing_came_goes_and_another_stays(tmp_path):
