@@ -127,12 +127,12 @@ def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) ->
     table = Table(title=title, title_justify="left")
     table.add_column("measure", no_wrap=True)
     for name in found:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for measure in dict.fromkeys(name for measures in found.values() for name in measures):
         cells = [shown(measure, measures.get(measure)) for measures in found.values()]
         table.add_row(measure, *cells)
     console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    (console if console.is_terminal else Console(width=max(160, 40 + 40 * len(found)))).print(table)
 
 
 def shown(measure: str, estimate: "Estimate | None") -> str:
