@@ -7,6 +7,11 @@ import hashlib
 import sys
 import time
 
+OPTIONS = """option name Hash type spin default 16 min 1 max 99
+option name Clear Hash type button
+option name MultiPV type spin default 1 min 1 max 500
+option name Style type combo default Solid var Solid var Risky
+option name Limit type check default false"""
 VARIANTS = "option name UCI_Variant type combo default chess var chess var gardner"
 
 
@@ -33,9 +38,11 @@ def main(manner: str = "", trigger: str = "") -> None:
     for line in sys.stdin:
         words = line.split()
         if words[0] == "uci":
-            print(f"id name Fake\n{VARIANTS}\noption name Hash type spin default 16 min 1 max 99\nuciok")
+            if manner == "silent":
+                time.sleep(60)
+            print(f"id name Fake\n{VARIANTS}\n{OPTIONS}\nuciok")
         elif words[0] == "isready":
-            print("readyok")
+            print("No such option: Limit\nreadyok" if manner == "deny" else "readyok")
         elif words[0] == "ucinewgame":
             searches = 0
         elif words[0] == "position":

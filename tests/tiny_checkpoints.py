@@ -1,6 +1,7 @@
 """Checkpoints of untrained networks, small enough to compile in seconds."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ SMALL = {"hidden_size": 8, "num_blocks": 1}
 
 
 def save_tiny(
-    folder: Path, game_name: str, kind: type[NetworkConfig], name: str = "0", seed: int = 0, **changes: Any
+    folder: Path,
+    game_name: str,
+    kind: type[NetworkConfig],
+    name: str = "0",
+    seed: int = 0,
+    boards: Sequence[str] = (),
+    **changes: Any,
 ) -> Checkpoint:
     """A checkpoint in `folder`, its iteration its name, of one block, 8 features wide, its configuration changed so."""
     sizes = {name: size for name, size in SMALL.items() if name in fields_of(kind)}
@@ -27,6 +34,7 @@ def save_tiny(
         "parameters": 0,
         "optimizer_steps": 0,
         "game": game_name,
+        **({"boards": list(boards)} if boards else {}),
         "weights_hash": checkpoint.weights_hash(variables),
         "progress": {},
         "network": dataclasses.asdict(config),

@@ -125,7 +125,8 @@ def watch_ladder(
             run_ladder(ladder, folder, say, should_stop, has_changed)
         except (MissingPlayers, CheckpointError) as error:
             say(str(error))
-        say(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}")
+        limit = f"; max_games is {ladder.max_games:,}, newcomers included" if ladder.max_games else ""
+        say(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}{limit}")
         while not (should_stop() or has_changed()):
             time.sleep(0.2)
 

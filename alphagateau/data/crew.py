@@ -18,6 +18,7 @@ from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.rules import Game
 
 WATCH_SECONDS = 0.5
+MOST_STARTS = 3  # of an engine in the place of one that failed
 TARGETS = ("actions", "states", "best")
 
 
@@ -153,8 +154,15 @@ class Crew:
             except EngineError as error:
                 why = str(error)
                 self._leave(engine)
-                engine = self._join(None)
+                engine = self._replacement()
         return engine, no_labels(why)
+
+    def _replacement(self) -> Engine:
+        """Another engine; one that ends or hangs as it starts is tried again. Raises DataError."""
+        for _ in range(MOST_STARTS - 1):
+            with suppress(EngineError):
+                return self._join(None)
+        return self._join(None)
 
     def _watch(self) -> None:
         """Kills engines that hang, and says how it goes."""

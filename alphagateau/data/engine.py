@@ -6,6 +6,7 @@ By hand because python-chess's protocol costs about as much processor time a sea
 import re
 import shlex
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +17,8 @@ from alphagateau.data.tables import DataError
 
 OWN_OPTIONS = {"Threads": "1", "Hash": "1", "Contempt": "0"}  # where the engine has them and the user says nothing
 SCORE = re.compile(rb"^info (?:.* )?depth (\d+) .*\bscore (cp|mate) (-?\d+)\b(?! (?:lower|upper)bound)")
+OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options that say what is asked, not how
+OPTION = re.compile(r"option name (.*?) type (\w+)(.*)")  # name, type, and what it may be
 MOST_DOUBLINGS = 4  # of the nodes, while a search gives no score
 
 
@@ -35,12 +38,15 @@ class Engine:
     """A running engine. `deadline` is the time.monotonic() at which whoever watches over it may kill it."""
 
     def __init__(self, command: str, options: Mapping[str, str], variant: str, timeout: float) -> None:
-        """Raises DataError if it cannot be started, lacks an option or does not play the variant."""
+        """Raises DataError if it cannot be started, lacks an option or its value, or does not play the variant.
+
+        EngineError if it ends or says nothing for `timeout` seconds instead.
+        """
         self.command, self._timeout, self._rest = command, timeout, b""
         self.deadline = float("inf")
         try:
             self.process = subprocess.Popen(
-                shlex.split(command),
+                shlex.split(command) or [""],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -51,21 +57,33 @@ class Engine:
             why = getattr(error, "strerror", None) or error
             raise DataError(f"engine {command!r} cannot be started: {why}") from None
         self.name, self.options = command, {}
+        watch = threading.Timer(timeout, self._give_up)
+        watch.start()
         try:
             self._greet(options, variant)
         except BaseException:
             self.close()
             raise
+        finally:
+            watch.cancel()
+
+    def _give_up(self) -> None:
+        self.deadline = 0.0
+        self.process.kill()
 
     def _greet(self, options: Mapping[str, str], variant: str) -> None:
         lines = self._ask("uci\n", b"uciok")
         names = [line[8:].strip().decode("utf-8", "replace") for line in lines if line.startswith(b"id name ")]
         self.name = " ".join(names[0].split()) if names else self.command
-        offered = [re.match(r"option name (.*?) type ", line.decode("utf-8", "replace")) for line in lines]
+        offered = [OPTION.match(line.decode("utf-8", "replace").strip()) for line in lines]
         known = {found[1].lower(): found[1] for found in offered if found}
-        lacking = [name for name in options if name.lower() not in known]
-        if lacking:
-            raise DataError(f"engine {self.command!r} has no option {lacking[0]!r}")
+        kinds = {found[1].lower(): (found[2], found[3]) for found in offered if found}
+        for name, value in options.items():
+            if name.lower() not in known:
+                raise DataError(f"engine {self.command!r} has no option {name!r}")
+            expected = "to be left to the labelling" if name.lower() in OURS else _expected(*kinds[name.lower()], value)
+            if expected:
+                raise DataError(f"engine {self.command!r}: option {name!r} is {value!r}, expected {expected}")
         wanted = {name: value for name, value in OWN_OPTIONS.items() if name.lower() in known}
         if variant != "chess":
             line = next((line for line in lines if line.startswith(b"option name UCI_Variant ")), b"")
@@ -136,3 +154,20 @@ class Engine:
             with suppress(OSError):
                 if pipe:
                     pipe.close()
+
+
+def _expected(kind: str, limits: str, value: str) -> str:
+    """What an option of this type must be, "" if the value is; engines take others without a word."""
+    if kind == "check":
+        return "" if value in ("true", "false") else "true or false"
+    if kind == "spin":
+        least, most = (
+            int(found[1]) if (found := re.search(rf" {x} (-?\d+)", limits)) else None for x in ("min", "max")
+        )
+        is_number = re.fullmatch(r"-?\d+", value) is not None
+        is_within = is_number and (least is None or int(value) >= least) and (most is None or int(value) <= most)
+        return "" if is_within else f"a whole number from {least} to {most}"
+    if kind == "combo":
+        values = re.findall(r" var (.*?)(?= var |$)", limits)
+        return "" if value.lower() in map(str.lower, values) else f"one of {', '.join(values)}"
+    return ""

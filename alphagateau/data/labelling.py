@@ -6,6 +6,7 @@ a byte.
 """
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -84,7 +85,7 @@ def is_finished(order: Order, units: list[Unit]) -> bool:
 
 def describe_engine(order: Order, name: str, options: Mapping[str, str]) -> dict[str, Any]:
     """What the manifest says of an engine of this name with these options."""
-    program = shutil.which(order.command.split()[0])
+    program = shutil.which(shlex.split(order.command)[0])
     return {
         "name": name,
         "sha256": file_hash(Path(program)) if program else "",
@@ -129,8 +130,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         return describe_shards(shards)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError("no table")
+        if not isinstance(found, dict) or not {"game", "target", "engine"} <= found.keys():
+            raise ValueError("it does not say game, target and engine")
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no manifest of labels: {getattr(error, 'strerror', None) or error}") from None
     return found

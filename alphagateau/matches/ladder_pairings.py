@@ -100,8 +100,7 @@ def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
     """Whether the errors are as small as was asked for."""
     if not ladder.target_error:
         return False
-    curves, anchor = _curves(ladder, standing), ladder.anchor or None
-    ratings = rate(standing.results, "history" if curves else "bradley-terry", anchor, curves=curves)
+    ratings = rate(standing.results, ladder.method, ladder.anchor or None, curves=_curves(ladder, standing))
     return is_precise(ratings, ladder.target_error)
 
 

@@ -2,12 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+from alphagateau.config import NetworkConfig
 from alphagateau.matches.player_specs import RatedPlayer, load_player
 from alphagateau.matches.players import PlayerError, split_spec
 from alphagateau.ratings.curves import Curves
 from alphagateau.runs.checkpoint import CheckpointError, find
+
+OF_TRAINING = ("rematerialize", "far_offsets")  # keys of [network] that do not change what it says
 
 
 def list_specs(specs: Sequence[str], every: int) -> list[str]:
@@ -41,6 +45,9 @@ def load_players(
             notes.append(f"left out: {error}")
             continue
         same = players.get(player.identity)
+        if same and not _is_alike(same.network, player.network):
+            notes.append(f"left out: {player.name} has the weights of {same.name}, in another network")
+            continue
         if same:
             notes.append(f"{player.name} is {same.name}: the same weights and search, one player")
             if player.folder is not None and player.iteration is not None:
@@ -51,6 +58,14 @@ def load_players(
             player = player._replace(name=name, player=player.player._replace(name=name))
         players[player.identity] = player
     return list(players.values()), notes
+
+
+def _is_alike(one: NetworkConfig | None, other: NetworkConfig | None) -> bool:
+    """Whether networks of the same weights say the same, whatever they were trained with."""
+    if one is None or other is None:
+        return True
+    kept = [{k: v for k, v in asdict(x).items() if k not in OF_TRAINING} for x in (one, other)]
+    return kept[0] == kept[1]
 
 
 def curves_of(players: Sequence[RatedPlayer]) -> Curves:

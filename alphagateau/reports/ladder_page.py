@@ -156,8 +156,10 @@ def cost_charts(players: Sequence[RatedPlayer], has_band: bool = False) -> list[
 
 
 def rating_levels(players: Sequence[RatedPlayer]) -> list[tuple[str, float]]:
-    """Names and ratings of the strongest players without iterations."""
-    return [(p.name, p.rating) for p in players if not p.places][:MAX_LEVELS]
+    """Names and ratings of the strongest players without iterations, and of the random mover."""
+    levels = [(p.name, p.rating) for p in players if not p.places]
+    lowest = [level for level in levels[MAX_LEVELS:] if level[0] == "random"]
+    return levels[: MAX_LEVELS - len(lowest)] + lowest
 
 
 def rating_series(

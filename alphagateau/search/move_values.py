@@ -59,7 +59,9 @@ def make_action_value_search(
             known = over_legal_moves(states, lambda before, edges: by_rule(jax.vmap(game.step)(before, edges)))
             values = jnp.where(jnp.isfinite(known), known, values)
         opinion = over_slots(states, evaluation.prior_logits, ILLEGAL), evaluation.value
-        found = play(keys, states, values, opinion)
+        num_legal = (states.legal_edges >= 0).sum(axis=-1)
+        nodes = num_legal if network.values_one_move else jnp.ones_like(num_legal)
+        found = play(keys, states, values, opinion)._replace(num_nodes=nodes)
         if finish is None:
             return found
         least = 2 * sure_win(logits.shape[-1]) - 1
@@ -85,7 +87,8 @@ def make_state_value_search(
             return reward + discount * jnp.clip(value, -SUREST, SUREST)
 
         opinion = evaluate_states(game, network, variables, states)
-        return play(keys, states, over_legal_moves(states, worth), opinion)
+        found = play(keys, states, over_legal_moves(states, worth), opinion)
+        return found._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
 
     return search
 

@@ -71,6 +71,8 @@ def _read(game: Game, line: str, names: dict[str, str]) -> ScoredPosition:
         raise ValueError("its moves have no points, expected operations c8 and c9, or c0")
     if len(moves) != len(texts) or not all(text.isdecimal() for text in texts):
         raise ValueError(f"{len(moves)} moves have the points {' '.join(texts)[:60]!r}, expected a number for each")
+    if not any(map(int, texts)):
+        raise ValueError("none of its moves has a point")
     if wrong := [move for move in moves if move not in legal]:
         raise ValueError(f"{wrong[0]!r} is no legal move of {fen}")
     points: dict[str, int] = {}

@@ -66,6 +66,15 @@ def check_experiment(experiment: Experiment) -> None:
             f'search.split must be "prior", "uniform" or a checkpoint, such as checkpoints/moves/checkpoints/12, '
             f"got {show(split)}"
         )
+    if (
+        loss.startswith("action_value_")
+        and experiment.network.architecture not in ONE_MOVE
+        and experiment.search.algorithm != "action_value"
+    ):
+        raise ConfigError(
+            f'search.algorithm must be "action_value" for training.loss {show(loss)}, which teaches no policy and no '
+            f"state's value (all_labels_* do), got {show(experiment.search.algorithm)}"
+        )
     is_of_boards = experiment.data is not None and experiment.data.record == "board"
     if is_of_boards and experiment.network.architecture in ONE_MOVE and re.fullmatch(ACTION_VALUE_LOSSES, loss):
         raise ConfigError(

@@ -21,6 +21,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Network
 from alphagateau.training.frames import Frame
 from alphagateau.training.held_out import HeldOut, make_held_out
+from alphagateau.training.label_losses import LABELS_FOR, SHARDS_FOR
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.losses import LOSSES
 from alphagateau.training.mirrors import mirrored_batches
@@ -44,7 +45,7 @@ class DataState(NamedTuple):
 
 def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, network: Network, mesh: Mesh) -> Producer:
     """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
-    columns, num_frames = open_columns(data, game), data.frames_per_iteration
+    columns, num_frames = open_columns(data, game, experiment.training.loss), data.frames_per_iteration
     records = make_records(columns, data, experiment.seed)
     held_out = make_experiment_held_out(experiment, data, game, network, mesh)
     share_batch = experiment.training.batch_size // experiment.num_shares
@@ -101,17 +102,19 @@ def make_experiment_held_out(
         raise ConfigError(
             f"data.test_boards must be 0: data.path ({data.path}) holds shards, which have no test boards"
         )
-    columns, loss = open_columns(data, game, "test"), LOSSES[experiment.training.loss]
-    return make_held_out(columns, data.test_boards, game, network, loss, data.temperature, mesh)
+    name = experiment.training.loss
+    columns = open_columns(data, game, name, "test")
+    return make_held_out(columns, data.test_boards, game, network, LOSSES[name], data.temperature, mesh)
 
 
-def open_columns(data: DataConfig, game: Game, split: str = "train") -> Boards:
-    """The labels for training, or those for tests. Raises ConfigError."""
+def open_columns(data: DataConfig, game: Game, loss: str, split: str = "train") -> Boards:
+    """The labels for training, or those for tests. Raises ConfigError, also if the loss learns nothing of them."""
     labels = Path(data.path)
     try:
-        name = read_manifest(labels).get("game")
-        if name != game.name:
-            raise ConfigError(f"data.path ({labels}) holds labels of {name}, expected {game.name}")
+        manifest = read_manifest(labels)
+        if manifest["game"] != game.name:
+            raise ConfigError(f"data.path ({labels}) holds labels of {manifest['game']}, expected {game.name}")
+        check_target(labels, manifest, loss)
         on_first(lambda: open_packed(labels, split, data.mate_value) and None, DataError)  # one process packs
         columns = open_packed(labels, split, data.mate_value)
     except DataError as error:
@@ -120,6 +123,18 @@ def open_columns(data: DataConfig, game: Game, split: str = "train") -> Boards:
         purpose = {"train": "training", "test": "tests"}[split]
         raise ConfigError(f"data.path ({labels}) holds no labelled board for {purpose}")
     return columns if split == "test" else _spread(columns, data.train_boards)
+
+
+def check_target(labels: Path, manifest: Mapping[str, Any], loss: str) -> None:
+    """Raises ConfigError if the labels lack what the loss learns: it would be 0 without a word."""
+    table = SHARDS_FOR if "shards" in manifest else LABELS_FOR
+    fitting = next((targets for beginning, targets in table.items() if loss.startswith(beginning)), ())
+    if (target := manifest["target"]) not in fitting:
+        kind = "shards" if "shards" in manifest else "labels"
+        expected = " or ".join(map(repr, fitting)) or "labels of `alphagateau label`"
+        raise ConfigError(
+            f"data.path ({labels}) holds {kind} of {target!r}, expected {expected} for training.loss {loss!r}"
+        )
 
 
 def _spread(columns: Boards, number: int) -> Boards:

@@ -110,6 +110,18 @@ def all_labels_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, f
 
 
 WITH_VALUES = {"action_value": action_value_loss, "state_value": state_value_loss, "all_labels": all_labels_loss}
+LABELS_FOR = {  # by how a loss begins: the labels that have all it learns, as `alphagateau label --target` names them
+    "action_value": ("actions",),
+    "state_value": ("states", "actions", "best"),
+    "behavioral_cloning": ("best", "actions"),
+    "all_labels": ("actions",),
+    "policy": ("actions", "best"),
+}
+SHARDS_FOR = {  # the same of published shards, which have labels of one kind alone
+    "action_value": ("actions",),
+    "state_value": ("states",),
+    "behavioral_cloning": ("best", "actions"),
+}
 LABEL_LOSSES: dict[str, Loss] = {
     f"{name}_{kind}": partial(loss, value_loss)
     for name, loss in WITH_VALUES.items()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.distributed import processes
@@ -169,7 +170,8 @@ def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[st
     """What metrics.jsonl says of the iteration just finished; all processes call it."""
     producer = run.trainer.producer
     num_steps = num_iteration_steps(run.experiment, producer, state)
-    values = training_metrics(state.totals, num_steps)
+    totals = state.totals if num_steps else jax.tree.map(np.zeros_like, state.totals)  # else of an iteration before
+    values = training_metrics(totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
     values |= producer.metrics(state, iteration, seconds)
     num_frames = num_steps * run.experiment.training.batch_size

@@ -39,18 +39,18 @@ def join_terms(*parts: LossTerms) -> LossTerms:
 def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Cross-entropy of the policy over the legal moves to the frames' policy, nats.
 
-    A mean over all frames; one whose policy is not to be learnt counts 0.
+    A mean over all frames; one whose policy is not to be learnt counts 0, in the entropy of the targets too.
     """
     legal = legal_edge_mask(game, frames.position)
     target = over_edges(legal, frames.policy_target.astype(jnp.float32))
     log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.prior_logits, -1e9), axis=-1)
     cross_entropy = -jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
-    if frames.policy_mask is not None:
-        cross_entropy = jnp.where(frames.policy_mask, cross_entropy, 0.0)
-    log_target = jnp.log(jnp.maximum(target, 1e-30))
+    is_learnt = True if frames.policy_mask is None else frames.policy_mask
+    cross_entropy = jnp.where(is_learnt, cross_entropy, 0.0)
+    target_entropy = -jnp.sum(target * jnp.log(jnp.maximum(target, 1e-30)), axis=-1)
     logged = {
         "policy_entropy": -jnp.sum(jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0), axis=-1),
-        "target_entropy": -jnp.sum(target * log_target, axis=-1),
+        "target_entropy": jnp.where(is_learnt, target_entropy, 0.0),
     }
     return LossTerms({"policy_loss": cross_entropy}, logged, {}, {})
 

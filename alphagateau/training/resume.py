@@ -102,7 +102,8 @@ def load_weights(trainer: Trainer, source: Path) -> Variables:
         misfit = f"the weights of its {network.architecture} have the size of {learnt}"
         raise everywhere(CheckpointError(f"{path} cannot begin a run of {game}: {misfit}"))
     variables = checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
-    return trainer.network.move_from(variables, get_game(learnt))
+    boards = map(get_game, found.manifest.get("boards", [learnt]))
+    return trainer.network.move_from(variables, max(boards, key=lambda board: board.size))
 
 
 def save(

@@ -166,8 +166,34 @@ def test_what_an_engine_remembers_of_a_board_is_the_same_with_any_workers(gardne
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
     with pytest.raises(DataError, match=r"train.parquet, row \d+: engine .* answered a1a1 to searchmoves"):
         run(order_of(gardner, boards, tmp_path, fake("lie")))
-    with pytest.raises(DataError, match="has no option 'Contempt'"):
-        run(order_of(gardner, boards, tmp_path, fake(), options={"Contempt": "0"}))
+    with pytest.raises(DataError, match="refuses an option that it offers: No such option: Limit"):
+        run(order_of(gardner, boards, tmp_path, fake("deny"), options={"Limit": "true"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("Contempt", "0", "has no option 'Contempt'"),
+        ("Hash", "100", "option 'Hash' is '100', expected a whole number from 1 to 99"),
+        ("hash", "much", "option 'hash' is 'much', expected a whole number from 1 to 99"),
+        ("Limit", "1", "option 'Limit' is '1', expected true or false"),
+        ("Style", "Wild", "option 'Style' is 'Wild', expected one of Solid, Risky"),
+        ("MultiPV", "2", "option 'MultiPV' is '2', expected to be left to the labelling"),
+        ("UCI_Variant", "chess", "option 'UCI_Variant' is 'chess', expected to be left to the labelling"),
+    ],
+)
+def test_an_option_that_the_engine_would_pass_over_is_refused(gardner, boards, tmp_path, name, value, why):
+    """Else the manifest would say what the labels are not."""
+    with pytest.raises(DataError, match=why):
+        run(order_of(gardner, boards, tmp_path, fake(), options={name: value}))
+    assert run(order_of(gardner, boards, tmp_path, fake(), options={"Hash": "99", "Style": "risky", "Limit": "true"}))
+
+
+def test_an_engine_that_says_nothing_at_its_start_is_one_sentence(gardner, boards, tmp_path):
+    with pytest.raises(DataError, match=r"engine .* did not answer within 0.5 s"):
+        run(order_of(gardner, boards, tmp_path, fake("silent"), timeout=0.5))
+    with pytest.raises(DataError, match="engine '' cannot be started"):
+        run(order_of(gardner, boards, tmp_path, ""))
 
 
 def test_a_board_of_another_game_is_named_with_its_file_and_row(gardner, boards, tmp_path):

@@ -12,10 +12,11 @@ import pytest
 from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.ladder import run_ladder
 from alphagateau.commands.main import main
-from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_ladder
+from alphagateau.config import ConfigError, GateauConfig, LadderConfig, load, load_ladder, make_ladder
 from alphagateau.games.pgn import Identity, MoveNote, read_pgn
 from alphagateau.matches import final_match
 from alphagateau.matches.ladder import play_ladder
@@ -145,6 +146,18 @@ def test_players_under_different_searches_are_different_players(smoke_run):
     assert [p.identity[1] for p in players] == ["policy", "gumbel 2 simulations, 16 considered"]
     players, notes = load_players([spec, f"{spec}?search=gumbel"], "gardner_chess")
     assert len(players) == 1 and "one player" in notes[0]
+
+
+def test_the_same_weights_in_another_network_are_no_other_name_of_a_player(tmp_path):
+    """As iterations 0 of two runs are whose networks differ in how they use their weights."""
+    spec = save_tiny(tmp_path / "one", "gardner_chess", GateauConfig).path
+    for name, changes, said in (
+        ("two", {"rematerialize": True}, "0 is 0: the same weights and search, one player"),
+        ("three", {"message": "updated_edge"}, "left out: 0 has the weights of 0, in another network"),
+    ):
+        other = save_tiny(tmp_path / name, "gardner_chess", GateauConfig, **changes).path
+        players, notes = load_players([str(spec), str(other)], "gardner_chess")
+        assert len(players) == 1 and notes == [said]
 
 
 def test_a_run_stands_for_every_kth_of_its_iterations_and_the_last(smoke_run):

@@ -63,10 +63,12 @@ def test_a_ladder_stopped_anywhere_ends_with_as_many_games_none_twice(play, tmp_
     assert 31 <= len(games_in(tmp_path)) == len(read_games(tmp_path / "games.jsonl")) <= 32
 
 
-def test_the_error_asked_for_is_reached(play, tmp_path):
-    pool, _ = play(tmp_path, max_games=0, target_error=120.0)
+@pytest.mark.parametrize("method", ["bradley-terry", "wls"])
+def test_the_error_asked_for_is_reached_by_the_method_that_rates(play, tmp_path, method):
+    keys = {"max_games": 0, "target_error": 120.0, "method": method}
+    pool, _ = play(tmp_path, **keys)
     assert pool.ratings.standard_error.max() <= 120.0
-    assert not play(tmp_path, max_games=0, target_error=120.0)[1]
+    assert not play(tmp_path, **keys)[1]
 
 
 def test_a_player_that_fails_leaves_and_the_others_play_on(play, tmp_path):

@@ -11,7 +11,7 @@ from markup import HOSTILE, SHOWN, drawn
 
 from alphagateau.reports import axes, charts
 from alphagateau.reports.charts import CalibrationBin, Labels, Series, calibration_chart, line_chart
-from alphagateau.reports.ladder_page import RatedPlayer, rating_drawing
+from alphagateau.reports.ladder_page import MAX_LEVELS, RatedPlayer, rating_drawing, rating_levels
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -96,3 +96,11 @@ def test_a_band_goes_along_its_highest_values_and_back_along_its_lowest():
     corners = [(0, 10), (1, 8), (1, 2), (0, 0)]
     assert line.band == "M" + "L".join(f"{x.place(a):.1f} {y.place(b):.1f}" for a, b in corners) + "z"
     assert not line_chart([Series("a", [0, 1], [5, 5])], Labels()).series[0].band
+
+
+def test_the_random_mover_is_among_the_lines_however_many_engines_there_are():
+    players = [RatedPlayer(f"engine {k}", 900.0 - k, 5.0, 10) for k in range(MAX_LEVELS + 2)]
+    players.append(RatedPlayer("random", 0.0, 5.0, 10))
+    names = [name for name, _ in rating_levels(players)]
+    assert names == [*(f"engine {k}" for k in range(MAX_LEVELS - 1)), "random"]
+    assert [name for name, _ in rating_levels(players[:2])] == ["engine 0", "engine 1"]

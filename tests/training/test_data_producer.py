@@ -30,6 +30,7 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.data_producer import (
     DataState,
+    check_target,
     draw_rows,
     make_data_producer,
     make_experiment_held_out,
@@ -136,12 +137,14 @@ def test_boards_without_labelled_moves_hold_no_records():
 
 def test_fewer_boards_are_spread_evenly_over_the_labelled_ones(gardner, labels):
     whole = open_packed(labels, "train")
-    some = open_columns(DataConfig(path=str(labels), train_boards=50), gardner)
+    some = open_columns(DataConfig(path=str(labels), train_boards=50), gardner, "action_value_log")
     for name in Boards._fields:
         np.testing.assert_array_equal(getattr(some, name), getattr(whole, name)[np.arange(50) * 4])
     for number in (0, 200, 1000):
-        assert len(open_columns(DataConfig(path=str(labels), train_boards=number), gardner).count) == 200
-    held_out = open_columns(DataConfig(path=str(labels), train_boards=5), gardner, "test")
+        assert (
+            len(open_columns(DataConfig(path=str(labels), train_boards=number), gardner, "policy_value").count) == 200
+        )
+    held_out = open_columns(DataConfig(path=str(labels), train_boards=5), gardner, "policy_value", "test")
     assert len(held_out.count) == 20
 
 
@@ -176,7 +179,9 @@ def test_boards_are_mirrored_only_if_the_experiment_says_so(gardner, labels, exp
     """Of those drawn position and labels change together; the others are the same."""
     data = dataclasses.replace(experiment.data, test_boards=0)
     mesh, shares = make_mesh(experiment.num_shares), np.arange(experiment.num_shares)
-    rows = put_rows(open_columns(data, gardner), np.arange(data.frames_per_iteration), len(shares), mesh)
+    rows = put_rows(
+        open_columns(data, gardner, "policy_value"), np.arange(data.frames_per_iteration), len(shares), mesh
+    )
 
     def first_batch(mirror: bool) -> Frame:
         training = dataclasses.replace(experiment.training, mirror=mirror)
@@ -194,7 +199,39 @@ def test_boards_are_mirrored_only_if_the_experiment_says_so(gardner, labels, exp
 
 def test_labels_of_another_game_are_refused(labels, experiment):
     with pytest.raises(ConfigError, match="holds labels of gardner_chess, expected chess"):
-        open_columns(experiment.data, get_game("chess"))
+        open_columns(experiment.data, get_game("chess"), "policy_value")
+
+
+@pytest.mark.parametrize(
+    ("target", "loss", "expected"),
+    [
+        ("states", "action_value_hl_gauss", "'actions'"),
+        ("best", "all_labels_log", "'actions'"),
+        ("states", "behavioral_cloning", "'best' or 'actions'"),
+        ("states", "policy_wdl", "'actions' or 'best'"),
+        ("best", "state_value_l2", ""),
+        ("actions", "state_value_l2", ""),
+        ("best", "policy_value", ""),
+    ],
+)
+def test_labels_that_lack_what_the_loss_learns_are_refused(tmp_path, target, loss, expected):
+    manifest = {"game": "chess", "target": target}
+    if not expected:
+        check_target(tmp_path, manifest, loss)
+        return
+    with pytest.raises(
+        ConfigError, match=f"holds labels of '{target}', expected {expected} for training.loss '{loss}'"
+    ):
+        check_target(tmp_path, manifest, loss)
+
+
+def test_shards_have_labels_of_one_kind_alone(tmp_path):
+    manifest = {"game": "chess", "target": "actions", "shards": {}}
+    check_target(tmp_path, manifest, "action_value_log")
+    with pytest.raises(ConfigError, match="holds shards of 'actions', expected 'states' for "):
+        check_target(tmp_path, manifest, "state_value_log")
+    with pytest.raises(ConfigError, match="expected labels of `alphagateau label` for "):
+        check_target(tmp_path, manifest, "all_labels_log")
 
 
 def by_moves(experiment: Experiment) -> Experiment:
@@ -214,10 +251,10 @@ def test_published_shards_are_data_too(tmp_path):
     record = struct.pack("B", len(game.start_fen)) + game.start_fen.encode() + b"\x04e2e4" + struct.pack(">d", 0.75)
     path = tmp_path / "action_value_data.bag"
     path.write_bytes(record + struct.pack("<q", len(record)))
-    columns = open_columns(DataConfig(path=str(path)), game)
+    columns = open_columns(DataConfig(path=str(path)), game, "action_value_log")
     assert columns.best.shape == (1,) and columns.action_value[0, columns.best[0]] == round(0.75 * LARGEST)
     with pytest.raises(ConfigError, match=r"action_value_data.bag\) holds labels of chess, expected gardner_chess"):
-        open_columns(DataConfig(path=str(path)), get_game("gardner_chess"))
+        open_columns(DataConfig(path=str(path)), get_game("gardner_chess"), "action_value_log")
 
 
 def test_held_out_boards_are_spread_over_the_games_and_measured_by_the_loss(gardner, labels):

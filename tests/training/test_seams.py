@@ -72,10 +72,14 @@ def test_a_frame_without_extras_holds_nothing_more(gardner):
 def test_a_masked_policy_is_not_learnt(gardner):
     """Of two equal frames one trains the value only: it counts 0 in the policy's mean."""
     evaluation = Evaluation(np.zeros((2, gardner.num_edges), np.float32), np.zeros(2, np.float32))
-    _, all_learnt = reduce_terms(policy_value_loss(gardner, evaluation, some_frames(gardner, 2)))
-    masked = some_frames(gardner, 2, policy_mask=np.array([True, False]))
+    halves = np.zeros((2, gardner.max_legal_moves), np.float16)
+    halves[:, :2] = 0.5
+    frames = some_frames(gardner, 2)._replace(policy_target=halves)
+    _, all_learnt = reduce_terms(policy_value_loss(gardner, evaluation, frames))
+    masked = frames._replace(policy_mask=np.array([True, False]))
     _, half_learnt = reduce_terms(policy_value_loss(gardner, evaluation, masked))
     np.testing.assert_allclose(half_learnt["policy_loss"], all_learnt["policy_loss"] / 2, rtol=1e-6)
+    np.testing.assert_allclose(half_learnt["target_entropy"], np.log(2) / 2, rtol=1e-6)
     np.testing.assert_allclose(half_learnt["value_loss"], all_learnt["value_loss"])
 
 

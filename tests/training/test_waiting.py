@@ -1,6 +1,7 @@
 """Plies wait until their game's result is known: each enters once, then, and with that result; in whole runs too."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -91,3 +92,18 @@ def test_a_run_whose_frames_wait_and_are_mirrored_goes_on_bit_for_bit(tmp_path):
         assert row["train/value_known"] == 1 or row["train/frame_reuse"] == 0  # too few yet for a batch
         assert row["search/target_noise"] > 0 and 0 <= row["network/mirror_disagreement"] <= 1
     assert 0 < waited < 32 * 255 and rows[-1]["train/frame_reuse"] > 0
+
+
+def test_an_iteration_without_an_optimizer_step_says_nothing_of_the_steps_before(tmp_path):
+    """Its frames all wait; the sums of the last steps are still in the state, but not after a stop."""
+    experiment = read_experiment(SMOKE, [*OPTIONS, "--training.samples-per-frame", "1"])
+    producer = SimpleNamespace(num_batches=lambda _: 8, num_new_frames=lambda _: 0, metrics=lambda *_: {})
+    state = SimpleNamespace(
+        totals={"loss": np.float32(7), "calibration": np.ones((3, 10), np.float32)},
+        train=SimpleNamespace(num_steps=12),
+        producer=None,
+    )
+    run = SimpleNamespace(experiment=experiment, trainer=SimpleNamespace(producer=producer))
+    values = loop.iteration_values(run, state, 3, {})  # pyright: ignore[reportArgumentType]
+    assert values["train/loss"] == values["train/calibration_error"] == 0 and values["train/calibration"] == []
+    assert values["train/steps"] == 12 and values["train/frame_reuse"] == 0
