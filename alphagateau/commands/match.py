@@ -55,8 +55,8 @@ class Arguments:
     """openings from a file instead, a FEN or UCI moves on each line"""
     seed: int = 0
     """of the openings and the random mover"""
-    rows: int = 64
-    """games in progress at a time"""
+    rows: int = 0
+    """games in progress at a time; 0: 64, on an accelerator as its memory allows"""
     sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
     """stop as soon as a sequential test has decided between two Elo differences of A over B"""
     pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None

@@ -14,7 +14,7 @@ from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
-from alphagateau.matches.search_rows import choose_rows_per_search, choose_searches_at_once
+from alphagateau.matches.search_rows import CPU_ROWS, choose_rows, choose_searches_at_once
 
 
 class Statistics(NamedTuple):
@@ -49,26 +49,27 @@ def play_games(
     matches: Sequence[Match],
     *,
     more: More = lambda in_progress: (),
-    num_rows: int = 64,
+    num_rows: int = 0,
     rows_per_search: int | Sequence[int] | None = None,
     on_game: Callable[[PlayedGame], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Statistics:
-    """Plays many matches at once, with up to `num_rows` games in progress.
+    """Plays many matches at once, with up to `num_rows` games in progress; 0: as many as `choose_rows` says.
 
     `on_game` gets each game as it ends. When all games were begun and a place is free, `more` is asked for further
     matches, at once and after each game that ended; they are numbered on. `rows_per_search` is what
-    `choose_rows_per_search` says unless given, rounded up to a multiple of this host's devices, which share each
+    `choose_rows` says unless given, rounded up to a multiple of this host's devices, which share each
     search; of several, a search has the fewest that hold the games which wait for its player. The games in progress
     when `should_stop` says so, or a player fails, are handed over without results.
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
     if rows_per_search is None:
         num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
-        rows_per_search = choose_rows_per_search(num_rows, num_games)
+        players = [player for match in matches for player in (match.a, match.b)]
+        num_rows, rows_per_search = choose_rows(game, players, num_games, num_rows)
     widths = [rows_per_search] if isinstance(rows_per_search, int) else rows_per_search
     widths = sorted({width + -width % mesh.size for width in widths}, reverse=True)
-    sizes = Sizes(num_rows, tuple(widths), choose_searches_at_once())
+    sizes = Sizes(num_rows or CPU_ROWS, tuple(widths), choose_searches_at_once())
     scheduler = open_scheduler(game, matches, mesh, sizes, on_game or (lambda played: None), more)
     try:
         while not (should_stop and should_stop()) and advance(scheduler):
@@ -94,7 +95,7 @@ def play_match(
     game: Game,
     match: Match,
     *,
-    num_rows: int = 64,
+    num_rows: int = 0,
     rows_per_search: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     is_decided: Callable[[tuple[int, ...]], bool] | None = None,

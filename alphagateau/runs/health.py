@@ -34,6 +34,8 @@ _CHECKS = (
     ("search/target_noise", "max_target_noise", False, "the policy targets are mostly noise"),
     ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
+LEAST_GAMES = 32  # below which a share of them says nothing
+_OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate")
 _NOT_FINITE = (
     "train/loss",
     "train/policy_loss",
@@ -57,11 +59,13 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str:
 
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
-    """What is wrong with an iteration, by its row of metrics.jsonl; rates of no games and means of no steps are not."""
-    found = []
+    """What is wrong with an iteration, by its row of metrics.jsonl; not shares of few games, nor means of no steps."""
+    found, has_few_games = [], values.get("selfplay/games", 0) < LEAST_GAMES
     without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
     for name, key, is_minimum, meaning in _CHECKS:
         if name not in values or any(name.startswith(kind) for kind, is_so in without.items() if is_so):
+            continue
+        if has_few_games and name in _OF_GAMES:
             continue
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from alphagateau.games.rules import Game
-from alphagateau.matches import search_rows
+from alphagateau.matches import match, search_rows
 from alphagateau.matches.match import play_games
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
@@ -68,6 +68,17 @@ def test_rows_in_memory_go_by_what_is_free(gardner: Game, monkeypatch):
     assert rows_in_memory(gardner, players(1)[0]) == 4  # 0.4 of 2 GiB
     monkeypatch.setattr(search_rows.jax, "local_devices", lambda: jax.devices("cpu"))
     assert rows_in_memory(gardner, players(1)[0]) > 10**6  # a CPU does not say
+
+
+def test_a_match_is_as_wide_as_a_ladder(gardner: Game, accelerator, monkeypatch):
+    accelerator(1000)
+    asked = []
+    monkeypatch.setattr(match, "open_scheduler", lambda game, matches, mesh, sizes, *_: asked.append(sizes) or 1 / 0)
+    a, b = players(2)
+    for num_rows in (0, 64):
+        with pytest.raises(ZeroDivisionError):
+            play_games(gardner, [Match(a, b, make_openings(gardner, 100, 4, 0))], num_rows=num_rows)
+    assert [(sizes.num_rows, sizes.rows_per_search[0]) for sizes in asked] == [(200, 50), (64, 16)]
 
 
 @pytest.mark.whole

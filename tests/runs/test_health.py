@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from alphagateau import config
+from alphagateau.runs import health
 from alphagateau.runs.health import is_finite, symptoms
 from alphagateau.training.sample_games import FinishedGames, duplicate_rate
 
@@ -21,7 +22,7 @@ HEALTHY = {
     "train/frame_reuse": 4.0,
     "search/target_noise": 0.7,
     "network/mirror_value_gap": 0.2,
-    "selfplay/games": 8.0,
+    "selfplay/games": 64.0,
     "selfplay/draw_rate": 0.4,
     "selfplay/truncation_rate": 0.1,
     "selfplay/duplicate_rate": 0.0,
@@ -66,6 +67,24 @@ def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said)
 def test_rates_of_no_games_say_nothing():
     none = {**HEALTHY, "selfplay/games": 0.0, "selfplay/game_length": 0.0, "selfplay/draw_rate": 1.0}
     assert symptoms(none, LIMITS) == []
+
+
+def test_shares_of_few_games_say_nothing():
+    few = {**HEALTHY, "selfplay/games": 31.0, "selfplay/draw_rate": 1.0, "selfplay/duplicate_rate": 1.0}
+    assert symptoms(few, LIMITS) == []
+    assert len(symptoms({**few, "selfplay/games": 32.0}, LIMITS)) == 2
+
+
+def test_by_default_every_limit_can_be_passed():
+    """By a metric at the far end of its range."""
+    far = {"min": 0.0, "max": 1e9}
+    ends = {"draw_rate": 1.0, "truncation_rate": 1.0, "duplicate_rate": 1.0, "value_saturation": 1.0}
+    ends |= {"false_resignations": 1.0, "calibration_error": 2.0, "mirror_value_gap": 2.0, "game_length": 512.0}
+    for name, key, is_minimum, _ in health._CHECKS:
+        metric = name.partition("/")[2]
+        value = far["min"] if is_minimum else ends.get(metric, far["max"])
+        (found,) = symptoms({**HEALTHY, name: value}, config.HealthConfig())
+        assert f"health.{key} = " in found.sentence
 
 
 def test_means_of_no_steps_say_nothing():
