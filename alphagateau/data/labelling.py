@@ -34,6 +34,7 @@ def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], 
     order.output.mkdir(parents=True, exist_ok=True)
     units = [unit for split in SPLITS for unit in read_units(order, split)]
     if is_finished(order, units):
+        shutil.rmtree(order.output / ".locks", ignore_errors=True)  # of who was killed in the last moment
         return True
     first = start_engine(order)
     try:

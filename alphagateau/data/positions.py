@@ -1,7 +1,7 @@
 """Games in, the boards that occurred in them out: each once, and cut into training and test by game."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,22 +70,29 @@ def gather(game: Game, records: Iterable[GameRecord], folder: Path, test_share: 
     if not first:
         raise DataError(f"the {num_games} games hold no board of {game.name} to label")
     kept = _lowest(list(first), max_boards)
+    identity = hashlib.sha256(f"{test_share} {max_boards}".encode())
+    for key in kept:
+        identity.update(f"{key} {counts[key]} {first[key].game}\n".encode())
+    about = {"board": game.name, "gathered": identity.hexdigest()}
     sizes = {}
     for split in SPLITS:
         boards = [first[key] for key in kept if split_of(first[key].game, test_share) == split]
-        _write(folder / f"{split}.parquet", game, boards, [counts[board.key] for board in boards])
+        _write(folder / f"{split}.parquet", about, boards, [counts[board.key] for board in boards])
         sizes[split] = len(boards)
     return Gathered(num_games, sizes, sum(counts.values()) - len(first))
 
 
 def board_name(folder: Path) -> str:
-    """Of which game the boards in a folder are. Raises DataError."""
+    """Of which game the boards in a folder are. Raises DataError, also if they were not gathered together."""
+    found = {}
     for split in SPLITS:
         path = folder / f"{split}.parquet"
         if not path.exists():
             raise DataError(f"{path} does not exist: expected a folder that `alphagateau positions` wrote")
-    _, about = read_table(folder / "train.parquet", BOARDS)
-    return about.get("board", "")
+        found[split] = read_table(path, BOARDS)[1]
+    if found["train"].get("gathered") != found["test"].get("gathered"):
+        raise DataError(f"{folder} holds train.parquet and test.parquet of two gatherings: gather the boards again")
+    return found["train"].get("board", "")
 
 
 def _lowest(keys: Sequence[str], number: int) -> Sequence[str]:
@@ -96,11 +103,11 @@ def _lowest(keys: Sequence[str], number: int) -> Sequence[str]:
     return [key for key in keys if key in chosen]
 
 
-def _write(path: Path, game: Game, boards: Sequence[Board], counts: Sequence[int]) -> None:
+def _write(path: Path, about: Mapping[str, str], boards: Sequence[Board], counts: Sequence[int]) -> None:
     columns: dict[str, list[Any]] = {
         "fen": [board.fen for board in boards],
         "game": [board.game for board in boards],
         "ply": [board.ply for board in boards],
         "count": list(counts),
     }
-    write_table(path, columns, BOARDS, {"board": game.name})
+    write_table(path, columns, BOARDS, about)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from random_games import random_records
 
-from alphagateau.data.positions import boards_of, gather, split_of
+from alphagateau.data.positions import board_name, boards_of, gather, split_of
 from alphagateau.data.tables import BOARDS, DataError, read_table, rows
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.variants import get_game
@@ -62,6 +62,18 @@ def test_a_sample_does_not_depend_on_the_order_of_the_games(gardner, tmp_path):
         assert found.boards["train"] == 50
         samples.append({row["fen"].rsplit(" ", 2)[0] for row in gathered(tmp_path, "train")})
     assert samples[0] == samples[1]
+
+
+def test_halves_of_two_gatherings_are_refused(gardner, tmp_path):
+    """As a kill between the two leaves them, when a folder is used again with another share: they may overlap."""
+    records = random_records(gardner, 4, seed=2)
+    for name, share in (("old", 0.5), ("new", 0.25)):
+        (tmp_path / name).mkdir()
+        gather(gardner, records, tmp_path / name, share)
+    assert board_name(tmp_path / "new") == "gardner_chess"
+    (tmp_path / "new" / "test.parquet").write_bytes((tmp_path / "old" / "test.parquet").read_bytes())
+    with pytest.raises(DataError, match=r"new holds train.parquet and test.parquet of two gatherings"):
+        board_name(tmp_path / "new")
 
 
 def test_no_board_is_refused(tmp_path):
