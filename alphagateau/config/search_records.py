@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from alphagateau.config.records import choice, key, kinds_of, num, record
 
 ALGORITHM = "Gumbel MuZero; minimax: probability, depth; no search: policy, action_value, state_value, random"
+FINISHER = "UCI engine of matches that chooses among the best moves where all win (none: empty)"
 MIRRORS = "evaluations averaged over a position and its mirror image"
 TEMPERATURE = "moves are drawn from softmax(score / temperature); 0: the best is played"
 TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
@@ -77,9 +78,7 @@ class ActionValueConfig:
     endings: Literal["exact", "repetition", "none"] = choice(
         "moves valued by rule: mates and draws, those that repeat a position a third time, or none", default="exact"
     )
-    finisher: str = key(
-        "UCI engine of matches that chooses among the best moves where all win (none: empty)", default=""
-    )
+    finisher: str = key(FINISHER, default="")
     temperature: float = num(TEMPERATURE, default=0.0)
     temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
 
@@ -91,6 +90,7 @@ class StateValueConfig:
     num_simulations: ClassVar[int] = 0
     max_num_considered_actions: ClassVar[int] = 16  # of a match whose players search
     algorithm: Literal["state_value"] = choice(ALGORITHM, default="state_value")
+    finisher: str = key(FINISHER, default="")
     average_mirrors: bool = key(MIRRORS, default=False)
     temperature: float = num(TEMPERATURE, default=0.0)
     temperature_plies: int = num(TEMPERATURE_PLIES, default=10)

@@ -59,10 +59,10 @@ class RatedPlayer(NamedTuple):
 def match_search(game_name: str, network: NetworkConfig, config: SearchConfig) -> Search:
     """One object for all players that share its settings, and so one compiled program. Raises UciError."""
     game, finish = get_game(game_name), None
-    if isinstance(config, ActionValueConfig) and config.finisher:
+    if finisher := getattr(config, "finisher", ""):
         from alphagateau.matches.finishing import make_finish
 
-        finish = make_finish(game_name, config.finisher)
+        finish = make_finish(game_name, finisher)
     return make_search(game, make_network(game, network), config, finish)
 
 

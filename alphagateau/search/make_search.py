@@ -21,14 +21,15 @@ from alphagateau.search.search import Search
 def make_search(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
     """The search that `config.algorithm` names; the rest of `config` is that algorithm's own.
 
-    finish: what a player of action values asks in won positions. Raises CheckpointError for a split that is none.
+    finish: what a player of values asks in won positions. Raises CheckpointError for a split that is none.
     """
     if config.algorithm not in ALGORITHMS:
         raise ValueError(f"unknown search algorithm {config.algorithm!r}: expected one of {', '.join(ALGORITHMS)}")
     if getattr(config, "average_mirrors", False):
         network = average_mirrors(game, network)
     if finish:
-        return _action_value(game, network, config, finish)
+        finishing = _action_value if config.algorithm == "action_value" else _state_value
+        return finishing(game, network, config, finish)
     return ALGORITHMS[config.algorithm](game, network, config)
 
 
@@ -73,8 +74,8 @@ def _action_value(game: Game, network: Network, config: Any, finish: Finish | No
     return make_action_value_search(game, network, endings=config.endings, finish=finish, **_drawn(config))
 
 
-def _state_value(game: Game, network: Network, config: Any) -> Search:
-    return make_state_value_search(game, network, **_drawn(config))
+def _state_value(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
+    return make_state_value_search(game, network, finish=finish, **_drawn(config))
 
 
 def _drawn(config: Any) -> dict[str, Any]:

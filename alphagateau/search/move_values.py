@@ -71,11 +71,16 @@ def make_action_value_search(
 
 
 def make_state_value_search(
-    game: Game, network: Network, *, temperature: float = 0.0, temperature_plies: int = 10
+    game: Game,
+    network: Network,
+    *,
+    temperature: float = 0.0,
+    temperature_plies: int = 10,
+    finish: Finish | None = None,
 ) -> Search:
     """The move after which the network values the position lowest for the opponent, the first of several.
 
-    A move that ends the game is worth what the rules say.
+    A move that ends the game is worth what the rules say. finish: as of `make_action_value_search`.
     """
     play = partial(_play, temperature=temperature, plies=temperature_plies)
 
@@ -86,9 +91,17 @@ def make_state_value_search(
             _, value = evaluate_states(game, network, variables, after)
             return reward + discount * jnp.clip(value, -SUREST, SUREST)
 
-        opinion = evaluate_states(game, network, variables, states)
-        found = play(keys, states, over_legal_moves(states, worth), opinion)
-        return found._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
+        evaluation, _ = network.apply(variables, jax.vmap(game.position)(states), False)
+        value = jnp.where(states.terminated, 0.0, evaluation.value)
+        opinion = over_slots(states, evaluation.prior_logits, ILLEGAL), value
+        values = over_legal_moves(states, worth)
+        found = play(keys, states, values, opinion)
+        found = found._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
+        if finish is None:
+            return found
+        logits = evaluation.extra.get("value_logits")
+        least = 2 * sure_win(1 if logits is None else logits.shape[-1]) - 1
+        return found._replace(edge=finished(game, finish, states, values, found.edge, least))
 
     return search
 

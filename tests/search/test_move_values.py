@@ -176,6 +176,18 @@ def test_where_all_best_moves_win_somebody_may_choose(gardner):
     assert found.search_value[0] == 1 and asked[-1] == [-1] * 5
 
 
+@pytest.mark.whole
+def test_a_player_of_state_values_may_ask_too(gardner, stub_network):
+    """Two rooks up every move wins; of even material none does."""
+    choose = lambda positions, edges: np.asarray(edges)[:, 3].astype(np.int32)  # noqa: E731
+    network = stub_network(gardner)
+    search = jax.jit(make_search(gardner, network, StateValueConfig(), choose))
+    variables = {**network.init(None), "material": jnp.float32(1)}
+    for fen, place in (("4k/5/5/1R3/R1K2 w - - 0 1", 3), (gardner.start_fen, 0)):
+        state = from_fen(gardner, fen)
+        assert look(search, variables, state).edge[0] == list(legal_moves(gardner, state).values())[place]
+
+
 @pytest.mark.parametrize(("num_bins", "decoded"), [(32, 0.9784), (64, 0.9892), (128, 0.9946)])
 def test_a_sure_win_is_what_bins_can_say(num_bins, decoded):
     assert sure_win(num_bins) == pytest.approx(0.995 * decoded, abs=1e-4)

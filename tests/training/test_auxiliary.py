@@ -236,7 +236,7 @@ def test_a_run_of_chessformer_learns_all_its_heads(tmp_path):
     np.testing.assert_allclose(row["train/loss"], sum(row[f"train/{name}_loss"] for name in parts), rtol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_run_of_chessformer_that_is_stopped_and_continued_ends_with_the_same_weights(tmp_path):
     experiment = chessformer_experiment(2)
     assert loop.train(experiment, tmp_path / "whole", StopRequest())

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from random_games import random_records
 from stopping import StopAfter
 
+from alphagateau import config
 from alphagateau.commands.experiments import read_experiment
 from alphagateau.config import ConfigError, DataConfig, Experiment, TokenTransformerConfig
 from alphagateau.data.labelling import UNIT, Unit, finish
@@ -26,6 +29,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
+from alphagateau.runs.log import read_metrics
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.data_producer import (
@@ -312,3 +316,17 @@ def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, la
     assert 0 < rows[-1][measured] < 10
     number = 200 if record == "board" else (open_packed(labels, "train").action_value != NO_VALUE).sum()
     assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / number, rel=1e-5)
+
+
+@pytest.mark.whole
+def test_devices_share_what_an_iteration_reads(experiment, tmp_path):
+    """One and two of them learn from the same boards: the losses differ by rounding."""
+    path, rows = tmp_path / "labelled.toml", []
+    path.write_text(config.dumps(dataclasses.replace(experiment, aim=False, num_iterations=1)))
+    for number in ("1", "2"):
+        words = ["train", str(path), "--cpu-devices", number, "--runs", str(tmp_path), "--run", number]
+        subprocess.run([sys.executable, "-m", "alphagateau.commands.main", *words], check=True)
+        assert len(json.loads((tmp_path / number / "run.json").read_text())["starts"][0]["devices"]) == int(number)
+        rows.append(read_metrics(tmp_path / number / "metrics.jsonl")[0])
+    for name in ("train/policy_loss", "train/value_loss"):
+        assert rows[0][name] == pytest.approx(rows[1][name], rel=1e-3)
