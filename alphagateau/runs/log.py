@@ -19,7 +19,7 @@ ENERGY = "energy/joules"
 
 # A name's meaning and unit, for logs and reports.
 MEANING = {
-    "train/loss": "policy loss + value loss",
+    "train/loss": "the sum of all losses below that the experiment has",
     "train/policy_loss": "cross-entropy to the search's policy, nats",
     "train/value_loss": "of the value, as training.loss says; a frame whose value is not known counts 0",
     "train/action_value_loss": "of the labelled moves' values, as training.loss says; mean of the boards' means",
@@ -33,9 +33,16 @@ MEANING = {
     "train/reply_accuracy": "plies whose reply is the one thought likeliest",
     "train/moves_left_loss": "Huber loss of the plies left, in units of 20 plies",
     "train/moves_left_error": "mean |plies left - target|, plies",
+    "train/soft_policy_loss": "8 times the cross-entropy to the search's policy to the power 1/4, nats",
+    "train/search_value_loss": "squared error of the head that learns the search's value",
+    "train/search_value_error_loss": "squared error of that head's own estimate of its squared error",
+    "train/search_value_bins_loss": "0.02 times the cross-entropy of the search's value over bins, nats",
+    "train/short_term_loss": "squared error of the head that learns the searches' values of the next plies",
+    "train/short_term_error_loss": "squared error of that head's own estimate of its squared error",
+    "train/short_term_bins_loss": "0.02 times the cross-entropy of that value over bins, nats",
     "train/policy_accuracy": "boards whose most likely move is the labelled one",
     "train/policy_entropy": "entropy of the network's policy, nats",
-    "train/target_entropy": "entropy of the search's policy, nats",
+    "train/target_entropy": "entropy of the search's policy, nats; where the policy is not learnt it counts 0",
     "train/policy_kl": "policy loss - target entropy, nats: what the network still has to learn of the search",
     "train/value_accuracy": "decisive frames whose winner the value names",
     "train/value_error": "mean |value - target| of frames whose value is known",
