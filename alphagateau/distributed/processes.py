@@ -9,13 +9,14 @@ import atexit
 import itertools
 import json
 import os
+import platform
 import re
 import secrets
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -193,3 +194,21 @@ def _end_at_once() -> None:
 
 def one_line(error: BaseException) -> str:
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]
+
+
+def describe_devices() -> list[str]:
+    """What the run holds, of all processes: its accelerators, or a CPU for each process, however many devices it is."""
+    if jax.default_backend() == "cpu":
+        return [_describe_cpu()] * count()
+    return [f"{device.platform} {device.device_kind}" for device in jax.devices()]
+
+
+def _describe_cpu() -> str:
+    """Such as "cpu AMD EPYC 7763, 2 cores": those that this process may use."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                cores = len(os.sched_getaffinity(0))
+                return f"cpu {name}, {cores} core{'s' if cores > 1 else ''}"
+    return f"cpu {platform.machine()}"

@@ -15,7 +15,7 @@ from alphagateau.runs.checkpoint import find
 from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
 from alphagateau.runs.log import MEANING, read_metrics
-from alphagateau.runs.run_folder import RunError, read_final, read_record
+from alphagateau.runs.run_folder import RunError, devices_of, read_final, read_record
 
 MAX_GAMES = 40  # sample games on the page, the newest
 
@@ -55,7 +55,7 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the run is, where it ran and what it cost."""
     starts = read_record(run)["starts"]
     seconds = sum(v for row in metrics for k, v in row.items() if k.startswith("time/"))
-    devices = starts[-1]["devices"] if starts else []
+    devices = devices_of(starts[-1]) if starts else []
     newest = next(iter(find(run / "checkpoints")[0]), None)
     facts: dict[str, Any] = {
         "iterations": len(metrics),

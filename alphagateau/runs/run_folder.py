@@ -17,7 +17,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -216,6 +216,15 @@ def describe_start(devices: list[str]) -> dict[str, Any]:
         "devices": devices,
         "host": platform.node(),
     }
+
+
+def devices_of(start: Mapping[str, Any]) -> list[str]:
+    """The devices of a start in run.json: accelerators, or a CPU for each process.
+
+    Once each of a CPU's devices was written as "cpu cpu"; they are one CPU here.
+    """
+    devices = [str(name) for name in start["devices"]]
+    return devices[:1] if set(devices) == {"cpu cpu"} else devices
 
 
 def _version(package: str) -> str | None:

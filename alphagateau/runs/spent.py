@@ -12,7 +12,7 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import PUBLISHED, CheckpointError
 from alphagateau.runs.costs import costs, make_prices
 from alphagateau.runs.log import ENERGY, read_metrics
-from alphagateau.runs.run_folder import RunError, read_record
+from alphagateau.runs.run_folder import RunError, devices_of, read_record
 
 
 class Spent(NamedTuple):
@@ -65,7 +65,7 @@ def read_spent(folder: Path, forward_flops: Callable[[Experiment], float], depth
 def _devices(starts: Sequence[Mapping[str, Any]], iteration: int) -> list[str]:
     """Those of the last start before an iteration, such as "gpu NVIDIA H100"."""
     before = [start for start in starts if start.get("iteration", 0) < iteration] or starts[:1]
-    return [str(name) for name in before[-1]["devices"]] if before else []
+    return devices_of(before[-1]) if before else []
 
 
 def _before(folder: Path, record: Mapping[str, Any], forward_flops: Callable, depth: int) -> Spent:

@@ -104,7 +104,7 @@ def begin(
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
     """The run's log, and its record with this start written down; that of its Aim run follows once it is open."""
-    devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
+    devices = processes.describe_devices()
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
     record["starts"].append({**run_folder.describe_start(devices), "iteration": iteration, "time": _now()})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from alphagateau.distributed import processes
 from alphagateau.runs import run_folder
 
 HOLD = """
@@ -88,3 +89,11 @@ def test_the_hash_of_the_code_is_of_the_whole_package(tmp_path, monkeypatch):
     before = run_folder._code_hash()
     (package / "search" / "module.py").write_text("x = 2\n")
     assert run_folder._code_hash() != before
+
+
+def test_a_cpu_is_one_device_of_a_start_however_many_it_counts_as():
+    assert run_folder.devices_of({"devices": ["cpu cpu", "cpu cpu"]}) == ["cpu cpu"]
+    assert run_folder.devices_of({"devices": ["cpu X, 2 cores"] * 2}) == ["cpu X, 2 cores"] * 2  # of two hosts
+    assert run_folder.devices_of({"devices": ["gpu Y", "gpu Y"]}) == ["gpu Y", "gpu Y"]
+    (said,) = processes.describe_devices()
+    assert said.startswith("cpu ") and said != "cpu "
