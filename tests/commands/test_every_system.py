@@ -1,0 +1,56 @@
+"""Runs of Giraffe, of Chessformer and of GATEAU by TD-Leaf: what works with a run works with theirs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import alphagateau
+from alphagateau.commands.main import main
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+TINY = "--no-aim --cpu-devices 1 --num-iterations 1 --selfplay.num-games 8 --selfplay.num-plies 4 --window.size 32"
+TINY += " --selfplay.segment-plies 4 --training.batch-size 16 --evaluation.num-games 2 --sample-games 1"
+SMALL = {
+    "giraffe_gardner": "--search.num-nodes 32 --training.material-positions 0 --network.hidden-size 16",
+    "gateau_td_leaf_gardner": "--search.num-nodes 32 --network.hidden-size 8 --network.num-blocks 1",
+    "chessformer_gardner": "--search.num-simulations 2 --network.hidden-size 12 --network.num-blocks 1 "
+    "--network.ffn-size 8 --training.warmup-steps 1",
+}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", SMALL)
+def test_a_run_of_each_system_does_what_a_run_does(name, tmp_path, monkeypatch, capsys):
+    """It goes on, is shown, judged before it starts, played against, rated, published and read from Python."""
+    monkeypatch.chdir(tmp_path)
+    experiment, run = str(EXPERIMENTS / f"{name}.toml"), f"checkpoints/{name}"
+    words = ["train", experiment, *TINY.split(), *SMALL[name].split()]
+    assert main(words) == 0
+    assert main([*words, "--num-iterations", "2"]) == 0
+    done = ["doctor", experiment, *words[2:]], ["report", run], ["match", run, "random", "--games", "2"]
+    ladder = ["ladder", run, "random", "--matching", "all", "--games-per-pair", "2", "--every", "2", "--out", "rated"]
+    for command in (*done, ladder, ["publish", run, "mine"], ["info", "checkpoints/mine"]):
+        assert main(command) == 0, (command, capsys.readouterr())
+    capsys.readouterr()
+    assert main(["info", run, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["iteration"] == 2
+    rated = (tmp_path / "rated" / "ratings.csv").read_text()
+    assert f"{name}/2" in rated and f"{name}/0" in rated
+    assert (tmp_path / run / "report.html").exists()
+    model = alphagateau.load("checkpoints/mine")
+    found = alphagateau.search_position(model, model.game.start_fen, num_simulations=2)
+    assert found.move in ("a2a3", "b2b3", "c2c3", "d2d3", "e2e3", "b1a3", "b1c3")
+
+
+@pytest.mark.whole
+def test_giraffe_refuses_weights_of_another_board(tmp_path, monkeypatch, capsys):
+    """Its inputs are those of one board."""
+    monkeypatch.chdir(tmp_path)
+    experiment = str(EXPERIMENTS / "giraffe_gardner.toml")
+    words = ["train", experiment, *TINY.split(), *SMALL["giraffe_gardner"].split(), "--evaluation.num-games", "0"]
+    assert main([*words, "--run", "small"]) == 0
+    capsys.readouterr()
+    assert main([*words, "--run", "large", "--game", "chess", "--init-from", "checkpoints/small"]) != 0
+    said = capsys.readouterr().err
+    assert "the weights of its giraffe have the size of gardner_chess" in said
