@@ -82,7 +82,7 @@ def evaluate(model: Model, fens: Sequence[str]) -> list[PositionEvaluation]:
 
 
 def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int = 0) -> FoundMove:
-    """The move that its search finds without noise: the one that it was trained by. Raises ValueError for a wrong FEN or a finished game."""
+    """The move of the search it was trained by, without noise. Raises ValueError for a wrong FEN or a finished game."""
     state = from_fen(model.game, fen)
     if state.terminated:
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
