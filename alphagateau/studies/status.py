@@ -84,9 +84,9 @@ def _tail(path: str | None) -> tuple[str, ...]:
 
 def describe_devices(folder: Path) -> str:
     """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind says no more than its name."""
-    starts = run_folder.read_record(folder)["starts"]
-    kinds = [", ".join(sorted(set(s["devices"]))).replace("cpu cpu", "cpu") for s in starts]
-    return "; ".join(dict.fromkeys(f"{len(s['devices'])} x {kind}" for s, kind in zip(starts, kinds, strict=True)))
+    found = [run_folder.devices_of(start) for start in run_folder.read_record(folder)["starts"]]
+    kinds = [", ".join(sorted(set(devices))).replace("cpu cpu", "cpu") for devices in found]
+    return "; ".join(dict.fromkeys(f"{len(devices)} x {kind}" for devices, kind in zip(found, kinds, strict=True)))
 
 
 def commits_of(folder: Path) -> tuple[str, ...]:

@@ -45,11 +45,11 @@ def test_a_dry_run_says_what_differs_from_the_reference(tmp_path, monkeypatch, c
 
 @pytest.mark.whole
 def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path):
-    """One in pieces of an iteration, the other in whole runs, killed in the second of four, then told to stop."""
-    text = STUDY.read_text()
+    """One in pieces of an iteration, the other in whole runs: the first of two is told to stop, the second killed."""
+    text = STUDY.read_text().replace("seeds = [0, 1]", "seeds = [1]")
     whole = finish(tmp_path / "whole", text)
     text = text.replace("piece = 1", "piece = 0")
-    for number, run in ((signal.SIGKILL, "wide-0"), (signal.SIGTERM, "narrow-1")):
+    for number, run in ((signal.SIGTERM, "narrow-1"), (signal.SIGKILL, "wide-1")):
         process = start(tmp_path / "cut", text)
         wait_for(tmp_path / "cut" / "checkpoints" / "smoke_widths" / run / "checkpoints" / "1", process)
         process.send_signal(number)
@@ -80,13 +80,11 @@ def wait_for(path: Path, process: subprocess.Popen) -> None:
 
 
 def check_result(found: dict) -> None:
-    """Both seeds of both widths were trained for as many frames, and rated with the random mover at 0."""
+    """Both widths were trained for as many frames, and rated with the random mover at 0."""
     runs = found["runs"]
-    assert {name: run["frames"] for name, run in runs.items()} == dict.fromkeys(runs, 128)
-    assert runs["wide-0"]["flops"] > runs["narrow-0"]["flops"] > 0
-    assert runs["wide-0"]["weights_hash"] != runs["wide-1"]["weights_hash"]
+    assert {name: run["frames"] for name, run in runs.items()} == {"narrow-1": 128, "wide-1": 128}
+    assert runs["wide-1"]["flops"] > runs["narrow-1"]["flops"] > 0
     elo = found["measures"]["Elo on gardner_chess"]["variants"]
-    first, second = (elo["wide"]["values"][seed] - elo["narrow"]["values"][seed] for seed in "01")
-    assert elo["wide"]["difference"]["mean"] == pytest.approx((first + second) / 2)
-    assert elo["wide"]["difference"]["half_width"] > elo["wide"]["difference"]["standard_error"] > 0
+    difference = elo["wide"]["values"]["1"] - elo["narrow"]["values"]["1"]
+    assert elo["wide"]["difference"]["mean"] == pytest.approx(difference)
     assert [point["iterations"] for point in found["curves"]["gardner_chess"]["wide"]] == [0, 2]

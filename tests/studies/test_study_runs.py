@@ -11,12 +11,16 @@ from alphagateau import config
 from alphagateau.commands.main import main
 from alphagateau.commands.study import open_study
 from alphagateau.config import ConfigError
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Row, make_results
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.run_folder import locked, read_record, write_record
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import budget, training
 from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.progress import describe_progress
+from alphagateau.studies.result_files import as_json
+from alphagateau.studies.results import gather
 from alphagateau.studies.training import Study, statuses, train_runs
 
 STUDY = """
@@ -213,6 +217,24 @@ def test_dry_run_does_nothing(tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "narrow-1" in shown and "network.hidden_size: narrow 8; wide 16" in shown and "unknown" in shown
     assert not list(tmp_path.iterdir()) and PretendedProcess.told == []
+
+
+def test_elo_is_compared_by_seed(tmp_path):
+    """Wide is above base by the mean of both seeds' differences; curves are of the iterations rated of all seeds."""
+    study = make_study(tmp_path)
+    train_runs(study, StopRequest())
+    scores = {"base-3": 10, "base-5": 14, "wide-3": 17, "wide-5": 16}  # points of 20 games against the random mover
+    rows = [Row(f"{name}/2", "random", wins, 0, 20 - wins) for name, wins in scores.items()]
+    rows += [Row("base-3/2", "base-5/2", 9, 2, 9), Row("wide-3/2", "base-3/2", 12, 2, 6)]
+    rows += [Row("start", name, 5, 2, 13) for name in ("base-3/2", "wide-3/2")]
+    ratings = rate(make_results(rows), anchor="random")
+    names = {(name, 2): f"{name}/2" for name in scores} | {(name, 0): "start" for name in scores}
+    found = as_json(gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)}))
+    elo = found["measures"]["Elo on gardner_chess"]["variants"]
+    first, second = (elo["wide"]["values"][seed] - elo["base"]["values"][seed] for seed in "35")
+    assert elo["wide"]["difference"]["mean"] == pytest.approx((first + second) / 2) and first > 0
+    assert elo["wide"]["difference"]["half_width"] > elo["wide"]["difference"]["standard_error"] > 0
+    assert [point["iterations"] for point in found["curves"]["gardner_chess"]["wide"]] == [0, 2]
 
 
 def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):
