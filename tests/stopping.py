@@ -1,6 +1,12 @@
-"""A request to stop that comes at a known place of a run."""
+"""Runs that are stopped and go on: a request to stop at a known place, and one trainer for all starts of a run."""
 
+import pytest
+
+from alphagateau.config import Experiment
+from alphagateau.distributed.mesh import make_mesh
 from alphagateau.runs.stop import StopRequest
+from alphagateau.training import loop
+from alphagateau.training.trainer import Trainer, make_trainer
 
 
 class StopAfter(StopRequest):
@@ -14,3 +20,10 @@ class StopAfter(StopRequest):
     def reason(self) -> str | None:
         self.looks -= 1
         return "the test" if self.looks < 0 else None
+
+
+def share_trainer(monkeypatch: pytest.MonkeyPatch, experiment: Experiment) -> Trainer:
+    """The experiment's trainer, which `loop.train` uses from now on: its programs are compiled once."""
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)
+    return trainer

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.config import ChessformerConfig, ConfigError, GateauConfig, TargetsConfig
@@ -228,18 +228,14 @@ def chessformer_experiment(num_iterations: int) -> config.Experiment:
 
 
 @pytest.mark.whole
-def test_a_run_of_chessformer_learns_all_its_heads(tmp_path):
-    assert loop.train(chessformer_experiment(1), tmp_path / "run", StopRequest())
-    row = read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
-    parts = ["policy", "value", "reply", "moves_left", "soft_policy"]
-    parts += [f"{name}{of}" for name in ("search_value", "short_term") for of in ("", "_error", "_bins")]
-    np.testing.assert_allclose(row["train/loss"], sum(row[f"train/{name}_loss"] for name in parts), rtol=1e-5)
-
-
-@pytest.mark.whole
-def test_a_run_of_chessformer_that_is_stopped_and_continued_ends_with_the_same_weights(tmp_path):
+def test_a_run_of_chessformer_learns_all_its_heads_and_goes_on_bit_for_bit(tmp_path, monkeypatch):
     experiment = chessformer_experiment(2)
+    share_trainer(monkeypatch, experiment)
     assert loop.train(experiment, tmp_path / "whole", StopRequest())
     assert not loop.train(experiment, tmp_path / "cut", StopAfter(3))
     assert loop.train(experiment, tmp_path / "cut", StopRequest())
     assert newest(tmp_path / "cut").manifest["weights_hash"] == newest(tmp_path / "whole").manifest["weights_hash"]
+    row = read_metrics(tmp_path / "whole" / "metrics.jsonl")[-1]
+    parts = ["policy", "value", "reply", "moves_left", "soft_policy"]
+    parts += [f"{name}{of}" for name in ("search_value", "short_term") for of in ("", "_error", "_bins")]
+    np.testing.assert_allclose(row["train/loss"], sum(row[f"train/{name}_loss"] for name in parts), rtol=1e-5)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 from random_games import random_records
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.commands.experiments import read_experiment
@@ -47,7 +47,6 @@ from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE,
 from alphagateau.training.held_out import choose_boards, make_held_out
 from alphagateau.training.labelled_frames import to_frames
 from alphagateau.training.losses import LOSSES
-from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 
@@ -301,8 +300,7 @@ def test_shards_have_no_held_out_boards(gardner, tmp_path, experiment):
 @pytest.mark.parametrize("record", ["board", "move"])
 def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, labels, tmp_path, monkeypatch):
     experiment = by_moves(experiment) if record == "move" else experiment
-    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
-    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
+    share_trainer(monkeypatch, experiment)
     assert loop.train(experiment, tmp_path / "whole", StopRequest())
     assert not loop.train(experiment, tmp_path / "parts", StopAfter(5))
     assert list((tmp_path / "parts" / "checkpoints").glob("*-stopped"))

@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.commands.experiments import check, read_experiment
 from alphagateau.config import ConfigError, Experiment, board_experiments
-from alphagateau.distributed.mesh import make_mesh
 from alphagateau.runs.checkpoint import weights_hash as tree_hash
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
@@ -147,8 +146,7 @@ def test_what_is_said_of_boards_and_of_all_by_hand():
 @pytest.mark.whole
 def test_a_run_of_two_boards_goes_on_bit_for_bit_and_plays_each_as_a_run_of_it_alone(mixed, tmp_path, monkeypatch):
     mixed = dataclasses.replace(mixed, num_iterations=2)
-    trainer = make_trainer(mixed, make_mesh(mixed.num_shares))
-    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
+    trainer = share_trainer(monkeypatch, mixed)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert loop.train(mixed, whole, StopRequest())
     assert not loop.train(mixed, cut, StopAfter(9))

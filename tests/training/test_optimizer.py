@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.commands.experiments import read_experiment
 from alphagateau.config import ConfigError
-from alphagateau.distributed.mesh import make_mesh
 from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
@@ -27,7 +26,6 @@ from alphagateau.training.optimizer import (
     num_run_steps,
     num_steps,
 )
-from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2", "--training.segment-steps", "2"]
@@ -153,8 +151,7 @@ def losses(folder: Path) -> list[float]:
 def test_a_run_of_all_options_goes_on_bit_for_bit_and_plays_its_average(tmp_path, monkeypatch):
     options = [word for name, value in ALL_OPTIONS.items() for word in (f"--training.{name}", value)]
     experiment = read_experiment(SMOKE, [*SMALL, "--num-iterations", "3", *options])
-    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
-    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)  # its programs are compiled once
+    trainer = share_trainer(monkeypatch, experiment)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert loop.train(experiment, whole, StopRequest())
     assert not loop.train(experiment, parts, StopAfter(6))

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau.commands.experiments import read_experiment
 from alphagateau.games.notation import from_fen, legal_moves
@@ -36,9 +36,10 @@ def lasting(folder: Path) -> list[dict]:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("more", [[], ["--selfplay.continue-games"]], ids=["games begin anew", "games go on"])
-def test_a_run_that_saves_searches_goes_on_bit_for_bit(tmp_path, more):
+def test_a_run_that_saves_searches_goes_on_bit_for_bit(tmp_path, more, monkeypatch):
     """Stopped in self-play and in training, with players who count the plies until they resign."""
     experiment, folders = read_experiment(SMOKE, OPTIONS + more), [tmp_path / "whole", tmp_path / "stopped"]
+    share_trainer(monkeypatch, experiment)
     assert loop.train(experiment, folders[0], StopRequest())
     for looks in (2, 4):
         assert not loop.train(experiment, folders[1], StopAfter(looks))

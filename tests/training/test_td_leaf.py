@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.config import ConfigError, TargetsConfig
@@ -115,7 +115,7 @@ def test_a_split_is_a_checkpoint_whose_weights_do_not_change(tmp_path):
 
 
 @pytest.mark.whole
-def test_a_run_by_td_leaf_goes_on_bit_for_bit(tmp_path):
+def test_a_run_by_td_leaf_goes_on_bit_for_bit(tmp_path, monkeypatch):
     """Stopped inside an iteration by its own clock, and never stopped: the same weights."""
     starts = tmp_path / "starts.fen"
     starts.write_text("1k1n1/p4/2P2/4P/1K1R1 w - - 0 9\nrnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1\n")
@@ -134,6 +134,7 @@ def test_a_run_by_td_leaf_goes_on_bit_for_bit(tmp_path):
         "checkpoint_every": 1,
     }
     experiment = config.change(config.load(EXPERIMENT), changes)
+    share_trainer(monkeypatch, experiment)
     hashes = []
     for name in ("whole", "cut"):
         if name == "cut":

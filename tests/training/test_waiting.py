@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, share_trainer
 
 from alphagateau.commands.experiments import read_experiment
 from alphagateau.games.state import Position
@@ -74,9 +74,10 @@ def lasting(folder: Path) -> list[dict]:
 
 
 @pytest.mark.whole
-def test_a_run_whose_frames_wait_and_are_mirrored_goes_on_bit_for_bit(tmp_path):
+def test_a_run_whose_frames_wait_and_are_mirrored_goes_on_bit_for_bit(tmp_path, monkeypatch):
     """Stopped in self-play and in training, with plies of earlier iterations waiting."""
     experiment, folders = read_experiment(SMOKE, OPTIONS), [tmp_path / "whole", tmp_path / "stopped"]
+    share_trainer(monkeypatch, experiment)
     assert loop.train(experiment, folders[0], StopRequest())
     for looks in (5, 3):
         assert not loop.train(experiment, folders[1], StopAfter(looks))
