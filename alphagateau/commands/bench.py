@@ -12,7 +12,7 @@ from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.config.records import show
 
-GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", "memory", "chessformer", "all")
+GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", "memory", "chessformer", "data", "all")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Arguments:
     """
 
     what: tyro.conf.Positional[tuple[str, ...]] = ("games", "network", "memory")
-    """games, network, training, selfplay, minimax, compilation, memory, chessformer, or all: some 10 minutes"""
+    """games, network, training, selfplay, minimax, compilation, memory, chessformer, data, or all: some 10 minutes"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """3 rounds in place of 7"""
     cpu_devices: int = 1
@@ -47,7 +47,13 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.distributed.mesh import choose_platform
 
     choose_platform("auto", arguments.cpu_devices)
-    from alphagateau.commands import throughput_chessformer, throughput_games, throughput_minimax, throughput_networks
+    from alphagateau.commands import (
+        throughput_chessformer,
+        throughput_data,
+        throughput_games,
+        throughput_minimax,
+        throughput_networks,
+    )
     from alphagateau.commands.throughput import print_rows, write_rows
 
     groups = {
@@ -59,6 +65,7 @@ def run(words: Sequence[str]) -> int:
         "compilation": throughput_networks.compilation_rows,
         "memory": throughput_games.memory_rows,
         "chessformer": throughput_chessformer.chessformer_rows,
+        "data": throughput_data.data_rows,
     }
     rows = []
     for name in groups if "all" in arguments.what else dict.fromkeys(arguments.what):

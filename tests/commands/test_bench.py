@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from alphagateau.commands import throughput_data
 from alphagateau.commands.throughput import compare
 
 ROOT = Path(__file__).parents[2]
@@ -82,3 +83,15 @@ def test_the_benchmark_of_accelerators_runs_small_on_a_cpu(tmp_path):
     ply, step = (rows[i]["seconds"] for i in (0, 2))
     assert report["iterations"]["float32"]["iteration"] == pytest.approx(2 * ply + 8 * step)
     assert "an iteration of the experiment, bfloat16: self-play" in done.stdout
+
+
+def test_reading_labels_is_timed_by_records(monkeypatch):
+    """A row for boards and one for moves, each of whole iterations."""
+    monkeypatch.setattr(throughput_data, "NUM_BOARDS", 64)
+    monkeypatch.setattr(throughput_data, "NUM_RECORDS", 128)
+    rows = list(throughput_data.data_rows(3))
+    assert [row.name.split()[0] for row in rows] == ["boards", "moves"]
+    for row in rows:
+        assert (
+            row.value == pytest.approx(row.ratio * throughput_data.GOAL) and row.spread[0] <= row.ratio <= row.spread[1]
+        )
