@@ -21,7 +21,7 @@ from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
-from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs import checkpoint, health, run_folder
 from alphagateau.runs.log import read_metrics
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
@@ -401,7 +401,8 @@ STRICT += ["--health.max-value-saturation", "0.3", "--health.max-value-calibrati
 STRICT += ["--health.min-policy-entropy", "1.0"]
 
 
-def test_sick_weights_and_endless_games_are_named(run_copy, capfd):
+def test_sick_weights_and_endless_games_are_named(run_copy, capfd, monkeypatch):
+    monkeypatch.setattr(health, "LEAST_GAMES", 1)  # so few are played here
     sick_copy(run_copy)
     assert train(run_copy.parent, *STRICT) == 0
     said = capfd.readouterr().err
@@ -411,13 +412,14 @@ def test_sick_weights_and_endless_games_are_named(run_copy, capfd):
         "value head is not calibrated",
         "too many games are drawn",
         "too many games reach the ply limit",
+        "too many games repeat another move by move",
         "games are absurdly long",
         "gradient is too large",
         "weights are too large",
     ):
         assert f"unhealthy in iteration 4: the {meaning}" in said or f"unhealthy in iteration 4: {meaning}" in said
     left = checkpoint.find(run_copy / "checkpoints")[0]
-    assert len(info.describe(run_copy)["symptoms"]) == 8
+    assert len(info.describe(run_copy)["symptoms"]) == 9
     assert [c.order[0] for c in left if "training" in c.manifest["parts"]] == [4, 3]
 
 
