@@ -28,6 +28,7 @@ trained/2,123.4,20.5,40,0.5,82.4,164.4,0,bradley-terry,random,gumbel 4 simulatio
 other/2,50.0,20.0,40,0.4,10,90,0,bradley-terry,random,gumbel 4 simulations,openings: 4 random plies
 random,0.0,0.0,40,0.2,0,0,0,bradley-terry,random,random,openings: 4 random plies
 """
+COME_WITH_A_CLONE = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/experiment.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +173,14 @@ def test_git_takes_up_what_is_published_and_no_run(published, trained):
 
     assert ignored(published) == set()
     assert ignored(trained) == {"all"}
+
+
+@pytest.mark.parametrize("folder", COME_WITH_A_CLONE, ids=lambda folder: folder.name)
+def test_what_comes_with_a_clone_is_whole_small_listed_and_plays(folder, capsys):
+    assert main(["info", str(folder)]) == 0, "its weights or experiment.toml are not those of its manifest"
+    assert capsys.readouterr().out
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 8e6
+    assert f"`{folder.name}`" in (ROOT / "checkpoints" / "README.md").read_text()
+    player = load_player(str(folder), config.load(folder / "experiment.toml").game)
+    assert player.name == folder.name
+    assert player.identity[0] in (folder / "README.md").read_text()
