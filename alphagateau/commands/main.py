@@ -24,10 +24,10 @@ COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code; an error the user can act on is one sentence on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if not words or words[0] in ("-h", "--help"):
-        print_commands()
-        return 0 if words else 2
     try:
+        if not words or words[0] in ("-h", "--help"):
+            print_commands()
+            return 0 if words else 2
         return run_command(words[0], words[1:])
     except (ConfigError, UsageError) as error:
         return _fail(error, 2)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -100,6 +101,16 @@ def test_help_and_typos_wait_for_no_jax():
     code += "print({'jax', 'flax', 'aim'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"]])
+def test_a_reader_that_goes_away_is_no_error_to_tell_of(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "alphagateau.commands.main", *words]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_options_override_any_key(minimal_file):
