@@ -55,9 +55,10 @@ def moves(games: FinishedGames, index: int) -> np.ndarray:
     return edges[edges >= 0]
 
 
-def duplicate_rate(games: FinishedGames) -> float:
-    """The fraction of games that repeat another one of the iteration move by move."""
-    different = {moves(games, i).tobytes() for i in range(len(games.row))}
+def duplicate_rate(trajectory: Trajectory, games: FinishedGames) -> float:
+    """The fraction of games that repeat another one of the iteration from the same first board move by move."""
+    boards = to_host(trajectory.position.boards[..., 0, :])[games.first, games.row]
+    different = {(boards[i].tobytes(), moves(games, i).tobytes()) for i in range(len(games.row))}
     return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
 
 

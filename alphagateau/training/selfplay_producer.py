@@ -99,7 +99,8 @@ def make_selfplay_producer(
         rates = selfplay_metrics(sums)
         num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
         pace = selfplay_pace(sums["plies"], num_simulations, seconds)
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(finished_games(played.trajectory, are_new))}
+        games = finished_games(played.trajectory, are_new)
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)}
         found = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
         return rates | pace | repeated | probe_metrics({name: float(x) for name, x in found.items()})
 

@@ -1,6 +1,7 @@
 """Health by its figures; tests/test_run.py reproduces the failures in real runs."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,7 +102,13 @@ def test_what_is_not_finite(name, value):
 
 
 def test_games_that_repeat_one_another_are_counted():
-    """Rows 0, 1 and 3 play edges 5, 6; row 2 plays 5, 7."""
+    """Rows 0, 1 and 3 play edges 5, 6; row 2 plays 5, 7. Row 3 is no repetition if its game began elsewhere."""
     edges = np.array([[5, 5, 5, 5], [6, 6, 7, 6]], np.int16)
     games = FinishedGames(edges, np.arange(4), np.zeros(4, int), np.ones(4, int))
-    assert duplicate_rate(games) == 0.5
+    boards = np.zeros((2, 4, 8, 25), np.int8)
+    trajectory = SimpleNamespace(position=SimpleNamespace(boards=boards))
+    assert duplicate_rate(trajectory, games) == 0.5
+    boards[1, 3, 0, 7] = boards[0, 3, 1, 7] = 1  # a later board, and one before the first
+    assert duplicate_rate(trajectory, games) == 0.5
+    boards[0, 3, 0, 7] = 1
+    assert duplicate_rate(trajectory, games) == 0.25

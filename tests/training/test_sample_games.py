@@ -56,7 +56,7 @@ def test_a_resigned_game_is_lost_by_whoever_was_to_move():
     white, black = read_pgn(sample_pgn(game, trajectory, games, {"Round": "1"}))
     assert (white.moves, white.result, white.termination) == (("b2b3", "a4b3"), "0-1", "resignation")
     assert (black.moves, black.result, black.termination) == ((), "1-0", "resignation")
-    assert len(white.notes) == 2 and duplicate_rate(games) == 0
+    assert len(white.notes) == 2 and duplicate_rate(trajectory, games) == 0
 
 
 def test_a_game_from_random_plies_is_the_game_of_their_fen():
