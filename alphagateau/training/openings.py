@@ -10,7 +10,7 @@ from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.symmetry import select
-from alphagateau.training.keys import BEGIN, OPENING
+from alphagateau.training.keys import OPENING
 
 
 class RandomOpenings(NamedTuple):
@@ -22,22 +22,15 @@ class RandomOpenings(NamedTuple):
 
 def make_first_states(
     game: Game, openings: RandomOpenings | None, start: State, key: Array, rows: Array
-) -> Callable[[int | Array], State]:
-    """ply -> States [B]: where a game of each of `rows` begins that has this ply as its first; `key` is PLAY's.
+) -> Callable[[Array], State]:
+    """Keys [B] -> States [B]: at `start` [B] or, by the key, at the opening of each of `rows`, which is drawn once.
 
-    `start` [B]: the first position. A row has one opening an iteration, drawn anew in each, which costs a few moves of
-    each game and no network; games that begin in the same row and iteration share it. Whether a game begins there is
-    drawn for each.
+    `key` is PLAY's. Random moves cost a few steps of each game and no network.
     """
     if openings is None:
-        return lambda ply: start
+        return lambda keys: start
     opened = draw_openings(game, start, fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
-
-    def first_states(ply: int | Array) -> State:
-        keys = fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
-        return select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
-
-    return first_states
+    return lambda keys: select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
 
 
 def draw_openings(game: Game, start: State, keys: Array, max_plies: int, min_plies: int = 1) -> State:

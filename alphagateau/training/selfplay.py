@@ -12,8 +12,8 @@ from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.keys import FULL
-from alphagateau.training.openings import RandomOpenings, make_first_states
+from alphagateau.training.keys import BEGIN, FULL
+from alphagateau.training.openings import RandomOpenings, fold_in, make_first_states
 from alphagateau.training.resignation import (
     LOST,
     NOT_LOST,
@@ -56,6 +56,7 @@ class Variations(NamedTuple):
     openings: RandomOpenings | None = None
     resignation: ResignationRule | None = None
     starts: Starts | None = None  # None: games begin at the first position
+    own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
     with_leaves: bool = False  # the last position of each search's line is written down
 
 
@@ -63,14 +64,25 @@ PLAIN = Variations()
 
 
 def make_begin(game: Game, variations: Variations, key: Array, rows: Array) -> Callable[[int | Array], Games]:
-    """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's."""
-    rule, start = variations.resignation, start_games(game, len(rows))
-    if variations.starts is not None:
-        start = draw_starts(game, variations.starts, key, rows)
-    first_states = make_first_states(game, variations.openings, start, key, rows)
+    """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's.
+
+    Whether a game begins after random plies is drawn for each. Where that is, is drawn once for all games that begin
+    in the same row and iteration, or for each game: a search without noise plays from one place but one game.
+    """
+    rule = variations.resignation
+
+    def make_states(key: Array) -> Callable[[Array], State]:
+        start = start_games(game, len(rows))
+        if variations.starts is not None:
+            start = draw_starts(game, variations.starts, key, rows)
+        return make_first_states(game, variations.openings, start, key, rows)
+
+    shared = None if variations.own_openings else make_states(key)
 
     def begin(ply: int | Array) -> Games:
-        return Games(first_states(ply), rule and begin_resigning(rule, key, rows, ply))
+        first_states = shared or make_states(jax.random.fold_in(key, ply))
+        states = first_states(fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows))
+        return Games(states, rule and begin_resigning(rule, key, rows, ply))
 
     return begin
 

@@ -144,7 +144,14 @@ def make_variations(experiment: Experiment, selfplay: SelfPlayConfig, game: Game
     starts = None
     if selfplay.starts != "none":
         starts = read_starts(game, selfplay.starts, selfplay.start_moves, experiment.seed)
-    return Variations(cheap, openings, rule, starts, experiment.targets.kind == "td_leaf")
+    return Variations(
+        cheap,
+        openings,
+        rule,
+        starts,
+        own_openings=not getattr(experiment.search, "gumbel_scale", 0.0),
+        with_leaves=experiment.targets.kind == "td_leaf",
+    )
 
 
 def make_new_games(seed: int, game: Game, variations: Variations) -> Callable[[int | Array, Array], Games]:

@@ -239,6 +239,10 @@ def test_new_games_begin_where_their_opening_ends(gardner, near_the_end):
     for row, plies in enumerate([1, 2, 3]):
         assert_equal(row_of(trajectory.position, (plies, row)), row_of(expected, row))
     assert len({board.tobytes() for board in expected.boards[:, 0]}) > 1
+    own = variations._replace(own_openings=True)
+    first_boards = jax.jit(lambda ply: make_begin(gardner, own, key, rows)(ply).states.boards[:, 0])
+    of_rows = np.stack([first_boards(ply) for ply in range(8)], axis=1)
+    assert all(len({board.tobytes() for board in boards}) > 4 for boards in of_rows)
     rare = Variations(openings=RandomOpenings(0.0, 4))
     assert_equal(jax.jit(lambda: make_begin(gardner, rare, key, rows)(0).states)(), start_games(gardner, ROWS))
 
