@@ -96,8 +96,8 @@ class TrainingConfig:
 
     loss: str = key("the loss, by name", default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
-    optimizer: Literal["adam", "nadam", "adadelta"] = choice(
-        "Adam; nadam: with Nesterov's momentum; adadelta: on the sum over a batch, as Giraffe", default="adam"
+    optimizer: Literal["adam", "nadam", "muon", "adadelta"] = choice(
+        "nadam: Adam with Nesterov's momentum; muon: steps made orthogonal; adadelta: as Giraffe", default="adam"
     )
     beta2: float = num("decay of the mean of squared gradients", default=0.999, high=1)
     epsilon: float = num("what is added to the root of that mean", default=1e-8, high=1)

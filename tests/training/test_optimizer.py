@@ -22,6 +22,7 @@ from alphagateau.training.optimizer import (
     learning_rate_schedule,
     make_adadelta,
     make_average,
+    make_muon,
     make_optimizer,
     num_run_steps,
     num_steps,
@@ -31,6 +32,7 @@ SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2", "--training.segment-steps", "2"]
 ALL_OPTIONS = {
     "samples-per-frame": "2.5",
+    "optimizer": "muon",
     "schedule": "cosine",
     "warmup-steps": "3",
     "weight-decay": "0.01",
@@ -61,6 +63,26 @@ def test_nadam_takes_the_steps_of_its_paper():
         m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g * g
         ahead = 0.9 * m / (1 - 0.9 ** (t + 1)) + 0.1 * g / (1 - 0.9**t)
         np.testing.assert_allclose(updates["w"], -0.1 * ahead / (math.sqrt(v / (1 - 0.98**t)) + 1e-7), rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (3, 3, 2, 5)])
+def test_muon_steps_along_its_momentum_with_equal_singular_values(shape):
+    """Of a gradient of singular values from 1 to some 0.1 the step keeps the vectors and evens the values out.
+
+    Newton-Schulz leaves them within 0.68 and 1.14 (Jordan 2024), the scale is that of Adam's steps. Vectors by NAdam.
+    """
+    params = {"w": jnp.zeros(shape), "b": jnp.zeros(3)}
+    gradient = np.random.default_rng(0).normal(size=(math.prod(shape[:-1]), shape[-1]))
+    u, _, v = np.linalg.svd(gradient, full_matrices=False)
+    gradient = u * np.geomspace(1, 0.1, len(v)) @ v
+    optimizer = make_muon(0.1)
+    grads = {"w": jnp.float32(gradient).reshape(shape), "b": jnp.float32([1, -2, 0])}
+    updates, _ = optimizer.update(grads, optimizer.init(params), params)
+    values = u.T @ np.asarray(updates["w"]).reshape(gradient.shape) @ v.T
+    values /= -0.1 * 0.2 * math.sqrt(max(gradient.shape))
+    np.testing.assert_allclose(values, np.diag(np.diag(values)), atol=1e-3)
+    np.testing.assert_allclose(np.diag(values), np.full(len(v), 0.91), atol=0.25)
+    np.testing.assert_allclose(updates["b"], [-0.1 * (1 + 0.09 / 0.19), 0.1 * (1 + 0.09 / 0.19), 0], rtol=1e-4)
 
 
 def test_a_schedule_in_steps_is_that_of_cf_6m():
