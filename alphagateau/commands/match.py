@@ -104,6 +104,8 @@ def play(arguments: Arguments) -> int:
         f"openings by points of {a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{result.moves} moves, {result.live_fraction:.0%} of searched rows live"
     )
+    if result.nodes:
+        print(f"nodes a move: {', '.join(f'{name} {nodes:.1f}' for name, nodes in sorted(result.nodes.items()))}")
     if test:
         print(sprt(result.pentanomial, *test))
     if arguments.pgn:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
@@ -27,6 +28,7 @@ class FoundMoves(NamedTuple):
     edges: np.ndarray  # int16 [B]
     after: State  # numpy [B]
     notes: list[MoveNote]  # [B]
+    nodes: np.ndarray  # float32 [B], positions looked at for each; NaN: not counted
 
 
 @lru_cache(maxsize=64)
@@ -43,16 +45,19 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
 
     @jax.jit
     @per_device(mesh, (REPLICATED, BY_FIRST, BY_FIRST), BY_FIRST)
-    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State, Array]:
+    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State, Array, Array]:
         found = search(variables, jax.vmap(key_of)(draws), states)
-        return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value
+        counted = found.num_nodes
+        nodes = jnp.full_like(found.search_value, jnp.nan) if counted is None else counted.astype(jnp.float32)
+        return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value, nodes
 
     def find(variables: Variables, draws: np.ndarray, states: State) -> FoundMoves:
-        edges, after, values = jax.device_get(search_and_step(variables, draws, states))
+        edges, after, values, nodes = jax.device_get(search_and_step(variables, draws, states))
         if not variables:
-            return FoundMoves(edges, after, [MoveNote()] * len(edges))
+            return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)
-        return FoundMoves(edges, after, [MoveNote(white_score(value, color == 0)) for value, color in rows])
+        notes = [MoveNote(white_score(value, color == 0)) for value, color in rows]
+        return FoundMoves(edges, after, notes, nodes)
 
     return find
 
@@ -67,4 +72,5 @@ def ask_host_player(
         edge = np.array([uci_to_edge(game, one_state(before, 0), reply.move)], np.int16)
     except ValueError as error:
         raise PlayerError(f"{player.name} broke the rules: {error}") from None
-    return FoundMoves(edge, step_states(game, before, edge), [reply.note])
+    nodes = np.array([np.nan if reply.nodes is None else reply.nodes], np.float32)
+    return FoundMoves(edge, step_states(game, before, edge), [reply.note], nodes)

@@ -26,6 +26,7 @@ class Statistics(NamedTuple):
     live_fraction: float  # searched rows that belonged to live games, of all rows searched
     unfinished: int  # games without a result: begun, or left out because their player had failed
     failures: dict[str, str]  # name of a player that failed -> what it did
+    nodes: dict[str, float]  # name of a player that says -> positions that it looked at a move, on average
 
 
 class MatchResult(NamedTuple):
@@ -42,6 +43,7 @@ class MatchResult(NamedTuple):
     moves: int
     seconds: float
     moves_per_second: float
+    nodes: dict[str, float]  # as in Statistics
 
 
 def play_games(
@@ -88,6 +90,7 @@ def _statistics(scheduler: Scheduler, seconds: float) -> Statistics:
         live_fraction=counts.live_rows / counts.rows if counts.rows else 1.0,
         unfinished=counts.unfinished,
         failures=scheduler.failures,
+        nodes={name: float(counts.nodes[name] / moves) for name, moves in counts.counted_moves.items() if moves},
     )
 
 
@@ -157,6 +160,7 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics) -> 
         moves=statistics.moves,
         seconds=statistics.seconds,
         moves_per_second=statistics.moves_per_second,
+        nodes=statistics.nodes,
     )
 
 

@@ -7,6 +7,7 @@ game goes to the next one at once. While the device searches, the host does its 
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -67,6 +68,8 @@ class Counts:
     unfinished: int = 0
     warm_moves: int = 0
     warm_seconds: float = 0.0
+    nodes: Counter[str] = field(default_factory=Counter)  # player's name -> positions looked at, of moves that say
+    counted_moves: Counter[str] = field(default_factory=Counter)  # those moves
 
 
 @dataclass
@@ -238,7 +241,9 @@ def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
         games = enumerate(zip(call.places, call.games, strict=True))
         rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
         notes = [made.notes[row] for row in rows]
-        chosen = FoundMoves(made.edges[rows], select_states(made.after, rows), notes)
+        chosen = FoundMoves(made.edges[rows], select_states(made.after, rows), notes, made.nodes[rows])
+        scheduler.counts.nodes[call.player.name] += np.nansum(chosen.nodes)
+        scheduler.counts.counted_moves[call.player.name] += np.isfinite(chosen.nodes).sum()
         _move(scheduler, [call.places[row] for row in rows], chosen)
 
 

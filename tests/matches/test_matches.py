@@ -62,6 +62,23 @@ def moves_by_game(records: list[PlayedGame]) -> dict[tuple[int, bool], tuple[str
     return {(played.opening, played.a_is_white): played.record.moves for played in records}
 
 
+def test_positions_looked_at_are_counted_of_players_that_say(gardner, openings):
+    """One says as many as it has legal moves, the other, asked on the host, says nothing."""
+
+    def count(variables, keys: Array, states: State) -> SearchOutput:
+        return take_last(variables, keys, states)._replace(num_nodes=(states.legal_edges >= 0).sum(axis=-1))
+
+    match = Match(Player("a", count, {}), HostPlayer("b", first_by_name), openings.select([0, 1]))
+    result = play_match(gardner, match, num_rows=ROWS, rows_per_search=ROWS)
+    counted = [
+        board.legal_moves.count()
+        for played in result.records
+        for ply, (board, _) in enumerate(replay(played))
+        if ply >= 4 and (board.turn == chess.WHITE) == played.a_is_white
+    ]
+    assert result.nodes == {"a": pytest.approx(sum(counted) / len(counted))}
+
+
 @pytest.mark.parametrize("name", ["gardner_chess", "chess"])
 def test_openings_are_distinct_unfinished_legal_lines(name: str) -> None:
     game = get_game(name)
