@@ -1,6 +1,7 @@
 """`alphagateau match`: two players in, their games and the score out."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -104,8 +105,8 @@ def play(arguments: Arguments) -> int:
         f"openings by points of {a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{result.moves} moves, {result.live_fraction:.0%} of searched rows live"
     )
-    if result.nodes:
-        print(f"nodes a move: {', '.join(f'{name} {nodes:.1f}' for name, nodes in sorted(result.nodes.items()))}")
+    if not all(map(math.isnan, result.nodes)):
+        print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
     if test:
         print(sprt(result.pentanomial, *test))
     if arguments.pgn:

@@ -1,5 +1,6 @@
 """Matches between players: openings in, game records and wins, draws and losses out."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ class Statistics(NamedTuple):
     live_fraction: float  # searched rows that belonged to live games, of all rows searched
     unfinished: int  # games without a result: begun, or left out because their player had failed
     failures: dict[str, str]  # name of a player that failed -> what it did
-    nodes: dict[str, float]  # name of a player that says -> positions that it looked at a move, on average
+    nodes: dict[tuple[str, str], float]  # name and search of a player that says -> positions looked at a move, mean
 
 
 class MatchResult(NamedTuple):
@@ -43,7 +44,7 @@ class MatchResult(NamedTuple):
     moves: int
     seconds: float
     moves_per_second: float
-    nodes: dict[str, float]  # as in Statistics
+    nodes: tuple[float, float]  # positions that a and b looked at a move, mean; NaN: they do not say
 
 
 def play_games(
@@ -90,7 +91,7 @@ def _statistics(scheduler: Scheduler, seconds: float) -> Statistics:
         live_fraction=counts.live_rows / counts.rows if counts.rows else 1.0,
         unfinished=counts.unfinished,
         failures=scheduler.failures,
-        nodes={name: float(counts.nodes[name] / moves) for name, moves in counts.counted_moves.items() if moves},
+        nodes={player: float(counts.nodes[player] / moves) for player, moves in counts.counted_moves.items() if moves},
     )
 
 
@@ -160,7 +161,7 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics) -> 
         moves=statistics.moves,
         seconds=statistics.seconds,
         moves_per_second=statistics.moves_per_second,
-        nodes=statistics.nodes,
+        nodes=tuple(statistics.nodes.get((one.name, one.identity.search), math.nan) for one in (match.a, match.b)),
     )
 
 

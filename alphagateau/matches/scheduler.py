@@ -68,8 +68,8 @@ class Counts:
     unfinished: int = 0
     warm_moves: int = 0
     warm_seconds: float = 0.0
-    nodes: Counter[str] = field(default_factory=Counter)  # player's name -> positions looked at, of moves that say
-    counted_moves: Counter[str] = field(default_factory=Counter)  # those moves
+    nodes: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions looked at
+    counted_moves: Counter[tuple[str, str]] = field(default_factory=Counter)  # the moves that say so
 
 
 @dataclass
@@ -242,8 +242,9 @@ def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
         rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
         notes = [made.notes[row] for row in rows]
         chosen = FoundMoves(made.edges[rows], select_states(made.after, rows), notes, made.nodes[rows])
-        scheduler.counts.nodes[call.player.name] += np.nansum(chosen.nodes)
-        scheduler.counts.counted_moves[call.player.name] += np.isfinite(chosen.nodes).sum()
+        player = call.player.name, call.player.identity.search
+        scheduler.counts.nodes[player] += np.nansum(chosen.nodes)
+        scheduler.counts.counted_moves[player] += np.isfinite(chosen.nodes).sum()
         _move(scheduler, [call.places[row] for row in rows], chosen)
 
 

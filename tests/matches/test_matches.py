@@ -1,5 +1,6 @@
 """Matches: openings, who moves where, the books of results, many matches at once, players that fail."""
 
+import math
 import os
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def test_positions_looked_at_are_counted_of_players_that_say(gardner, openings):
         for ply, (board, _) in enumerate(replay(played))
         if ply >= 4 and (board.turn == chess.WHITE) == played.a_is_white
     ]
-    assert result.nodes == {"a": pytest.approx(sum(counted) / len(counted))}
+    assert result.nodes == pytest.approx((sum(counted) / len(counted), math.nan), nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["gardner_chess", "chess"])

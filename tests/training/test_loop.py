@@ -1,6 +1,7 @@
 """The loop from the command line: training, continuing, and what bad input gets."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -238,7 +239,7 @@ def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, 
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert "stopped (SIGUSR1) in the match at the end; the same command plays it" in capfd.readouterr().err
     assert not (run_copy / "results.json").exists()
-    result = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0, {})
+    result = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0, (math.nan, math.nan))
     monkeypatch.setattr(final_match, "play_match", lambda *players, **options: result)
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert json.loads((run_copy / "results.json").read_text())["scores"][0][2:] == [1, 1, 0, 0]
