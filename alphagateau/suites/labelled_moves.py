@@ -131,8 +131,8 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
     """How right a player is, by name.
 
     `action_accuracy`: of the boards of which all moves are labelled, how often it plays one of the best; of labels of
-    the best move alone (`is_best_only`), how often it plays that one. `tau_b` and `tau_published` rank all moves.
-    `policy_log_loss`: bits, and `policy_top_1` and `policy_top_3` how often the best move is the first, or of the first
+    the best move alone (`is_best_only`), how often it plays that one. `tau_b` and `tau_published` rank all moves, where
+    they are labelled. `policy_log_loss`: bits, and `policy_top_1` and `policy_top_3` how often the best move is the first, or of the first
     three, by the prior. `state_value_error`: of the probability of winning, its distance to the label.
     """
     rows, states = answers.rows, answers.states
@@ -144,7 +144,7 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
     is_right = (slot == rows.best) if is_best_only else q[np.arange(len(q)), slot] == q.max(axis=1)
     is_right &= opinions.edges >= 0
     found = {"action_accuracy": share(int(is_right[counted].sum()), len(counted))}
-    if opinions.ranking is not None:
+    if opinions.ranking is not None and not is_best_only:
         number = {move: i for i, move in enumerate(action_names(answers.game))}
         taus = [_taus(answers, q, opinions.ranking, number, row) for row in np.flatnonzero(is_whole).tolist()]
         for name, values in zip(("tau_b", "tau_published"), zip(*taus, strict=True), strict=False):

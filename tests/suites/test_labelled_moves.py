@@ -83,6 +83,7 @@ def test_the_random_mover_ranks_nothing_and_values_nothing(answers):
     found = judge(answers, ask(answers, random_player(), 0, abs), is_best_only=False)
     assert found["tau_b"].value == 0 and "state_value_error" not in found
     assert found["policy_log_loss"].value > 2
+    assert "tau_b" not in judge(answers, ask(answers, random_player(), 0, abs), is_best_only=True)
 
 
 def test_an_engine_is_asked_for_its_move_alone(gardner, fens, answers):
