@@ -72,16 +72,18 @@ def score(arguments: Arguments) -> int:
     positions = first_of_each_theme(positions, arguments.first)
     rated = load_player(arguments.player, game.name, arguments.simulations or None)
     try:
-        found = scores(positions, answer(game, rated.player, positions, arguments.seed, Teller(len(positions)).hear))
+        answers = answer(game, rated.player, positions, arguments.seed, Teller(len(positions)).hear)
     finally:
         if isinstance(rated.player, HostPlayer):
             rated.player.close()
+    found = scores(positions, answers)
     search = rated.player.identity.search
     print_scores(
         found, f"{rated.name}{f', {search}' if search and search not in rated.name else ''}: {arguments.file.name}"
     )
     if arguments.json:
-        files.write_text(arguments.json, json.dumps(as_table(rated.name, search, found), indent=1) + "\n")
+        points = [one.points for one in answers]
+        files.write_text(arguments.json, json.dumps(as_table(rated.name, search, found, points)) + "\n")
     if arguments.plot:
         files.write_text(arguments.plot, draw(rated.name, found))
     return 0
@@ -119,8 +121,8 @@ def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     (console if console.is_terminal else Console(width=120)).print(table)
 
 
-def as_table(name: str, search: str, found: Sequence["ThemeScore"]) -> dict:
-    """What --json writes."""
+def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: Sequence[int]) -> dict:
+    """What --json writes; `points` of each position, in the file's order, so that two players are compared by pairs."""
 
     def of(one: "ThemeScore") -> dict:
         return {**one._asdict(), "nodes": None if math.isnan(one.nodes) else one.nodes}
@@ -128,7 +130,7 @@ def as_table(name: str, search: str, found: Sequence["ThemeScore"]) -> dict:
     *themes, total = map(of, found)
     head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
     rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
-    return {**head, **rest, "themes": themes}
+    return {**head, **rest, "themes": themes, "points": list(points)}
 
 
 def draw(name: str, found: Sequence["ThemeScore"]) -> str:

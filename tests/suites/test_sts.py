@@ -92,6 +92,7 @@ def test_the_command_writes_what_it_prints(suite, tmp_path, capsys):
     assert "Open Files" in capsys.readouterr().out
     table = json.loads(results.read_text())
     assert table["total"] == 30 and table["nodes"] == 0 and [t["total"] for t in table["themes"]] == [20, 10]
+    assert len(table["points"]) == 3 and sum(table["points"]) == table["score"]
     assert plot.read_text().startswith("<svg") and "Simplification" in plot.read_text()
     assert main(["sts", "random", str(tmp_path / "none.epd")]) == 2
     said = capsys.readouterr().err
