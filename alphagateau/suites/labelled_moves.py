@@ -132,8 +132,9 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
 
     `action_accuracy`: of the boards of which all moves are labelled, how often it plays one of the best; of labels of
     the best move alone (`is_best_only`), how often it plays that one. `tau_b` and `tau_published` rank all moves, where
-    they are labelled. `policy_log_loss`: bits, and `policy_top_1` and `policy_top_3` how often the best move is the first, or of the first
-    three, by the prior. `state_value_error`: of the probability of winning, its distance to the label.
+    they are labelled. `policy_log_loss`: bits, and `policy_top_1` and `policy_top_3` how often the best move is the
+    first, or of the first three, by the prior. `state_value_error`: of the probability of winning, its distance to the
+    label.
     """
     rows, states = answers.rows, answers.states
     known, legal = rows.action_value != NO_VALUE, states.legal_edges >= 0
