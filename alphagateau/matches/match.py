@@ -14,6 +14,7 @@ from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.match_games import Match, PlayedGame
+from alphagateau.matches.players import AnyPlayer
 from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
 from alphagateau.matches.search_rows import CPU_ROWS, choose_rows, choose_searches_at_once
 
@@ -161,8 +162,12 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics) -> 
         moves=statistics.moves,
         seconds=statistics.seconds,
         moves_per_second=statistics.moves_per_second,
-        nodes=tuple(statistics.nodes.get((one.name, one.identity.search), math.nan) for one in (match.a, match.b)),
+        nodes=(_nodes(statistics, match.a), _nodes(statistics, match.b)),
     )
+
+
+def _nodes(statistics: Statistics, player: AnyPlayer) -> float:
+    return statistics.nodes.get((player.name, player.identity.search), math.nan)
 
 
 def opening_points(records: Iterable[PlayedGame]) -> dict[int, float]:
