@@ -121,7 +121,7 @@ def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     (console if console.is_terminal else Console(width=120)).print(table)
 
 
-def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: Sequence[int]) -> dict:
+def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list[int]) -> dict:
     """What --json writes; `points` of each position, in the file's order, so that two players are compared by pairs."""
 
     def of(one: "ThemeScore") -> dict:
@@ -130,7 +130,7 @@ def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: Sequ
     *themes, total = map(of, found)
     head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
     rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
-    return {**head, **rest, "themes": themes, "points": list(points)}
+    return {**head, **rest, "themes": themes, "points": points}
 
 
 def draw(name: str, found: Sequence["ThemeScore"]) -> str:

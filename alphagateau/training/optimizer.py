@@ -57,7 +57,7 @@ def make_optimizer(
     `weight_decay`: of arrays with two axes or more, decoupled from the gradient (AdamW, Loshchilov and Hutter 2019).
     `max_gradient_norm`: a gradient of a larger global L2 norm is scaled to it; 0: none is.
     """
-    steps = [optax.clip_by_global_norm(max_gradient_norm)] if max_gradient_norm else []
+    steps = _clipping(max_gradient_norm)
     options: dict[str, Any] = {"b2": moments.beta2, "eps": moments.epsilon, "nesterov": moments.has_nesterov}
     if weight_decay:
         steps.append(optax.adamw(learning_rate, weight_decay=weight_decay, mask=_is_matrix, **options))
@@ -77,7 +77,6 @@ def make_muon(
     Its steps have the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so that rates and decays of
     AdamW serve. Kernels of convolutions are matrices with a column an output.
     """
-    steps = [optax.clip_by_global_norm(max_gradient_norm)] if max_gradient_norm else []
     muon = optax.contrib.muon(
         learning_rate,
         weight_decay=weight_decay,
@@ -86,7 +85,7 @@ def make_muon(
         consistent_rms=0.2,
         muon_weight_dimension_numbers=lambda params: jax.tree.map(_matrix_axes, params),
     )
-    return optax.chain(*steps, muon)
+    return optax.chain(*_clipping(max_gradient_norm), muon)
 
 
 def make_adadelta(
@@ -100,8 +99,12 @@ def make_adadelta(
 
     `max_gradient_norm` is of the mean.
     """
-    steps = [optax.clip_by_global_norm(max_gradient_norm)] if max_gradient_norm else []
-    return optax.chain(*steps, optax.scale(batch_size), optax.adadelta(learning_rate, decay, epsilon))
+    adadelta = optax.adadelta(learning_rate, decay, epsilon)
+    return optax.chain(*_clipping(max_gradient_norm), optax.scale(batch_size), adadelta)
+
+
+def _clipping(max_norm: float) -> list[optax.GradientTransformation]:
+    return [optax.clip_by_global_norm(max_norm)] if max_norm else []
 
 
 def _is_matrix(params: Variables) -> Variables:
