@@ -42,6 +42,8 @@ class Arguments:
     """the hash table is emptied before each move of a board, or once for all of them: faster where nodes are few"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """where the labels go; None: the folder labels in that of the boards"""
+    known: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """labels of the same engine and nodes, from which those of boards that it has too are taken"""
     workers: int = 0
     """engines at once; 0: one a core"""
     timeout: float = 60.0
@@ -81,6 +83,8 @@ def check(arguments: Arguments) -> None:
         raise UsageError(
             f"--engine {arguments.engine} and --player {arguments.player} were given: expected one of them"
         )
+    if arguments.player and arguments.known:
+        raise UsageError("--known was given with --player: only labels of engines can be taken over")
     if arguments.player and arguments.target == "actions":
         raise UsageError("--target must be best or states with --player, got actions: a search plays one move")
 
@@ -105,6 +109,7 @@ def make_order(arguments: Arguments) -> "Order":
         clear=arguments.clear,
         workers=arguments.workers or num_cores(),
         timeout=arguments.timeout,
+        known=arguments.known,
     )
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +16,8 @@ from alphagateau.data.scores import NO_SCORE
 from alphagateau.data.tables import LABELS, DataError, write_table
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.rules import Game
+
+Known = Callable[[str], dict[str, Any] | None]  # FEN -> labels found before, if any
 
 WATCH_SECONDS = 0.5
 MOST_STARTS = 3  # of an engine in the place of one that failed
@@ -35,6 +37,7 @@ class Order(NamedTuple):
     clear: str  # "move" or "board": before what the hash table is emptied
     workers: int
     timeout: float  # seconds of one search
+    known: Path | None = None  # folder of labels that are taken for the boards that it has
 
 
 class Unit(NamedTuple):
@@ -67,8 +70,8 @@ def start_engine(order: Order) -> Engine:
 class Crew:
     """Threads with an engine each that take units until none is left."""
 
-    def __init__(self, order: Order, identity: str, units: list[Unit], should_stop, tell) -> None:
-        self.order, self.identity, self.units = order, identity, units
+    def __init__(self, order: Order, identity: str, units: list[Unit], known: Known, should_stop, tell) -> None:
+        self.order, self.identity, self.units, self._known = order, identity, units, known
         self._should_stop, self._tell = should_stop, tell
         self.failure: DataError | None = None
         self._engines: list[Engine] = []
@@ -134,10 +137,11 @@ class Crew:
             if self._stopped():
                 return engine
             try:
-                engine, labels = self._label_twice(engine, board["fen"])
+                if (labels := self._known(board["fen"])) is None:
+                    engine, labels = self._label_twice(engine, board["fen"])
             except (DataError, ValueError) as error:
                 raise DataError(f"{unit.source}, row {row}: {error}") from None
-            found.append({**board, **labels})
+            found.append({**labels, **board})
             with self._lock:
                 self._labelled += 1
         if found and all(row["failed"] for row in found):

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from filelock import FileLock
 
 from alphagateau.data.bagz import describe_shards, find_shards
-from alphagateau.data.crew import Crew, Order, Pace, Unit, part_path, start_engine
+from alphagateau.data.crew import Crew, Known, Order, Pace, Unit, part_path, start_engine
 from alphagateau.data.engine import OWN_OPTIONS
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
@@ -39,10 +40,11 @@ def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], 
     first = start_engine(order)
     try:
         identity = claim(order.output, describe(order, describe_engine(order, first.name, first.options)))
+        known = read_known(order, identity)
     except BaseException:
         first.close()
         raise
-    crew = Crew(order, identity, units, should_stop, tell)
+    crew = Crew(order, identity, units, known, should_stop, tell)
     crew.work(first)
     if crew.failure:
         raise crew.failure
@@ -121,7 +123,7 @@ def claim(folder: Path, manifest: Mapping[str, Any]) -> str:
             raise DataError(
                 f"{path} has {key} {json.dumps(there.get(key))}, not {json.dumps(value)}: use another folder"
             )
-    return json.dumps(manifest, sort_keys=True)
+    return identity_of(manifest)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -136,6 +138,33 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no manifest of labels: {getattr(error, 'strerror', None) or error}") from None
     return found
+
+
+def read_known(order: Order, identity: str) -> Known:
+    """The labels of `order.known`, which may be unfinished, without those that failed.
+
+    Raises DataError if they are not what the engine would say again: of another target, engine, options or nodes.
+    """
+    if order.known is None:
+        return lambda fen: None
+    there, wanted = read_manifest(order.known), json.loads(identity)
+    for key in ("format", "game", "target", "engine"):
+        if there.get(key) != wanted[key]:
+            raise DataError(
+                f"{order.known} has labels whose {key} is {json.dumps(there.get(key))}, not {json.dumps(wanted[key])}"
+            )
+    identity = identity_of(there)
+    parts = sorted(path for split in SPLITS for path in order.known.glob(f"{split}-*.parquet"))
+    if not parts:
+        raise DataError(f"{order.known} has no labels yet")
+    table = pa.concat_tables([read_part_table(path, identity) for path in parts]).combine_chunks()
+    is_labelled = zip(table["fen"].to_pylist(), table["failed"].to_pylist(), strict=True)
+    places = {fen: place for place, (fen, why) in enumerate(is_labelled) if not why}
+
+    def known(fen: str) -> dict[str, Any] | None:
+        return rows(table.slice(places[fen], 1))[0] if fen in places else None
+
+    return known
 
 
 def finish(folder: Path, units: list[Unit], identity: str) -> None:
@@ -153,10 +182,19 @@ def finish(folder: Path, units: list[Unit], identity: str) -> None:
     shutil.rmtree(folder / ".locks", ignore_errors=True)
 
 
+def identity_of(manifest: Mapping[str, Any]) -> str:
+    """What marks every part of the labels of a manifest."""
+    return json.dumps({key: value for key, value in manifest.items() if key != "parts"}, sort_keys=True)
+
+
 def read_part(folder: Path, name: str, identity: str) -> Iterator[dict[str, Any]]:
     """The rows of a part. Raises DataError if it is damaged, or of other labels than `identity`."""
-    path = folder / f"{name}.parquet"
+    yield from rows(read_part_table(folder / f"{name}.parquet", identity))
+
+
+def read_part_table(path: Path, identity: str) -> pa.Table:
+    """As `read_part`, not yet cut into rows."""
     table, about = read_table(path, LABELS)
     if about.get("labels") != identity:
         raise DataError(f"{path} holds labels of another engine, other options or other boards than manifest.json says")
-    yield from rows(table)
+    return table

@@ -14,7 +14,7 @@ import numpy as np
 from filelock import FileLock
 
 from alphagateau.data.bagz import Bag, Kind, Record, by_board, open_bag
-from alphagateau.data.labelling import read_manifest, read_part
+from alphagateau.data.labelling import identity_of, read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens
@@ -146,7 +146,7 @@ def _write_headers(game: Game, files: Mapping[str, IO[bytes]], number: int) -> N
 
 def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value: str, game: Game) -> Iterator[Boards]:
     """The columns of a split, some boards at a time; boards on which the engine failed are left out."""
-    identity = json.dumps({key: value for key, value in manifest.items() if key != "parts"}, sort_keys=True)
+    identity = identity_of(manifest)
     for name, digest in manifest["parts"].items():
         if not name.startswith(f"{split}-"):
             continue

@@ -216,6 +216,24 @@ def test_labels_of_another_engine_are_not_mixed_in(gardner, boards, labelled, tm
         run(order_of(gardner, boards, tmp_path / "labels", fake()))
 
 
+def test_labels_found_before_are_taken_over(gardner, boards, labelled, tmp_path, monkeypatch):
+    """Of more games only the boards that are new are searched, and the bytes are those of labelling all."""
+    (tmp_path / "more").mkdir()
+    gather(gardner, random_records(gardner, 8, seed=3), tmp_path / "more", 0.25)
+    whole = order_of(gardner, tmp_path / "more", tmp_path / "whole", fake())
+    assert run(whole)
+    asked, ask = [], crew.label_board
+    monkeypatch.setattr(crew, "label_board", lambda order, engine, fen: (asked.append(fen), ask(order, engine, fen))[1])
+    assert run(whole._replace(output=tmp_path / "labels", known=labelled))
+    assert files_of(tmp_path / "labels") == files_of(tmp_path / "whole")
+    before = {fen for path in boards.glob("*.parquet") for fen in read_table(path, BOARDS)[0]["fen"].to_pylist()}
+    assert asked and before.isdisjoint(asked)
+    with pytest.raises(DataError, match=r'has labels whose engine is \{.*"nodes": 50.*\}, not \{.*"nodes": 51'):
+        run(whole._replace(output=tmp_path / "others", known=labelled, nodes=51))
+    with pytest.raises(DataError, match=r"is no manifest of labels"):
+        run(whole._replace(output=tmp_path / "none", known=tmp_path / "more"))
+
+
 def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
     shutil.copytree(labelled, tmp_path / "labels")
     part = tmp_path / "labels" / "train-00000.parquet"
