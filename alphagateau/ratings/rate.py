@@ -90,7 +90,7 @@ def rate(
     is_anchored = component == (component[place] if place is not None else -1)
     is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
     notes = _pool_notes(results.players, component, is_rated, is_anchored, anchor)
-    error = np.sqrt(np.maximum(covariance.diagonal(), 0))
+    error = _root(covariance.diagonal())
     return Ratings(
         method=method,
         players=results.players,
@@ -149,9 +149,14 @@ def _more(fit: Fit, covariance: np.ndarray, dispersion: float, notes: tuple[str,
         "dispersion": dispersion,
         "draw_parameter": fit.draw_parameter,
         "white_advantage": fit.white * ELO_PER_NAT,
-        "white_advantage_error": math.sqrt(covariance[-1, -1]),
+        "white_advantage_error": float(_root(covariance[-1, -1])),
         "notes": notes,
     }
+
+
+def _root(variance: np.ndarray) -> np.ndarray:
+    """The standard error; of a variance that rounding took below 0, as among hundreds of millions of games, 0."""
+    return np.sqrt(np.maximum(variance, 0))
 
 
 def _dispersion(games: Games, fit: Fit, given: float | None) -> tuple[float, tuple[str, ...]]:
