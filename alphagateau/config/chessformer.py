@@ -43,6 +43,7 @@ class ChessformerConfig:
     rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the products", default="float32")
     history: bool = key("positions before the present one are seen", default=True)
+    attacks: bool = key("each square says each side's least attacker of it and the number of attackers", default=False)
     value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
     action_values: bool = key(ACTION_VALUES, default=False)
     num_bins: int = num(NUM_BINS, default=32, low=1)

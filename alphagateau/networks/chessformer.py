@@ -22,6 +22,8 @@ from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.relative_attention import fill_far
 from alphagateau.networks.square_heads import head_weights, make_square_heads, outputs_of
 from alphagateau.networks.square_tokens import (
+    attack_weights,
+    embed_attacks,
     embed_tokens,
     fill_far_edges,
     scale_and_shift,
@@ -53,7 +55,10 @@ def stacked_layers(net: Encoder, params: dict[str, Any]) -> dict[str, Array]:
 
 def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Array:
     """What enters the first layer, [B, N, d]."""
-    x = mish(embed_tokens(params["embed"], game, positions))
+    x = embed_tokens(params["embed"], game, positions)
+    if "attacks" in params:
+        x += embed_attacks(params["attacks"], game, positions)
+    x = mish(x)
     return scale_and_shift(params.get("squares", {}), game.size, x.reshape(-1, game.num_squares, x.shape[-1]))
 
 
@@ -70,6 +75,8 @@ def make_chessformer(game: Game, config) -> Network:
             **{f"block{i}": layer_weights(net) for i in range(net.num_blocks)},
             "heads": head_weights(heads, net.hidden_size),
         }
+        if config.attacks:
+            weights["attacks"] = attack_weights(net.hidden_size)
         if config.square_embedding != "none":
             weights["squares"] = square_weights(config.square_embedding, game.num_squares, net.hidden_size)
         return {"params": draw(key, weights)}

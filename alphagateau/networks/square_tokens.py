@@ -2,22 +2,26 @@
 
 The order is Leela Chess Zero's: of each of 8 positions, newest first, own pawn to king, the opponent's pawn to king,
 is it a repetition; then castling rights (own queen side and king side, theirs), the square of an en passant capture,
-plies without progress / 100, ply / the game's limit (0 there), and 1.
+plies without progress / 100, ply / the game's limit (0 there), and 1. What attacks a square may be told besides.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphagateau.games.attacks import WORTH, make_attack_maps
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks import graph_features
 from alphagateau.networks.graph_features import board_codes, position_scalars
 from alphagateau.networks.rows import lookup
-from alphagateau.networks.weights import ZEROS, Weight, dense
+from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
 
 NUM_INPUTS = 112
 CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # the first of these numbers
 PLANES = np.delete(graph_features.PLANES, 12, axis=1)  # [26, 13]; a position that is no repetition has no plane here
+WORTHS = np.unique(WORTH)  # of a least attacker, 0 for none
+NUM_COUNTS = 4  # numbers of attackers that are told apart: 0, 1, 2, more
 MAX_SIZE = 8  # squares a side of the largest board
 
 
@@ -37,6 +41,19 @@ def embed_tokens(params: dict[str, Array], game: Game, positions: Position) -> A
     is_passed = positions.en_passant[:, None] == jnp.arange(game.num_squares)
     at_squares = everywhere[:, None] + jnp.where(is_passed[..., None], of_passed, 0)
     return lookup(tables, codes) + at_squares.reshape(-1, tables.shape[-1])
+
+
+def attack_weights(hidden_size: int) -> Weight:
+    """Of `embed_attacks`: a row for each side, worth of its least attacker and number of attackers."""
+    return Weight((2 * len(WORTHS) * NUM_COUNTS, hidden_size), GLOROT)
+
+
+def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
+    """What attacks each square of B Positions, the mover's pieces first, as a sum of two rows, [B * N, d]."""
+    maps = jax.vmap(make_attack_maps(game.size))(positions.boards[:, 0].astype(jnp.int32))
+    least = jnp.searchsorted(jnp.asarray(WORTHS), maps.least, method="compare_all")
+    codes = least * NUM_COUNTS + jnp.minimum(maps.count, NUM_COUNTS - 1)  # [B, 2, N]
+    return lookup(table.reshape(2, -1, table.shape[-1]), codes.transpose(1, 0, 2).reshape(2, -1))
 
 
 def square_weights(kind: str, num_squares: int, hidden_size: int) -> dict[str, Weight]:

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import chess
 import chessformer_reference as plain
 import jax
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.encoder import Encoder, layer_weights, mish, rms_norm
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.relative_attention import attend, attention_weights, nearest_offsets, spread
-from alphagateau.networks.square_tokens import embed_tokens
+from alphagateau.networks.square_tokens import embed_attacks, embed_tokens
 from alphagateau.runs.checkpoint import CheckpointError
 from alphagateau.training.resume import load_weights
 from alphagateau.training.trainer import make_trainer
@@ -88,14 +89,14 @@ def test_each_position_scheme_equals_the_equations_as_printed(position, gardner)
 
 def test_tokens_are_leelas_numbers():
     """Start of chess: own king 5, four rights, 1; then after a double step, castling lost and a repetition."""
-    chess = get_game("chess")
+    game = get_game("chess")
     kernel = jnp.eye(112)
     params = {"kernel": kernel, "bias": jnp.zeros(112)}
-    states = [chess.init(), play(chess, chess.start_fen, "e2e4 a7a6 e4e5 d7d5"), play(chess, chess.start_fen, *SHUFFLE)]
-    positions = jax.tree.map(lambda *x: jnp.stack(x), *map(chess.position, states))
-    found = embed_tokens(params, chess, positions).reshape(3, 64, 112)
+    states = [game.init(), play(game, game.start_fen, "e2e4 a7a6 e4e5 d7d5"), play(game, game.start_fen, *SHUFFLE)]
+    positions = jax.tree.map(lambda *x: jnp.stack(x), *map(game.position, states))
+    found = embed_tokens(params, game, positions).reshape(3, 64, 112)
     for i in range(3):
-        want = plain.tokens(chess, jax.tree.map(lambda x, i=i: np.asarray(x[i]), positions))
+        want = plain.tokens(game, jax.tree.map(lambda x, i=i: np.asarray(x[i]), positions))
         np.testing.assert_allclose(found[i], want, atol=1e-6)
     king = np.flatnonzero(found[0, 4 * 8])
     assert king.tolist() == [5, 104, 105, 106, 107, 111]
@@ -106,6 +107,22 @@ def test_tokens_are_leelas_numbers():
 
 
 SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8"]
+
+
+@pytest.mark.parametrize("mover", "wb")
+def test_squares_say_who_attacks_them(mover):
+    """Of each side the kind of the least attacker and how many there are, by python-chess, seen by the mover."""
+    game, board = get_game("chess"), chess.Board(f"3r2k1/5ppp/2n1b3/8/3P1B2/2NQ2P1/4PPKP/3R4 {mover} - - 0 1")
+    positions = jax.tree.map(lambda x: x[None], game.position(play(game, board.fen())))
+    found = embed_attacks(jnp.eye(48), game, positions).reshape(8, 8, 2, 6, 4)  # file, rank, side, least, number
+    worth = {chess.PAWN: 1, chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4, chess.KING: 5}
+    for square in chess.SQUARES:
+        rank = chess.square_rank(square) if mover == "w" else 7 - chess.square_rank(square)
+        for side, color in enumerate((board.turn, not board.turn)):
+            attackers = [worth[board.piece_type_at(a)] for a in board.attackers(color, square)]
+            want = np.zeros((6, 4))
+            want[min(attackers, default=0), min(len(attackers), 3)] = 1
+            np.testing.assert_array_equal(found[chess.square_file(square), rank, side], want, chess.square_name(square))
 
 
 def test_shaw_attention_of_two_squares_by_hand():
@@ -202,7 +219,7 @@ def test_sizes_are_the_published_ones():
     assert [tables[1][name].size for name in ("A_Q", "A_K", "A_V")] == [225 * 256] * 3
 
 
-@pytest.mark.parametrize("changes", [{}, HEADS], ids=["plain", "all heads"])
+@pytest.mark.parametrize("changes", [{}, HEADS, {"attacks": True}], ids=["plain", "all heads", "attacks"])
 def test_one_tree_plays_every_board(changes):
     trees = [jax.tree.map(lambda x: x.shape, shapes_of(name, ChessformerConfig(**TINY, **changes))) for name in GAMES]
     assert trees[0] == trees[1] == trees[2]
@@ -260,7 +277,7 @@ def test_far_offsets_begin_as_zero_or_as_the_nearest_met(gardner):
 
 def mirrored(params):
     """The weights that see the mirror image as these see a position: file offsets and the two side edges change."""
-    new = {name: dict(tree) for name, tree in params.items()}
+    new = jax.tree.map(lambda x: x, params)  # a copy of its dicts
     for name, tree in params.items():
         if name.startswith("block"):
             new[name] |= {table: tree[table][:, ::-1] for table in ("A_Q", "A_K", "A_V")}
@@ -268,8 +285,9 @@ def mirrored(params):
     return new
 
 
-def test_mirrored_tables_see_a_mirrored_board_as_tables_see_the_board(gardner):
-    network, positions = make_network(gardner, ChessformerConfig(**TINY)), random_positions(gardner, 2)
+@pytest.mark.parametrize("attacks", [False, True])
+def test_mirrored_tables_see_a_mirrored_board_as_tables_see_the_board(attacks, gardner):
+    network, positions = make_network(gardner, ChessformerConfig(**TINY, attacks=attacks)), random_positions(gardner, 2)
     params = stirred(network.init(jax.random.key(1)))["params"]
     evaluate = jax.jit(network.apply)
     found, _ = evaluate({"params": params}, positions)
