@@ -58,13 +58,13 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def network_sentence(card: Card) -> str:
-    """Such as "A gateau network of 32,001 parameters: hidden_size 32, num_blocks 2." """
+    """Such as "Network: gateau, 32,001 parameters, hidden_size 32, num_blocks 2." """
     network = card.manifest["network"]
     sizes = ", ".join(
         f"{key} {network[key]}" for key in ("hidden_size", "num_blocks", "normalization") if key in network
     )
     parameters = number(card.manifest["parameters"])
-    return f"A {network.get('architecture', 'gateau')} network of {parameters} parameters: {sizes}."
+    return f"Network: {network.get('architecture', 'gateau')}, {parameters} parameters, {sizes}."
 
 
 def training_lines(card: Card) -> list[str]:
