@@ -75,10 +75,10 @@ def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
 def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
     """By name, of the players whose run says what it has cost."""
     known: dict[Path, dict[int, Spent]] = {}
-    flops: dict[str, float] = {}
+    flops: dict[tuple, float] = {}
 
     def forward_flops(experiment: Experiment) -> float:
-        key = f"{experiment.game} {experiment.network}"
+        key = experiment.game, experiment.network, experiment.selfplay  # which has the shares of several boards
         if key not in flops:
             flops[key] = _forward_flops(experiment)
         return flops[key]
