@@ -68,7 +68,7 @@ def read_games(path: Path, repair: bool = True) -> list[StoredGame]:
         except (ValueError, TypeError):
             raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
     if rest and repair:  # the next game must start on a line of its own
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        write_text(path, "".join(line + "\n" for line in lines))
     return games
 
 
