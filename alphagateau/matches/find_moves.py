@@ -1,5 +1,6 @@
 """States and a player in, the moves that it makes out: one device call, or one answer."""
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -35,7 +36,8 @@ class FoundMoves(NamedTuple):
 def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[..., FoundMoves]:
     """(variables, draws uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
 
-    A draw is (seed, game, ply): a row's key comes from it alone.
+    A draw is (seed, game, ply): a row's key comes from it alone. Raises PlayerError if an engine that the search asks
+    fails.
     """
     game = get_game(game_name)
 
@@ -52,7 +54,12 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
         return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value, nodes
 
     def find(variables: Variables, draws: np.ndarray, states: State) -> FoundMoves:
-        edges, after, values, nodes = jax.device_get(search_and_step(variables, draws, states))
+        try:
+            edges, after, values, nodes = jax.device_get(search_and_step(variables, draws, states))
+        except jax.errors.JaxRuntimeError as error:  # of what a callback raised its text alone is left
+            if (said := re.search(r"\bUciError: (.+)", str(error))) is None:
+                raise
+            raise PlayerError(said[1]) from None
         if not variables:
             return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)

@@ -6,10 +6,14 @@ import jax
 import numpy as np
 import pytest
 
+from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
+from alphagateau.matches.find_moves import compiled_search
 from alphagateau.matches.finishing import chance, make_finish
+from alphagateau.matches.players import PlayerError
 from alphagateau.matches.uci_player import UciError
+from alphagateau.search.search import SearchOutput
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 CHESS = get_game("chess")
@@ -41,6 +45,23 @@ def test_a_position_that_is_not_won_is_left_to_the_player():
 
 def test_chances_are_those_of_labels():
     assert chance(100) == pytest.approx(0.591026, abs=1e-6) and chance(-300) == pytest.approx(0.248874, abs=1e-6)
+
+
+def test_an_engine_that_fails_within_a_search_is_its_players_failure():
+    """What a callback raises comes back as JAX's error with a text."""
+
+    def fail(positions, candidates):
+        raise UciError("engine 'x' ended: exit code 9")
+
+    def search(variables, keys, states):
+        shape = jax.ShapeDtypeStruct(states.ply.shape, np.int16)
+        edge = jax.pure_callback(fail, shape, states.ply, states.ply)
+        return SearchOutput(edge, *4 * [states.ply.astype(np.float32)])
+
+    states = jax.tree.map(lambda x: np.asarray(x)[None], jax.device_get(CHESS.init()))
+    found = compiled_search("chess", search, make_mesh(1))
+    with pytest.raises(PlayerError, match=r"^engine 'x' ended: exit code 9$"):
+        found({"w": np.zeros(1)}, np.zeros((1, 3), np.uint32), states)
 
 
 def test_a_finisher_that_is_no_engine_is_named():
