@@ -32,7 +32,7 @@ from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
-from alphagateau.networks.trained import describe_players_search, load_weights, network_config
+from alphagateau.networks.trained import SPLITS, describe_players_search, load_weights, network_config
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
@@ -188,6 +188,8 @@ def load_player(
     search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)
+    if (split := getattr(search, "split", SPLITS[0])) not in SPLITS:  # a run's, which may go on to learn
+        search = dataclasses.replace(search, split=str(newest(Path(split)).path))
     folder = found.run
     run = folder.name if folder else found.path.name
     name = f"{run}/{found.path.name}" if folder else run
