@@ -19,6 +19,8 @@ def _read_bounds(words: list[str]) -> tuple[float, float]:
         low, high = map(float, words[0].split(","))
     except ValueError:
         raise ValueError(f"must be two Elo differences such as 0,10, got {words[0]!r}") from None
+    if not low < high:
+        raise ValueError(f"must be two Elo differences, the lower one first, got {words[0]!r}")
     return low, high
 
 
@@ -44,8 +46,8 @@ class Arguments:
     """the first player"""
     b: tyro.conf.Positional[str]
     """its opponent"""
-    games: int = 64
-    """an even number"""
+    games: int = 0
+    """an even number; 0: 64, or twice as many as there are openings in the file"""
     simulations: int = 0
     """search simulations a ply of players that do not say; 0: as in their training"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
@@ -67,7 +69,7 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """1 if games are missing a result."""
     arguments = parse(Arguments, words, "match")
-    if arguments.games % 2:
+    if arguments.games % 2 or arguments.games < 0:
         raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
     use_compilation_cache()
     try:
@@ -91,8 +93,10 @@ def play(arguments: Arguments) -> int:
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
     if arguments.openings:
         openings = read_openings(game, arguments.openings)
+        if arguments.games:
+            openings = openings.first(arguments.games // 2)
     else:
-        openings = make_openings(game, arguments.games // 2, arguments.opening_plies, arguments.seed)
+        openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
     test = arguments.sprt
     result = play_match(
         game,
@@ -108,9 +112,9 @@ def play(arguments: Arguments) -> int:
     if not all(map(math.isnan, result.nodes)):
         print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
     if test:
-        print(sprt(result.pentanomial, *test))
+        print(sprt(result.judged, *test))
     if arguments.pgn:
-        files.write_text(arguments.pgn, games_to_pgn(result.records, f"{a.name} against {b.name}"))
+        files.write_result(arguments.pgn, games_to_pgn(result.records, f"{a.name} against {b.name}"))
     for name, failure in result.failures.items():
         print(f"{name} left the match: {failure}")
-    return 1 if result.unfinished and not test else 0
+    return 1 if result.failures or (result.unfinished and not test) else 0

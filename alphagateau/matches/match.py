@@ -38,6 +38,7 @@ class MatchResult(NamedTuple):
     draws: int
     losses: int
     pentanomial: tuple[int, ...]  # [5], openings that gave a 0, 1/2, 1, 3/2, 2 points
+    judged: tuple[int, ...]  # [5], of these, those that `is_decided` saw last
     unfinished: int  # games asked for that have no result
     failures: dict[str, str]  # name of a player that failed -> what it did
     records: list[PlayedGame]  # in the order they ended; those without a result last
@@ -113,7 +114,8 @@ def play_match(
     `play_games`.
     """
     records: list[PlayedGame] = []
-    decides, is_over = _make_decides(is_decided), False
+    judged: list[float] = []
+    decides, is_over = _make_decides(is_decided, judged), False
 
     def take(played: PlayedGame) -> None:
         nonlocal is_over
@@ -128,13 +130,14 @@ def play_match(
         on_game=take,
         should_stop=lambda: is_over or (should_stop is not None and should_stop()),
     )
-    return _result(match, records, statistics)
+    return _result(match, records, statistics, judged)
 
 
-def _make_decides(is_decided: Callable[[tuple[int, ...]], bool] | None) -> Callable[[PlayedGame], bool]:
-    """Of each game as it ends: whether the match is decided by it."""
+def _make_decides(
+    is_decided: Callable[[tuple[int, ...]], bool] | None, judged: list[float]
+) -> Callable[[PlayedGame], bool]:
+    """Of each game as it ends: whether the match is decided by it. `judged`: takes points of openings 0, 1, 2, ..."""
     scores: dict[int, list[float]] = {}  # opening -> of its games
-    judged: list[float] = []  # points of the openings 0, 1, 2, ...
 
     def decides(played: PlayedGame) -> bool:
         if is_decided is None or played.score is None:
@@ -148,13 +151,14 @@ def _make_decides(is_decided: Callable[[tuple[int, ...]], bool] | None) -> Calla
     return decides
 
 
-def _result(match: Match, records: list[PlayedGame], statistics: Statistics) -> MatchResult:
+def _result(match: Match, records: list[PlayedGame], statistics: Statistics, judged: Sequence[float]) -> MatchResult:
     points = [played.score for played in records if played.score is not None]
     return MatchResult(
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
         pentanomial=_pentanomial(opening_points(records).values()),
+        judged=_pentanomial(judged),
         unfinished=2 * len(match.openings) - len(match.done) - len(points),
         failures=statistics.failures,
         records=records,

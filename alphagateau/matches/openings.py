@@ -31,6 +31,12 @@ class Openings:
     def __len__(self) -> int:
         return len(self.lines)
 
+    def first(self, number: int) -> "Openings":
+        """ValueError if there are not so many."""
+        if number > len(self):
+            raise ValueError(f"{number} openings were asked for, and there are {len(self)}: ask for fewer games")
+        return self.select(range(number))
+
     def select(self, numbers: Sequence[int]) -> "Openings":
         """Some of them, in the order of `numbers`."""
         return Openings(

@@ -57,6 +57,11 @@ def check_experiment(experiment: Experiment) -> None:
         raise ConfigError(f"{heads} must be false with [data]: only the games of [selfplay] have what they learn")
     if heads and experiment.targets.kind == "td_leaf":
         raise ConfigError(f'{heads} must be false with targets.kind "td_leaf": they learn from results')
+    if experiment.search.algorithm == "random" and experiment.evaluation.num_games:
+        raise ConfigError(
+            'evaluation.num_games must be 0 with search.algorithm "random", under which no network plays, '
+            f"got {experiment.evaluation.num_games}"
+        )
     if experiment.search.algorithm == "action_value" and not experiment.network.action_values:
         raise ConfigError('network.action_values must be true for search.algorithm "action_value", got false')
     check_heads(loss, experiment.network)

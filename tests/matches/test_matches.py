@@ -260,9 +260,15 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
     for pentanomial in seen:
         expected = Counter(points[n] for n in range(sum(pentanomial)))
         assert pentanomial == tuple(expected[k / 2] for k in range(5))
-    assert sum(result.pentanomial) >= 10 and result.unfinished > 0
+    assert result.judged == seen[-1] and sum(result.pentanomial) >= 10 and result.unfinished > 0
     assert result.wins + result.draws + result.losses + result.unfinished == 128
     assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
+
+
+def test_the_first_of_some_openings(openings: Openings) -> None:
+    assert openings.first(3).lines == openings.lines[:3]
+    with pytest.raises(ValueError, match=r"^65 openings were asked for, and there are 64"):
+        openings.first(65)
 
 
 def test_more_matches_are_asked_for_while_games_are_in_progress(gardner: Game, openings: Openings) -> None:
