@@ -68,11 +68,11 @@ def run(words: Sequence[str]) -> int:
     square = _square(game, state, arguments.square)
     study, shown = study_checkpoint(found, game, state, arguments.positions)
     names, output = followed(study, arguments.least), arguments.output or Path("attention.html")
-    files.write_text(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
+    files.write_result(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
     print(f"{output}: {describe(names)}")
     if arguments.json:
         table = {name: known(x.tolist()) for name, x in study.correlations.items()}
-        files.write_text(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
+        files.write_result(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
     return 0
 
 

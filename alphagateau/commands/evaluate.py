@@ -147,7 +147,7 @@ def shown(measure: str, estimate: "Estimate | None") -> str:
 
 def write_json(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:
     """One object a player: name, score and total of its action accuracy, and every measure."""
-    from alphagateau.runs.files import write_text
+    from alphagateau.runs.files import write_result
 
     rows = []
     for name, measures in found.items():
@@ -155,7 +155,7 @@ def write_json(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about:
         score = round(accuracy.value * accuracy.count) if accuracy.count else 0
         known = {key: _finite(estimate) for key, estimate in measures.items()}
         rows.append({"name": name, "score": score, "total": accuracy.count, "measures": known, **about})
-    write_text(path, json.dumps(rows, indent=1) + "\n")
+    write_result(path, json.dumps(rows, indent=1) + "\n")
 
 
 def _finite(estimate: "Estimate") -> dict[str, float | int | None]:

@@ -87,7 +87,7 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"{name} holds no games: expected PGN")
     print(describe(tally))
     if arguments.json:
-        files.write_text(arguments.json, json.dumps({"name": name, **vars(tally)}, indent=1) + "\n")
+        files.write_result(arguments.json, json.dumps({"name": name, **vars(tally)}, indent=1) + "\n")
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
@@ -175,8 +175,8 @@ def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]") -> None
     if not num_games:
         return
     if arguments.annotate:
-        files.write_text(arguments.annotate, "".join(texts))
+        files.write_result(arguments.annotate, "".join(texts))
         print(arguments.annotate)
     if arguments.output:
-        files.write_text(arguments.output, analysis_page(Path(name).name, shown, num_games))
+        files.write_result(arguments.output, analysis_page(Path(name).name, shown, num_games))
         print(arguments.output)

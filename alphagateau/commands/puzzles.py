@@ -135,7 +135,7 @@ def write(
 ) -> None:
     """The page, the drawing and, if asked for, JSON."""
     from alphagateau.reports.puzzles_page import PuzzlesPage, puzzles_drawing, puzzles_json, puzzles_page
-    from alphagateau.runs.files import write_text
+    from alphagateau.runs.files import write_result, write_text
 
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
     page = PuzzlesPage(f"Puzzles of {about['file']}", results, notes, protocol)
@@ -143,7 +143,7 @@ def write(
     write_text(arguments.out / "index.html", puzzles_page(page))
     write_text(arguments.out / "puzzles.svg", puzzles_drawing(page))
     if arguments.json:
-        write_text(arguments.json, json.dumps(puzzles_json(results, about), indent=1) + "\n")
+        write_result(arguments.json, json.dumps(puzzles_json(results, about), indent=1) + "\n")
 
 
 def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:

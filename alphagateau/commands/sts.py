@@ -83,9 +83,9 @@ def score(arguments: Arguments) -> int:
     )
     if arguments.json:
         points = [one.points for one in answers]
-        files.write_text(arguments.json, json.dumps(as_table(rated.name, search, found, points)) + "\n")
+        files.write_result(arguments.json, json.dumps(as_table(rated.name, search, found, points)) + "\n")
     if arguments.plot:
-        files.write_text(arguments.plot, draw(rated.name, found))
+        files.write_result(arguments.plot, draw(rated.name, found))
     return 0
 
 

@@ -21,6 +21,12 @@ def write_text(path: Path, text: str) -> None:
     sync(path.parent)
 
 
+def write_result(path: Path, text: str) -> None:
+    """`write_text` of what was asked for at the start of long work: its folder is made if it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+
+
 def remove_half_written(folder: Path) -> None:
     """Removes what killed processes left of `write_text` in a folder, for one who knows that nobody writes there."""
     for path in folder.glob(".*.tmp"):
