@@ -155,6 +155,11 @@ def _is_record(record: dict[str, Any]) -> bool:
     return all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
 
 
+def is_same_origin(one: str | Path | None, other: str | Path | None) -> bool:
+    """Whether two `init_from` name the same weights, as any of the machines says that share their folder."""
+    return Path(one or "").parts[-3:] == Path(other or "").parts[-3:]
+
+
 def read_final(run: Path) -> dict[str, Any]:
     """results.json, the match at the end; empty if there is none or it is damaged, for it can be played again."""
     try:

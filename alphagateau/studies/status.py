@@ -72,14 +72,9 @@ def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str
         raise ConfigError(f"{where} was changed after its run began: {error}") from None
     record = run_folder.read_record(folder)
     began = record.get("init_from")
-    if record["starts"] and _tail(began) != _tail(source):
+    if record["starts"] and not run_folder.is_same_origin(began, source):
         words = (text or "no weights" for text in (began, source))
         raise ConfigError(f"{where}: {folder} began from {', not from '.join(words)}: give the variant another name")
-
-
-def _tail(path: str | None) -> tuple[str, ...]:
-    """What of a path is the same on all machines that share its folder."""
-    return Path(path or "").parts[-3:]
 
 
 def describe_devices(folder: Path) -> str:

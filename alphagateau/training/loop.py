@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from alphagateau import config
 from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.distributed import processes
 from alphagateau.distributed.collectives import is_any
@@ -89,17 +90,35 @@ def begin(
 ) -> tuple[Progress, RunState, list[str]]:
     """The newest checkpoint's progress, state and symptoms; those of a new run, with a checkpoint, if there is none."""
     found = newest_state(trainer, folder, reporter)
-    if found is None:
+    if found is not None:
+        check_goes_on(experiment, folder, record, init_from, reporter)
+    else:
         variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
     on_first(partial(run_folder.claim, folder, experiment), RunError)
     if found is None:
+        on_first(partial(run_folder.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
         found = Progress(), trainer.init(variables), []
         save(trainer, experiment, folder, found[1], found[0])
     elif processes.is_first():
         retire(experiment, folder / "checkpoints")  # what a kill left half done, or a new `[retention]` lets go
     return found
+
+
+def check_goes_on(experiment: Experiment, folder: Path, record: dict, init_from: Path | None, reporter: Reporter):
+    """Raises ConfigError if a run is asked to begin from weights of which it was not; says if its schedule changes."""
+    began = record.get("init_from")
+    if init_from and not run_folder.is_same_origin(began, init_from):
+        raise ConfigError(
+            f"{folder} goes on, and began from {began or 'no weights'}, not from {init_from}: use another --run name"
+        )
+    before, training = config.load(folder / "config.toml").num_iterations, experiment.training
+    if before != experiment.num_iterations and training.schedule != "constant" and not training.decay_steps:
+        reporter.say(
+            f"num_iterations was {before} and is {experiment.num_iterations}: the {training.schedule} schedule of the "
+            "learning rate now ends there, so that this run is no longer one that was begun so"
+        )
 
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:

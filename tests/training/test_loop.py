@@ -239,7 +239,7 @@ def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, 
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert "stopped (SIGUSR1) in the match at the end; the same command plays it" in capfd.readouterr().err
     assert not (run_copy / "results.json").exists()
-    result = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), 0, {}, [], 1.0, 9, 1.0, 9.0, (math.nan, math.nan))
+    result = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), 0, {}, [], 1.0, 9, 1.0, 9.0, (math.nan, math.nan))
     monkeypatch.setattr(final_match, "play_match", lambda *players, **options: result)
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert json.loads((run_copy / "results.json").read_text())["scores"][0][2:] == [1, 1, 0, 0]
@@ -297,6 +297,20 @@ def test_weights_move_to_the_other_board(whole_run):
 def test_init_from_starts_from_those_weights(whole_run, tmp_path):
     assert train(tmp_path, "--num-iterations", "1", "--init-from", str(whole_run)) == 0
     assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
+
+
+def test_a_run_that_goes_on_says_that_it_began_from_other_weights(whole_run, tmp_path, capfd):
+    assert train(tmp_path, "--num-iterations", "1") == 0
+    capfd.readouterr()
+    assert train(tmp_path, "--num-iterations", "1", "--init-from", str(whole_run)) == 2
+    assert f"began from no weights, not from {whole_run}" in capfd.readouterr().err
+
+
+def test_more_iterations_than_a_schedule_was_made_for_are_said(tmp_path, capfd):
+    assert train(tmp_path, "--num-iterations", "1", "--training.schedule", "cosine") == 0
+    assert "num_iterations was" not in "".join(capfd.readouterr())
+    assert train(tmp_path, "--num-iterations", "2", "--training.schedule", "cosine") == 0
+    assert "num_iterations was 1 and is 2: the cosine schedule" in "".join(capfd.readouterr())
 
 
 def test_init_from_a_network_of_another_shape_is_one_sentence(whole_run, tmp_path, capfd):
