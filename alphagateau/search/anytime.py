@@ -112,7 +112,7 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
     met, done, starts = [], 0, _considered(tree)
     tree.num_batches += 1
     for number in range(DESCENTS):
-        if len(waiting) + done == num_leaves or proof_of(tree, tree.root):
+        if len(waiting) + done == num_leaves:
             break
         nodes, branches = _descend(tree, starts[number % len(starts)])
         last = branches[-1]

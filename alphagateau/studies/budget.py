@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from alphagateau import config
-from alphagateau.config import BudgetConfig, Experiment
+from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs.costs import costs, make_prices, reached
 from alphagateau.runs.log import read_metrics
 
@@ -39,8 +39,10 @@ def environment(**variables: str) -> dict[str, str]:
 def make_ask(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callable[[], str | None]:
     """A function that says why the run has to stop, once its metrics.jsonl reaches the budget.
 
-    It has nothing to say after the last iteration, where the run ends by itself.
+    It has nothing to say after the last iteration, where the run ends by itself. Raises ConfigError.
     """
+    if budget.frames and experiment.selfplay is None:
+        raise ConfigError("a budget of frames needs [selfplay], which plays them")
     prices = make_prices(experiment, count_flops([experiment])[0] if budget.flops else 0.0)
     path = run / "metrics.jsonl"
     known: dict[tuple[int, int] | None, str | None] = {None: None}

@@ -22,6 +22,7 @@ from alphagateau.config.searches import evaluations_of, simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.training.optimizer import num_steps
+from alphagateau.training.td_leaf import num_frames
 from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
 
 ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards
@@ -124,7 +125,7 @@ def try_board(experiment: Experiment) -> Trial:
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
-    new, held = num_games * num_plies, experiment.window.size
+    new, held = num_games * num_frames(experiment.targets, num_plies), experiment.window.size
     if experiment.data is not None:
         new = held = experiment.data.frames_per_iteration
     steps = num_steps(experiment, held // training.batch_size, new)

@@ -58,8 +58,8 @@ def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation,
         minimized={"action_value_loss": jnp.where(known, losses, 0.0).sum(axis=-1) / count},
         logged={},
         logged_among={
-            "action_value_excess": (jnp.where(known, losses - least, 0.0), known),
-            "action_value_error": (jnp.where(known, jnp.abs(found - q), 0.0), known),
+            "action_value_excess": (losses - least, known),
+            "action_value_error": (jnp.abs(found - q), known),
             **({"action_accuracy": best_is_chosen(q, found, known)} if slots is None else {}),
         },
         sums={},
@@ -82,8 +82,8 @@ def state_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, 
         minimized={"state_value_loss": jnp.where(known, losses, 0.0)},
         logged={},
         logged_among={
-            "state_value_excess": (jnp.where(known, losses - least, 0.0), known),
-            "state_value_error": (jnp.where(known, jnp.abs(mean_of_bins(logits) - q), 0.0), known),
+            "state_value_excess": (losses - least, known),
+            "state_value_error": (jnp.abs(mean_of_bins(logits) - q), known),
         },
         sums={},
     )
@@ -95,7 +95,7 @@ def behavioral_cloning_loss(game: Game, evaluation: Evaluation, frames: Frame) -
     target = over_edges(legal, frames.policy_target)
     chosen = jnp.argmax(jnp.where(legal, evaluation.prior_logits, -jnp.inf), axis=-1)[:, None]
     known = frames.policy_target.any(axis=-1)
-    right = known & (jnp.take_along_axis(target, chosen, axis=-1)[:, 0] >= target.max(axis=-1))
+    right = jnp.take_along_axis(target, chosen, axis=-1)[:, 0] >= target.max(axis=-1)
     terms = policy_terms(game, evaluation, frames)
     return terms._replace(logged_among={"policy_accuracy": (right, known)})
 

@@ -57,9 +57,9 @@ def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms
 
 def value_terms(evaluation: Evaluation, frames: Frame, value_loss: Array) -> LossTerms:
     """`value_loss` [B], counted 0 where the value is not known, and what is logged of any network's value."""
-    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
+    error = evaluation.value - frames.value_target
     decisive = frames.value_mask & (frames.value_target != 0)
-    right = decisive & (jnp.sign(evaluation.value) == jnp.sign(frames.value_target))
+    right = jnp.sign(evaluation.value) == jnp.sign(frames.value_target)
     return LossTerms(
         minimized={"value_loss": jnp.where(frames.value_mask, value_loss, 0.0)},
         logged={"value_known": frames.value_mask},

@@ -63,7 +63,8 @@ def win_draw_loss(value: Array) -> Array:
 
 def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
     """(loss, metrics by name) of the whole batch, of which each device along `axis_name` has an equal part."""
-    values = {**terms.minimized, **terms.logged, **{name: value for name, (value, _) in terms.logged_among.items()}}
+    among = {name: jnp.where(mask, value, 0) for name, (value, mask) in terms.logged_among.items()}
+    values = {**terms.minimized, **terms.logged, **among}
     shares = {name: mask.mean() for name, (_, mask) in terms.logged_among.items()}
     means, shares = mean_over(({name: x.mean() for name, x in values.items()}, shares), axis_name)
     for name, share in shares.items():

@@ -254,3 +254,9 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
     assert "| `network.hidden_size` | 8 | 16 |" in Path("eval/compare/study.md").read_text()
     assert "may be no difference" in Path("eval/compare/index.html").read_text()
     assert capsys.readouterr().out.endswith("eval/compare/index.html\n")
+
+
+def test_frames_are_no_budget_of_a_run_that_plays_none(tmp_path):
+    labelled = config.load(Path(__file__).parents[2] / "experiments" / "labelled_gardner.toml")
+    with pytest.raises(ConfigError, match=r"needs \[selfplay\]"):
+        budget.make_ask(tmp_path, config.parse_budget("frames=1000"), labelled)

@@ -6,6 +6,7 @@ import numpy as np
 
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
+from alphagateau.training.loss_terms import LossTerms
 from alphagateau.training.losses import policy_value_loss, policy_wdl_loss, reduce_terms, win_draw_loss
 
 
@@ -38,3 +39,12 @@ def test_the_loss_of_win_draw_and_loss_by_hand(gardner):
     same = set(metrics) - {"value_loss"}  # what is logged does not depend on how the value is learnt
     for name in same:
         np.testing.assert_array_equal(metrics[name], others[name])
+
+
+def test_a_mean_among_some_frames_has_nothing_of_the_others():
+    """Whatever a loss says of those that are not in the mask."""
+    mask = jnp.array([True, False, True, False])
+    values = jnp.array([1.0, jnp.inf, 0.0, 7.0])
+    terms = LossTerms({"loss": jnp.zeros(4)}, {}, {"share": (values, mask), "right": (values > 0, mask)}, {})
+    _, metrics = reduce_terms(terms)
+    assert metrics["share"] == metrics["right"] == 0.5
