@@ -14,9 +14,9 @@ from alphagateau.commands.arguments import parse
 class Arguments:
     """Write one self-contained HTML page of a run.
 
-    Curves, health, calibration, cost, versions, sample games. Of the results of a study, eval/<study>, its page is
-    made anew from study.json; neither runs nor games are needed. Of the results of a ladder its curves are drawn from
-    ratings.csv: Elo against iterations, frames, device-hours, FLOPs.
+    Curves, health, calibration, cost, versions, sample games. Of the results of a study, eval/<study>, its page and
+    beside it curves.svg are made anew from study.json; neither runs nor games are needed. Of the results of a ladder
+    its curves are drawn from ratings.csv: Elo against iterations, frames, device-hours, FLOPs.
 
     Example: alphagateau report checkpoints/quickstart
     """

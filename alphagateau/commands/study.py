@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
 class Arguments:
     """Compare variants of an experiment: run each with each seed, rate all on one ladder, write one page.
 
-    Runs lie in FOLDER/<study>/<variant>-<seed>, results in eval/<study>: index.html, study.md, study.json and the
-    ladder's files. The same command goes on where it was stopped or killed, also started several times, on one machine
-    or more that share the folders: they divide the runs. docs/studies.md describes the keys of a study file.
+    Runs lie in FOLDER/<study>/<variant>-<seed>, results in eval/<study>: index.html, curves.svg, study.md, study.json
+    and the ladder's files. The same command goes on where it was stopped or killed, also started several times, on one
+    machine or more that share the folders: they divide the runs. docs/studies.md describes the keys of a study file.
 
     Example: alphagateau study smoke_widths --dry-run
     """

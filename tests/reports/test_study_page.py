@@ -129,10 +129,11 @@ def test_json_has_what_depends_on_the_machine_apart():
 @pytest.mark.parametrize("seeds", [SEEDS, (3,)])
 def test_a_page_is_made_again_from_its_json_alone(tmp_path, capsys, seeds):
     write_study(tmp_path, sample_result(seeds=seeds))
-    page = (tmp_path / "index.html").read_text()
-    (tmp_path / "index.html").unlink()
+    drawn = {name: (tmp_path / name).read_text() for name in ("index.html", "curves.svg")}
+    for name in drawn:
+        (tmp_path / name).unlink()
     assert main(["report", str(tmp_path)]) == 0
-    assert (tmp_path / "index.html").read_text() == page
+    assert {name: (tmp_path / name).read_text() for name in drawn} == drawn and "Elo on" in drawn["curves.svg"]
     assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
 
 
