@@ -1,12 +1,14 @@
 """The games by name: a name of `entries.py` to the Game made of its entry, once."""
 
+import dataclasses
 from difflib import get_close_matches
 from functools import lru_cache
 
 from alphagateau.games.entries import GAME_NAMES, GAMES
 from alphagateau.games.rules import Game, make_game
 
-__all__ = ["GAME_NAMES", "get_game"]
+__all__ = ["GAME_NAMES", "get_endless_game", "get_game"]
+MOST_PLIES = 2**15 - 1  # that a State counts
 
 
 @lru_cache
@@ -17,3 +19,10 @@ def get_game(name: str) -> Game:
         close = [f", did you mean {match!r}" for match in get_close_matches(name, GAMES, n=1)]
         raise ValueError(f"unknown game {name!r}{''.join(close)}: expected {', '.join(others)} or {last}")
     return make_game(GAMES[name])
+
+
+@lru_cache
+def get_endless_game(name: str) -> Game:
+    """The same without a limit of plies: of games that others referee."""
+    get_game(name)
+    return make_game(dataclasses.replace(GAMES[name], max_plies=MOST_PLIES))

@@ -29,7 +29,7 @@ from alphagateau.config import (
 )
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
 from alphagateau.games.pgn import Identity
-from alphagateau.games.variants import get_game
+from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, describe_players_search, load_weights, network_config
@@ -56,19 +56,28 @@ class RatedPlayer(NamedTuple):
 
 
 @lru_cache
-def match_search(game_name: str, network: NetworkConfig, config: SearchConfig) -> Search:
-    """One object for all players that share its settings, and so one compiled program. Raises UciError."""
+def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, is_endless: bool = False) -> Search:
+    """One object for all players that share its settings, and so one compiled program. Raises UciError.
+
+    is_endless: it looks beyond the limit of plies.
+    """
     game, finish = get_game(game_name), None
     if finisher := getattr(config, "finisher", ""):
         from alphagateau.matches.finishing import make_finish
 
         finish = make_finish(game_name, finisher)
-    return make_search(game, make_network(game, network), config, finish)
+    rules = get_endless_game(game_name) if is_endless else game
+    return make_search(rules, make_network(game, network), config, finish)
 
 
 def match_config(values: Mapping[str, Any]) -> SearchConfig:
-    """The search that `values` name, as a manifest does, without noise; what it has no keys for is left out."""
-    record = SEARCHES[_algorithm_of(values)]
+    """The search that `values` name, as a manifest does, without noise; what it has no keys for is left out.
+
+    Raises PlayerError for one under which no network plays.
+    """
+    if (algorithm := _algorithm_of(values)) not in SEARCHES:
+        raise PlayerError(f"search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
+    record = SEARCHES[algorithm]
     known = {**values, **WITHOUT_NOISE}
     return record(**{name: known[name] for name in option_types(record) if name in known})
 

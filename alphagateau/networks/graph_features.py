@@ -46,9 +46,9 @@ PLANES = _planes()
 
 
 def position_scalars(game: Game, positions: Position) -> Array:
-    """float32 [B, 7]: color, ply / ply limit, 4 castling rights, plies without progress / 100."""
+    """float32 [B, 7]: color, ply / ply limit (at most 1), 4 castling rights, plies without progress / 100."""
     castling = _unpack(positions.castling, 4)
-    ply, progress = positions.ply / game.max_plies, positions.halfmove_count / 100.0
+    ply, progress = jnp.minimum(positions.ply / game.max_plies, 1.0), positions.halfmove_count / 100.0
     return jnp.column_stack([positions.color, ply, castling, progress]).astype(jnp.float32)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
-from alphagateau.games.variants import get_game
+from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.player_specs import match_search
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
@@ -87,11 +87,12 @@ def _devices(kind: str) -> list:
 def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
     game, config, player = get_game(game_name), network_config(found), player_without_tree(found)
+    rules = get_endless_game(game_name)  # who ends a game is not the one who thinks about it
     variables = jax.device_put(load_weights(found, game_name), device)
-    evaluate = make_evaluate(game, make_network(game, config))
+    evaluate = make_evaluate(rules, make_network(game, config))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
-    look = make_look(game, match_search(game_name, config, player)) if player else None
-    thinker = Thinker(game, jax.jit(game.step), tree, look=look)
+    look = make_look(game, match_search(game_name, config, player, is_endless=True)) if player else None
+    thinker = Thinker(game, jax.jit(rules.step), tree, look=look)
     start = replay(thinker, game.start_fen, ())
     think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
     thinker.root = None
