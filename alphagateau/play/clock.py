@@ -5,6 +5,7 @@ kept for what nobody foresees, such as a machine that stands still for a second.
 move is made of what is known already, without an evaluation.
 """
 
+import math
 from typing import NamedTuple
 
 RESERVE = 1.5  # seconds, of a clock that has them
@@ -38,9 +39,8 @@ def budget(clock: Clock, overhead: float) -> Budget:
 
 
 def fixed(seconds: float, overhead: float) -> Budget:
-    """What a move of fixed time may take."""
-    usable = max(0.0, seconds - overhead)
-    return Budget(usable, usable)
+    """What a move of fixed time may take; there is no clock to lose, so its first batch is begun in any case."""
+    return Budget(max(0.0, seconds - overhead), math.inf)
 
 
 def may_begin(given: Budget, elapsed: float, batch_seconds: float, is_first: bool) -> bool:

@@ -45,6 +45,7 @@ class Session:
     options: dict[str, Value]
     thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
     played: "Played | None" = None
+    fault: str = ""  # of the last position, if it was refused
     idle_since: float = 0.0  # when the last search ended
 
 
@@ -236,17 +237,18 @@ def _set_option(session: Session, job: Job) -> None:
 
 
 def _position(session: Session, job: Job) -> None:
-    """A move that is none ends the game given before it."""
+    """A move that is none ends the game given before it; after any other fault there is none to search."""
     from alphagateau.play.thinking import IllegalMove, replay
 
+    known, session.played, session.fault = session.played, None, "the last position was refused"
     fen, moves = read_position(job.words)
     if len(moves) > LONGEST_GAME:
         raise ValueError(f"position has {len(moves)} moves: expected at most {LONGEST_GAME}")
     thinker = _thinker(session)
     try:
-        session.played = replay(thinker, fen or thinker.game.start_fen, moves, session.played)
+        session.played, session.fault = replay(thinker, fen or thinker.game.start_fen, moves, known), ""
     except IllegalMove as error:
-        session.played = error.before
+        session.played, session.fault = error.before, ""
         raise
 
 
@@ -255,6 +257,8 @@ def _go(session: Session, job: Job) -> str:
     from alphagateau.play.thinking import replay
     from alphagateau.play.uci_search import Request, search
 
+    if session.fault:
+        raise ValueError(session.fault)
     thinker = _thinker(session)
     played = session.played or replay(thinker, thinker.game.start_fen, ())
     started = max(job.read_at, session.idle_since)

@@ -1,5 +1,7 @@
 """Time: whole games by simulated clock, on machines fast and slow, that stand still, over lines that lag."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,7 +84,8 @@ def test_a_tenth_of_a_second_is_no_time_for_much():
 
 
 def test_fixed_time():
-    assert fixed(1.0, 0.05) == Budget(0.95, 0.95) and fixed(0.01, 0.05) == Budget(0, 0)
+    assert fixed(1.0, 0.05) == Budget(0.95, math.inf) and fixed(0.01, 0.05) == Budget(0, math.inf)
+    assert may_begin(fixed(0.01, 0.05), 0.0, 1.0, True) and not may_begin(fixed(0.01, 0.05), 1.0, 1.0, False)
     assert may_begin(fixed(1.0, 0.05), 0.89, 0.05, False) and not may_begin(fixed(1.0, 0.05), 0.91, 0.05, False)
 
 

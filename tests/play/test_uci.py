@@ -277,7 +277,9 @@ def test_temperature_draws_by_the_seed(gui: Gui):
 def test_what_cannot_be_understood_is_said_in_a_line(gui: Gui, line: str, answer: str):
     (heard,) = gui.ask(line)
     assert heard.startswith(answer) and len(heard) < 300
-    assert gui.best("go nodes 16") != "(none)"
+    is_refused = line.startswith("position") and "is not a move" not in heard  # then no move of another is made
+    assert (gui.best("go nodes 16") == "(none)") == is_refused
+    assert gui.best("position startpos", "go nodes 16") != "(none)"
 
 
 def test_what_lichess_bot_usually_sets(gui: Gui):
@@ -315,6 +317,13 @@ def test_a_game_that_our_rules_have_ended_goes_on(gui: Gui):
     assert (
         chess.Move.from_uci(gui.best(f"position startpos moves {shuffle}", "go nodes 64")) in GardnerBoard().legal_moves
     )
+
+
+def test_positions_past_our_limit_of_plies_are_searched(gui: Gui):
+    """Move 300 of a game that a GUI does not end: there is more than draws to be seen, here a mate in two."""
+    gui.say(f"position fen {MATE_IN_TWO.rsplit(' ', 1)[0]} 300", "go nodes 400")
+    *_, info, best = gui.until("bestmove")
+    assert " score mate 2 " in info and best != "bestmove (none)"
 
 
 @pytest.mark.parametrize(
