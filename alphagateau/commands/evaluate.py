@@ -121,8 +121,9 @@ def bins_of(player: "RatedPlayer", answers: "Answers") -> "dict[str, Estimate]":
 
 def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:
     """A table on standard output: a row a measure, a column a player."""
-    from rich.console import Console
     from rich.table import Table
+
+    from alphagateau.runs.progress import print_table
 
     table = Table(title=title, title_justify="left")
     table.add_column("measure", no_wrap=True)
@@ -131,8 +132,7 @@ def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) ->
     for measure in dict.fromkeys(name for measures in found.values() for name in measures):
         cells = [shown(measure, measures.get(measure)) for measures in found.values()]
         table.add_row(measure, *cells)
-    console = Console()
-    (console if console.is_terminal else Console(width=max(160, 40 + 40 * len(found)))).print(table)
+    print_table(table, max(160, 40 + 40 * len(found)))
 
 
 def shown(measure: str, estimate: "Estimate | None") -> str:

@@ -81,4 +81,4 @@ def print_description(description: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, list):
             value = " ".join(map(str, value)) or "-"
         table.add_row(name.replace("_", " "), str(value))
-    Console(soft_wrap=True).print(table)
+    Console(soft_wrap=True, markup=False).print(table)

@@ -164,8 +164,9 @@ def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping
 
 def print_results(results: "Sequence[PuzzleResult]", title: str) -> None:
     """A table on standard output: a row a player, its share in all and by band."""
-    from rich.console import Console
     from rich.table import Table
+
+    from alphagateau.runs.progress import print_table
 
     table = Table(title=title, title_justify="left")
     table.add_column("player")
@@ -177,8 +178,7 @@ def print_results(results: "Sequence[PuzzleResult]", title: str) -> None:
         shares = [f"{band.share.share:.0%}" for band in result.bands]
         span = f"{whole.lower:.1%} - {whole.upper:.1%}"
         table.add_row(result.name, str(whole.solved), f"{whole.share:.1%}", span, *shares)
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    print_table(table, 160)
 
 
 def _digest(file: str) -> str:

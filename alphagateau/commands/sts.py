@@ -103,8 +103,9 @@ class Teller:
 
 def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     """A table on standard output."""
-    from rich.console import Console
     from rich.table import Table
+
+    from alphagateau.runs.progress import print_table
 
     table = Table(title=title, title_justify="left")
     table.add_column("theme")
@@ -117,8 +118,7 @@ def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
         share = f"{one.score / one.total:.1%}"
         counts = (one.positions, one.score, one.total)
         table.add_row(one.theme, *map(str, counts), share, str(one.best_moves), nodes, f"{one.random:.0f}")
-    console = Console()
-    (console if console.is_terminal else Console(width=120)).print(table)
+    print_table(table)
 
 
 def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list[int]) -> dict:

@@ -122,9 +122,9 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
 
 def print_status(study: "Study") -> None:
     """What differs, how far each run is, and how long the rest may take."""
-    from rich.console import Console
     from rich.table import Table
 
+    from alphagateau.runs.progress import print_table
     from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.progress import describe_progress
 
@@ -134,8 +134,7 @@ def print_status(study: "Study") -> None:
     rows, total = describe_progress(study)
     for row in rows:
         table.add_row(*row)
-    console = Console()
-    (console if console.is_terminal else Console(width=120)).print(table)
+    print_table(table)
     reference = study.plan.reference.name
     for key, values in changed_keys(study.plan).items():
         usual = values.get(reference, "none")

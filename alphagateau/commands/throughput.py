@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import GateauConfig
 from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
+from alphagateau.runs.progress import print_table
 from alphagateau.training.frames import Frame
 from alphagateau.training.selfplay import start_games
 
@@ -98,8 +98,7 @@ def print_rows(rows: list[Row]) -> None:
         target = f"at most {-row.target:.3g}" if row.target < 0 else f"at least {row.target:.3g}"
         spread = f"{row.spread[0]:.2f} - {row.spread[1]:.2f}"
         table.add_row(row.name, f"{row.ratio:.2f}", spread, target, "met" if row.is_met else "missed")
-    console = Console()
-    (console if console.is_terminal else Console(width=140)).print(table)
+    print_table(table, 140)
 
 
 def write_rows(rows: list[Row], path: Path) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import Experiment
@@ -18,6 +17,7 @@ from alphagateau.matches.player_specs import match_config, match_search
 from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import describe_players_search, load_weights
 from alphagateau.runs import checkpoint, files
+from alphagateau.runs.progress import print_table
 from alphagateau.runs.run_folder import newest, read_final
 
 
@@ -53,8 +53,7 @@ def print_scores(scores: Iterable[Score], title: str) -> None:
         games = s.wins + s.draws + s.losses
         counts = (games, s.wins, s.draws, s.losses, s.unfinished)
         table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}")
-    console = Console()
-    console.print(table) if console.is_terminal else Console(width=120).print(table)
+    print_table(table)
 
 
 def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) -> list[Score] | None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
 from alphagateau.games.pgn import GameRecord, to_pgn
@@ -16,6 +15,7 @@ from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.board import GameView, view_game
 from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
+from alphagateau.runs.progress import print_table
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 
@@ -130,8 +130,7 @@ def print_ratings(ratings: Ratings, title: str) -> None:
             str(ratings.games[k]),
             f"{ratings.score[k]:.3f}",
         )
-    console = Console()
-    (console if console.is_terminal else Console(width=120)).print(table)
+    print_table(table)
     print(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
         print(f"note: {note}")

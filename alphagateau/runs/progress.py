@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 # What a line on an iteration shows of its metrics, of those that there are.
 SHOWN = (
@@ -92,6 +93,12 @@ def _clock(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def print_table(table: Table, width: int = 120) -> None:
+    """On standard output, as wide as the terminal, or `width` where there is none; brackets in names are no markup."""
+    console = Console(markup=False)
+    (console if console.is_terminal else Console(width=width, markup=False)).print(table)
 
 
 def warn(text: str) -> None:

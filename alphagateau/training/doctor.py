@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import psutil
-from rich.console import Console
 from rich.table import Table
 
 from alphagateau.config import (
@@ -21,6 +20,7 @@ from alphagateau.config import (
 from alphagateau.config.searches import evaluations_of, simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
+from alphagateau.runs.progress import print_table
 from alphagateau.training.optimizer import num_steps
 from alphagateau.training.td_leaf import num_frames
 from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
@@ -218,8 +218,7 @@ def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
     table.add_row("self-play, an iteration", f"{diagnosis.selfplay_seconds:,.0f} s")
     table.add_row("training, an iteration with a full window", f"{diagnosis.training_seconds:,.0f} s")
     table.add_row(f"the run, {diagnosis.num_iterations} iterations, at most", f"{diagnosis.run_hours:,.1f} h")
-    console = Console()
-    (console if console.is_terminal else Console(width=100)).print(table)
+    print_table(table, 100)
     for line in verdict(diagnosis):
         print(line)
 

@@ -6,7 +6,10 @@ import re
 import pytest
 from markup import drawn
 
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Row, make_results
 from alphagateau.reports import tables
+from alphagateau.reports.ratings import print_ratings
 
 
 def test_numbers_as_people_read_them():
@@ -41,3 +44,10 @@ def test_cross_table_of_many_players_says_what_it_leaves_out():
     table = tables.cross_table([f"p{i}" for i in range(2000)], [("p0", "p1999", 1, 0, 0)])
     markup = drawn("parts.html", "cross_table", table)
     assert "The first 40 of 2000 players." in markup and "p40" not in markup
+
+
+def test_brackets_in_the_names_of_players_are_no_markup(capsys):
+    ratings = rate(make_results([Row("Fish [avx2]", "Fish [/x]", 3, 1, 2)]))
+    print_ratings(ratings, "of [a] file")
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("Fish [avx2]", "Fish [/x]", "of [a] file"))
