@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import chess
+
 from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
 from alphagateau.games.notation import board_from_fen, ending
 from alphagateau.games.pgn import GameRecord
@@ -39,7 +41,7 @@ def boards_of(game: Game, record: GameRecord) -> Iterator[Board]:
             fen = board.fen(en_passant="legal")
             yield Board(fen.rsplit(" ", 2)[0], fen, identity, ply)
         if uci is not None:
-            board.push_uci(uci)
+            board.push(chess.Move.from_uci(uci))  # the record's moves are legal
 
 
 def game_hash(record: GameRecord) -> int:

@@ -116,7 +116,7 @@ def to_pgn(record: GameRecord) -> str:
     board = board_class(record.game)(record.start_fen)
     node = pgn = chess.pgn.Game()
     for name, value in record.headers.items():
-        pgn.headers[name] = " ".join(value.split()).replace('"', "'")
+        pgn.headers[name] = " ".join(value.split()).replace('"', "'").replace("\\", "/")
     pgn.setup(board)
     if "FEN" in pgn.headers:
         pgn.headers["SetUp"] = "1"
@@ -232,10 +232,11 @@ def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Repla
     board, moves, notes = board_from_fen(get_game(name), start_fen), [], []
     for ply, move in enumerate(written.moves, 1):
         try:
-            moves.append(_read_move(board, move, ply).uci())
+            found = _read_move(board, move, ply)
         except ValueError as error:
             return Replayed(written, None, str(error), ply)
-        board.push_uci(moves[-1])
+        moves.append(found.uci())
+        board.push(found)
         notes.append(read_note(move.comment, move.nag) if move.comment or move.nag else MoveNote())
     if written.fault:
         return Replayed(written, None, written.fault)

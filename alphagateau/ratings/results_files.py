@@ -80,10 +80,17 @@ def _parse_row(fields: list[str], line: int, path: object) -> Row:
     return row
 
 
-def _read_text(path: str | os.PathLike[str]) -> str:
+def _read_text(path: str | os.PathLike[str], otherwise: str = "") -> str:
+    """The text of a UTF-8 file, or of one in the encoding `otherwise`. Raises ResultsError."""
     try:
         data = Path(path).read_bytes()
-        return (gzip.decompress(data) if Path(path).suffix.lower() == ".gz" else data).decode("utf-8-sig")
+        data = gzip.decompress(data) if Path(path).suffix.lower() == ".gz" else data
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            if not otherwise:
+                raise
+            return data.decode(otherwise)
     except (OSError, EOFError, zlib.error) as error:
         raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError as error:
@@ -94,12 +101,13 @@ def _read_text(path: str | os.PathLike[str]) -> str:
 def read_pgn_results(path: str | os.PathLike[str]) -> PgnResults:
     """Results by the White, Black and Result tags of every game; the moves are not replayed.
 
-    Games may follow each other without an empty line, and may lack the result after their moves.
+    Games may follow each other without an empty line, and may lack the result after their moves. The file is UTF-8 or
+    ISO 8859-1, which PGN's standard names.
     Raises ResultsError naming file and game number.
     """
     rows, players, left_out = [], {}, {UNFINISHED: 0, "self": 0}
     number = 0
-    for number, (line, text, movetext) in enumerate(_split_games(_read_text(path), path), 1):
+    for number, (line, text, movetext) in enumerate(_split_games(_read_text(path, "latin-1"), path), 1):
         try:
             white, black, result = _outcome(text, movetext)
         except ResultsError as error:

@@ -223,9 +223,10 @@ def test_no_games_in_no_text():
 
 def test_tags_stay_on_their_line():
     start = get_game("chess").start_fen
-    record = GameRecord("chess", start, (), "*", headers={"White": 'a "b"\n[Black "c"]'})
+    record = GameRecord("chess", start, (), "*", headers={"White": 'a "b"\n[Black "c"]', "Event": "a\\b\\"})
     (read,) = read_pgn(to_pgn(record))
     assert (read.headers["White"], read.headers["Black"]) == ("a 'b' [Black 'c']", "?")
+    assert read.headers["Event"] == "a/b/"
 
 
 def test_what_is_known_of_players_and_moves_is_written_as_other_programs_read_it():

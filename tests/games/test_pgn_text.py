@@ -88,6 +88,12 @@ def test_notes_and_tags_of_well_known_programs():
     assert (other.headers["White"], other.headers["Black"]) == ('A "b" c', "back\\slash")
 
 
+@pytest.mark.parametrize("sign", ["-+", "-/+", "+-", "+/-", "=", "\u2212+", "+="])
+def test_signs_of_who_is_better_are_no_moves(sign):
+    (record,) = read_pgn(f'[Event "?"]\n\n1. e4 e5 {sign} 2. d4 {sign} *\n')
+    assert record.moves == ("e2e4", "e7e5", "d2d4")
+
+
 def test_variants_by_the_names_of_other_programs():
     assert [record.game for record in read_pgn(FAIRY)] == ["gardner_chess", "los_alamos_chess", "chess"]
 
