@@ -5,6 +5,7 @@ Values are for the player to move, in [-1, 1].
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -111,8 +112,12 @@ def play_match(
     if num_games < 2 or num_games % 2:
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
     board = get_game(player_specs.board_of([a, b], game))
-    players = [player_specs.load_player(spec, board.name, num_simulations).player for spec in (a, b)]
-    return match.play_match(board, Match(*players, make_openings(board, num_games // 2, 4, seed), seed))
+    with ExitStack() as held:
+        players = []
+        for spec in (a, b):
+            players.append(player_specs.load_player(spec, board.name, num_simulations).player)
+            held.callback(getattr(players[-1], "close", lambda: None))
+        return match.play_match(board, Match(*players, make_openings(board, num_games // 2, 4, seed), seed))
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:

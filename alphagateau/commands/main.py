@@ -31,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run_command(words[0], words[1:])
     except (ConfigError, UsageError) as error:
         return _fail(error, 2)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -167,7 +167,10 @@ def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "expe
             table[key] = {inner: value for inner, value in table[key].items() if inner in fields_of(kind)}
     for key, value in changes.items():
         head, _, inner = key.partition(".")
-        table[head] = {**table.get(head, {}), inner: value} if inner else value
+        old = table.get(head, {})
+        if inner and not isinstance(old, Mapping):
+            raise ConfigError(f"{printable(name)}: unknown key {show(key)}; {head} has no keys of its own")
+        table[head] = {**old, inner: value} if inner else value
     return from_dict(table, name)
 
 

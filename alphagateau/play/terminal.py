@@ -151,6 +151,8 @@ def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     board = to_board(thinker.game, played.state)
     move = edge_to_uci(thinker.game, board, edge)
     color = chess.COLOR_NAMES[board.turn]
-    view = f"value {line.value:+.2f}" if line.mate is None else f"mate in {(abs(line.mate) + 1) // 2}"
+    view = f"value {line.value:+.2f}"
+    if line.mate is not None:
+        view = f"{'mate' if line.mate > 0 else 'mated'} in {(abs(line.mate) + 1) // 2}"
     said = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view}, {line.visits} visits)"
     return Answer(replay(thinker, played.fen, [*played.moves, move], played), (said,))

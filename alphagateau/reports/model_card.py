@@ -132,7 +132,10 @@ def rating_lines(card: Card) -> list[str]:
 def ladder_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """A table of Elo, under how it was found."""
     first = rows[0]
-    scale = f"{first['anchor']} at 0" if first.get("anchor") else "mean 1000"
+    scale = "mean 1000"
+    if anchor := first.get("anchor"):
+        at = next((f"{float(row['rating']):.0f}" for row in rows if row["player"] == anchor), None)
+        scale = f"{anchor} at {at}" if at else f"anchored at {anchor}"
     protocol = first.get("protocol") or "played by an unknown protocol"
     lines = [f"{first.get('method') or 'unknown method'}, {scale}, ± 2 standard errors; {protocol}.", ""]
     lines += ["| player | Elo | games | score | search |", "|---|---|---|---|---|"]

@@ -8,6 +8,7 @@ from typing import Any
 from alphagateau import config
 from alphagateau.games.pgn import GameRecord, read_pgn
 from alphagateau.reports.charts import CalibrationBin
+from alphagateau.reports.ladder_files import player_of
 from alphagateau.reports.ladder_page import RatedPlayer
 from alphagateau.reports.ratings import game_view
 from alphagateau.reports.run_page import Event, RunPage, run_page
@@ -107,13 +108,6 @@ def _ladder(run: Path) -> list[RatedPlayer]:
         return []
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return [_player(run, row) for row in csv.DictReader(file)]
+            return [player_of(row) for row in csv.DictReader(file)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise RunError(f"{path} is damaged: {type(error).__name__} {error}") from None
-
-
-def _player(run: Path, row: dict[str, str]) -> RatedPlayer:
-    name, iteration = row["player"], row["player"].rpartition("/")[2]
-    place = (run.name, int(iteration)) if iteration.isdecimal() else ("", None)
-    numbers = float(row["rating"]), float(row["standard_error"])
-    return RatedPlayer(name, *numbers, int(row["games"]), float(row["score"]), *place)

@@ -88,6 +88,7 @@ def test_another_architecture_keeps_the_keys_that_both_have():
         (BASE + "[ladder]\ngame_per_pair = 4", "[ladder]: unknown key"),
         (BASE + "[changes]\nseed = 3", "changes: seed is not"),
         (BASE + "network.hidden_sise = 3", 'variants.base: unknown key "network.hidden_sise"; did you mean'),
+        (BASE + '[variants.base.game]\nname = "chess"', 'variants.base: unknown key "game.name"; game has no keys'),
         (BASE + 'experiment = "smok"', "variants.base: smok: no such experiment; did you mean smoke?"),
         (BASE.replace("smoke", "smok"), "base: smok: no such experiment; did you mean smoke?"),
     ],
