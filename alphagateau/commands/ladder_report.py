@@ -103,5 +103,7 @@ def _forward_flops(experiment: Experiment) -> float:
 
 
 def _number(value: float) -> float | str:
-    """An empty cell where it is not known."""
-    return round(value) if math.isfinite(value) else ""
+    """A whole number, but of less than 10, as the seconds of a small run; an empty cell where it is not known."""
+    if not math.isfinite(value):
+        return ""
+    return round(value) if value >= 10 or value == round(value) else round(value, 3)
