@@ -106,7 +106,9 @@ def begin(
     return found
 
 
-def check_goes_on(experiment: Experiment, folder: Path, record: dict, init_from: Path | None, reporter: Reporter):
+def check_goes_on(
+    experiment: Experiment, folder: Path, record: dict, init_from: Path | None, reporter: Reporter
+) -> None:
     """Raises ConfigError if a run is asked to begin from weights of which it was not; says if its schedule changes."""
     began = record.get("init_from")
     if init_from and not run_folder.is_same_origin(began, init_from):

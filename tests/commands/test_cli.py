@@ -209,6 +209,15 @@ def test_wrong_commands_get_one_line_and_exit_code_2(words, said, capfd, tmp_pat
     assert said in error and error.count("\n") == 1 and not out
 
 
+def test_ctrl_c_is_a_word_and_an_exit_code(monkeypatch, capfd):
+    def interrupted(name, words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("alphagateau.commands.main.run_command", interrupted)
+    assert main(["match", "a", "b"]) == 130
+    assert capfd.readouterr().err == "alphagateau: interrupted\n"
+
+
 def test_sprt_takes_two_bounds():
     assert parse(MODULES["match"].Arguments, ["a", "b", "--sprt", "0,10"], "match").sprt == (0.0, 10.0)
     assert parse(MODULES["match"].Arguments, ["a", "b"], "match").sprt is None
