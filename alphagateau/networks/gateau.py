@@ -63,7 +63,7 @@ def start_edges(net: Gateau, variables: Variables, legal_share: Array) -> tuple[
     kernel, w = variables["params"]["embed_edges"], variables["params"]["block0_gateau1"]
     illegal = jnp.asarray(net.static) @ kernel[1:]
     either = jnp.concatenate([illegal, illegal + kernel[0]])
-    share = jnp.concatenate([1 - legal_share, legal_share])[:, None] / len(legal_share)
+    share = jnp.concatenate([1 - legal_share, legal_share])[:, None].astype(either.dtype) / len(legal_share)
     moments = (either * share).sum(axis=0), (jnp.square(either) * share).sum(axis=0)
     of_edges, statistics = net.norm(variables, "block0_norm_g1", either, moments)
     return EdgeStart(either.astype(net.dtype), edges_of(net, w, of_edges(either))), statistics

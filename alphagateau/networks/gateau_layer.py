@@ -57,7 +57,7 @@ class Gateau(NamedTuple):
     heads: Heads = Heads()
     rematerialize: bool = False  # of a block, training keeps what enters it
 
-    def dot(self, x: Array, w: Array, out: Any = jnp.float32) -> Array:
+    def dot(self, x: Array, w: Array, out: Any = None) -> Array:
         """The product of operands rounded to the network's `dtype`."""
         return dot(self.dtype, x, w, out)
 

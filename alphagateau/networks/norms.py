@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
+from alphagateau.networks.products import summed_in
 
 EPSILON = {"batch": 1e-5, "ghost": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
 
@@ -39,19 +40,19 @@ def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) ->
             running = {k: momentum * running[k] + (1 - momentum) * v for k, v in new.items()}
         scale = params["scale"] * jax.lax.rsqrt(var + EPSILON[kind])
         shift = params["bias"] - mean * scale
-        return lambda x: jax.nn.relu(x.astype(jnp.float32) * scale + shift), {name: running}
+        return lambda x: jax.nn.relu(x.astype(summed_in(x.dtype)) * scale + shift), {name: running}
 
     def row_norm(variables: Variables, name: str, x: Array, moments: tuple[Array, Array] | None = None):
         del x, moments
         normalize = partial(normalize_rows, kind, variables["params"][name])
-        return lambda x: normalize(x.astype(jnp.float32)), {}
+        return lambda x: normalize(x.astype(summed_in(x.dtype))), {}
 
     return batch_norm if kind in ("batch", "ghost") else row_norm
 
 
 def moments_over(x: Array, axis_name: str | None) -> tuple[Array, Array]:
     """Mean and mean of squares, [K] each, of the rows of chunks [C, rows, K] on all devices along `axis_name`."""
-    x = x.astype(jnp.float32)
+    x = x.astype(summed_in(x.dtype))
     mean, square = x.mean(axis=1), jnp.square(x).mean(axis=1)
     return mean_over((mean.mean(axis=0), square.mean(axis=0)), axis_name)
 
