@@ -38,6 +38,8 @@ class Arguments:
     """of the games, whose boards are for tests"""
     max_boards: int = 0
     """of more boards, a sample of so many is kept; 0: all"""
+    random_moves: float = 0.0
+    """of the boards: so many are followed by the board that a random move leads to, as a search tries mistakes"""
     players: tuple[str, ...] = ()
     """who plays games for it: uci:COMMAND?nodes=50, random, checkpoints; one alone plays itself"""
     games: int = 100
@@ -64,6 +66,8 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"--game must be one of {', '.join(GAME_NAMES)}, got {arguments.game!r}")
     if not 0 <= arguments.test_share <= 1:
         raise UsageError(f"--test-share must be from 0 to 1, got {arguments.test_share:g}")
+    if not 0 <= arguments.random_moves <= 1:
+        raise UsageError(f"--random-moves must be from 0 to 1, got {arguments.random_moves:g}")
     if not arguments.sources and not arguments.players:
         raise UsageError("positions needs sources or --players, as in: alphagateau positions games.pgn --output data/x")
     if arguments.games % 2:
@@ -72,7 +76,14 @@ def run(words: Sequence[str]) -> int:
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
         games = chain(games_of(arguments.sources, arguments.game, left_out), played_games(arguments, left_out))
-        found = gather(get_game(arguments.game), games, arguments.output, arguments.test_share, arguments.max_boards)
+        found = gather(
+            get_game(arguments.game),
+            games,
+            arguments.output,
+            arguments.test_share,
+            arguments.max_boards,
+            arguments.random_moves,
+        )
     except (DataError, PgnFileError, PlayerError, ValueError) as error:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None

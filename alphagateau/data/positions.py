@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import chess
+import numpy as np
 
 from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
 from alphagateau.games.notation import board_from_fen, ending
@@ -32,16 +33,32 @@ class Gathered(NamedTuple):
     repeated: int  # occurrences of a board after its first
 
 
-def boards_of(game: Game, record: GameRecord) -> Iterator[Board]:
-    """The boards of a game that are not its end by rule, with their clocks, in order."""
+def boards_of(game: Game, record: GameRecord, random_moves: float = 0.0) -> Iterator[Board]:
+    """The boards of a game that are not its end by rule, with their clocks, in order.
+
+    After a share `random_moves` of them comes the board that a legal move leads to which was not played, each drawn
+    alike: positions after mistakes, as a search meets them and games do not. Draws depend on the board alone.
+    """
     identity = game_hash(record)
     board = board_from_fen(game, record.start_fen)
     for ply, uci in enumerate([*record.moves, None]):
         if ending(game, board, 1)[0] == "*":
-            fen = board.fen(en_passant="legal")
-            yield Board(fen.rsplit(" ", 2)[0], fen, identity, ply)
+            yield (here := _board(board, identity, ply))
+            draw, choice = np.frombuffer(hashlib.sha256(here.key.encode()).digest()[:16], ">u8")
+            if draw < random_moves * 2**64:
+                moves = sorted(move.uci() for move in board.legal_moves if move.uci() != uci)
+                if moves:
+                    board.push_uci(moves[int(choice) % len(moves)])
+                    if ending(game, board, 1)[0] == "*":
+                        yield _board(board, identity, ply + 1)
+                    board.pop()
         if uci is not None:
             board.push(chess.Move.from_uci(uci))  # the record's moves are legal
+
+
+def _board(board: chess.Board, identity: int, ply: int) -> Board:
+    fen = board.fen(en_passant="legal")
+    return Board(fen.rsplit(" ", 2)[0], fen, identity, ply)
 
 
 def game_hash(record: GameRecord) -> int:
@@ -55,18 +72,25 @@ def split_of(identity: int, test_share: float) -> str:
     return "test" if identity < test_share * 2**64 else "train"
 
 
-def gather(game: Game, records: Iterable[GameRecord], folder: Path, test_share: float, max_boards: int = 0) -> Gathered:
+def gather(
+    game: Game,
+    records: Iterable[GameRecord],
+    folder: Path,
+    test_share: float,
+    max_boards: int = 0,
+    random_moves: float = 0.0,
+) -> Gathered:
     """Writes train.parquet and test.parquet; all boards of a game, and all occurrences of a board, are in one of them.
 
-    `max_boards`: of more, those whose hash is lowest stay, whatever the order of the games; 0: all. Raises DataError
-    if there is no board.
+    `max_boards`: of more, those whose hash is lowest stay, whatever the order of the games; 0: all. `random_moves`: as
+    in `boards_of`. Raises DataError if there is no board.
     """
     first: dict[str, Board] = {}
     counts: dict[str, int] = {}
     num_games = 0
     for record in records:
         num_games += 1
-        for board in boards_of(game, record):
+        for board in boards_of(game, record, random_moves):
             first.setdefault(board.key, board)
             counts[board.key] = counts.get(board.key, 0) + 1
     if not first:

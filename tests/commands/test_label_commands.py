@@ -67,6 +67,7 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("label nowhere", "nowhere/train.parquet does not exist: expected a folder that `alphagateau positions` wrote"),
         ("positions PGN --game go --output x", "--game must be one of chess, "),
         ("positions PGN --test-share 2 --output x", "--test-share must be from 0 to 1, got 2"),
+        ("positions PGN --random-moves 2 --output x", "--random-moves must be from 0 to 1, got 2"),
         ("positions nowhere.pgn --output x", "nowhere.pgn cannot be read: No such file"),
         ("positions PGN --output x", "hold no board of chess to label; left out: "),
         ("positions --output x", "positions needs sources or --players"),

@@ -1,5 +1,6 @@
 """Boards of games: each once, finished ones left out, games never cut between training and test."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from random_games import random_records
 
 from alphagateau.data.positions import board_name, boards_of, gather, split_of
 from alphagateau.data.tables import BOARDS, DataError, read_table, rows
+from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.variants import get_game
 
@@ -41,6 +43,26 @@ def test_a_finished_board_is_not_one_to_label():
     assert [board.ply for board in boards_of(CHESS, mated)] == [0, 1, 2, 3]
     drawn = record("a1a2", start_fen="8/8/8/3k4/8/3K4/8/R6r w - - 99 80")
     assert [board.ply for board in boards_of(CHESS, drawn)] == [0]
+
+
+def test_boards_after_random_moves_follow_theirs_and_depend_on_nothing_else(gardner, tmp_path):
+    for one in random_records(gardner, 5, seed=3):
+        played, found = list(boards_of(gardner, one)), list(boards_of(gardner, one, 1.0))
+        assert [board for board in found if board in played] == played
+        for before, board in pairwise(found):
+            if board not in played:  # a legal move away from the board that it follows
+                successors = set()
+                for uci in board_edges(gardner, board_from_fen(gardner, before.fen)).values():
+                    after = board_from_fen(gardner, before.fen)
+                    after.push_uci(uci)
+                    successors.add(after.fen(en_passant="legal"))
+                assert board.fen in successors and board.ply == before.ply + 1 and board.game == before.game
+    records, keys = random_records(gardner, 20, seed=3), {}
+    for share in (0.0, 0.5, 1.0):
+        gather(gardner, records, tmp_path, 0.3, random_moves=share)
+        keys[share] = {row["fen"].rsplit(" ", 2)[0] for split in ("train", "test") for row in gathered(tmp_path, split)}
+    assert keys[0.0] < keys[0.5] < keys[1.0]
+    assert 0.4 < len(keys[0.5] - keys[0.0]) / len(keys[1.0] - keys[0.0]) < 0.6
 
 
 def test_boards_of_a_game_stay_together_whatever_the_order(gardner, tmp_path):
