@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_checkpoints import save_tiny
 
+from alphagateau.commands import ladder_report
 from alphagateau.commands.ladder import run_ladder
 from alphagateau.commands.main import main
 from alphagateau.config import ConfigError, GateauConfig, LadderConfig, load, load_ladder, make_ladder
@@ -25,6 +26,7 @@ from alphagateau.matches.ladder_players import list_specs, load_players
 from alphagateau.matches.ladder_rounds import Say
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
+from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import random_player
 from alphagateau.networks.trained import load_weights
 from alphagateau.ratings.results_files import read_results
@@ -247,6 +249,38 @@ def test_a_damaged_game_line_is_named(tmp_path):
     (tmp_path / "games.jsonl").write_text("{}\n")
     with pytest.raises(LadderGamesError, match="line 1"):
         read_games(tmp_path / "games.jsonl")
+
+
+def test_a_kill_while_games_are_repaired_loses_none(played, tmp_path, monkeypatch):
+    whole = (played / "games.jsonl").read_bytes()
+    path = tmp_path / "games.jsonl"
+    path.write_bytes(whole[:-40])  # a kill in the midst of the last line
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "replace", killed)
+        read_games(path)
+    assert path.read_bytes() == whole[:-40]
+    games = read_games(path)
+    assert len(games) == whole.count(b"\n") - 1
+    assert path.read_bytes() == whole[: whole[:-1].rindex(b"\n") + 1] and read_games(path) == games
+
+
+def test_flops_of_runs_on_several_boards_are_each_their_own(monkeypatch):
+    """Two runs of one game and network whose shares of boards differ."""
+    smoke, asked = load(SMOKE), []
+    runs = {Path(boards): boards for boards in ("gardner_chess 1, chess 1", "gardner_chess 3, chess 1")}
+
+    def read_spent(folder, forward_flops):
+        experiment = replace(smoke, selfplay=replace(smoke.selfplay, num_games=32, boards=runs[folder]))
+        return {1: forward_flops(experiment)}
+
+    monkeypatch.setattr(ladder_report, "read_spent", read_spent)
+    monkeypatch.setattr(ladder_report, "experiment_flops", lambda experiment: asked.append(experiment) or len(asked))
+    players = [RatedPlayer(str(run), random_player(), (), str(run), 1, folder=run) for run in runs]
+    assert ladder_report.spent_by([*players, *players]) == {players[0].name: 1, players[1].name: 2}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import chess
 import pytest
 from chess.engine import Cp, Mate, PovScore
 
+from alphagateau.api import play_match as play_api_match
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import play_match
@@ -119,6 +120,13 @@ def test_spec_that_is_wrong(spec: str, message: str) -> None:
     with pytest.raises(PlayerError) as error:
         parse_spec(spec)
     assert message in str(error.value) and repr(spec) in str(error.value)
+
+
+def test_engines_of_the_python_face_end_with_their_match(script: Path) -> None:
+    spec = f"uci:{sys.executable} {script} well?nodes=1"
+    assert play_api_match(spec, "random", num_games=2, game="gardner_chess").unfinished == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(script.with_suffix(".pid").read_text()), 0)
 
 
 def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -> None:
