@@ -13,7 +13,7 @@ from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
-from alphagateau.ratings.results import Results
+from alphagateau.ratings.results import Results, make_results
 
 
 class Standing(NamedTuple):
@@ -97,10 +97,12 @@ def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
 
 
 def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
-    """Whether the errors are as small as was asked for."""
+    """Whether the errors of those who still play are as small as was asked for, by the games among them."""
     if not ladder.target_error:
         return False
-    ratings = rate(standing.results, ladder.method, ladder.anchor or None, curves=_curves(ladder, standing))
+    names = set(standing.names)
+    results = make_results([row for row in standing.results.rows if {*row[:2]} <= names], standing.names)
+    ratings = rate(results, ladder.method, _anchor(ladder, standing), curves=_curves(ladder, standing))
     return is_precise(ratings, ladder.target_error)
 
 

@@ -71,11 +71,23 @@ def test_the_error_asked_for_is_reached_by_the_method_that_rates(play, tmp_path,
     assert not play(tmp_path, **keys)[1]
 
 
-def test_a_player_that_fails_leaves_and_the_others_play_on(play, tmp_path):
+def failing(number: int) -> list:
+    """The hosts, of whom one fails at its first move."""
+
     def give_up(start_fen, moves):
         raise PlayerError("engine 'x' ended by itself")
 
-    bad = HOSTS[3]._replace(player=HOSTS[3].player._replace(move=give_up))
-    pool, _ = play(tmp_path, [*HOSTS[:3], bad])
+    bad = HOSTS[number]._replace(player=HOSTS[number].player._replace(move=give_up))
+    return [*HOSTS[:number], bad, *HOSTS[number + 1 :]]
+
+
+def test_a_ladder_ends_at_the_error_asked_for_of_those_who_have_not_left(play, tmp_path):
+    pool, _ = play(tmp_path, failing(0), max_games=0, target_error=150.0, anchor="a")
+    assert pool.notes[0].startswith("a left the ladder")
+    assert len(games_in(tmp_path)) < 96  # of three pairs and sixteen openings
+
+
+def test_a_player_that_fails_leaves_and_the_others_play_on(play, tmp_path):
+    pool, _ = play(tmp_path, failing(3))
     assert pool.notes[0] == "d left the ladder: engine 'x' ended by itself"
     assert len(games_in(tmp_path)) == 32 and dict(zip(pool.ratings.players, pool.ratings.games, strict=True))["d"] == 0
