@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from alphagateau.commands.arguments import UsageError
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.ladder import run_ladder
 from alphagateau.config import LadderConfig
@@ -23,7 +24,10 @@ from alphagateau.studies.training import Study
 def rate_runs(
     study: Study, known: Mapping[str, Status], folder: Path, stop: StopRequest
 ) -> dict[str, tuple[Ratings, Names]]:
-    """Ratings and players by board; none if the study has no ladder or less than two players."""
+    """Ratings and players by board; none if the study has no ladder or less than two players.
+
+    Raises UsageError for players, an anchor or openings that cannot be; once the file is mended the same command plays.
+    """
     ladder = study.plan.study.ladder
     if ladder is None:
         return {}
@@ -34,7 +38,10 @@ def rate_runs(
     choose_platform(study.plan.reference.experiment.platform)
     use_compilation_cache()
     whole = dataclasses.replace(ladder, players=(*specs, *ladder.players), boards=boards)
-    found = run_ladder(whole, folder, lambda text: print(text, file=sys.stderr), lambda: stop.reason is not None)
+    try:
+        found = run_ladder(whole, folder, lambda text: print(text, file=sys.stderr), lambda: stop.reason is not None)
+    except ValueError as error:
+        raise UsageError(f"{study.plan.study.name}, [ladder]: {error}") from None
     return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, found, strict=True)}
 
 
