@@ -20,6 +20,21 @@ def test_a_row_is_a_player_of_its_run_or_of_none(tmp_path):
     assert (second.run, second.iteration, second.costs) == ("", None, {})
 
 
+@pytest.mark.parametrize(
+    ("name", "run", "iteration"),
+    [
+        ("r/4 (gumbel 8 simulations, aaaaaa)", "r (gumbel 8 simulations)", 4),
+        ("r/8 (gumbel 8 simulations, bbbbbb)", "r (gumbel 8 simulations)", 8),
+        ("r/8 (minimax, depth 2, bbbbbb)", "r (minimax, depth 2)", 8),
+        ("r/8-stopped", "r", 8),
+        ("r/8", "r", 8),
+    ],
+)
+def test_iterations_of_a_run_under_one_search_are_one_curve(name, run, iteration):
+    player = player_of({"player": name, "rating": "0", "standard_error": "1", "games": "2", "score": "0.5"})
+    assert (player.run, player.iteration) == (run, iteration)
+
+
 def test_the_curves_of_a_ladder_are_drawn_from_its_table(tmp_path, capsys):
     shutil.copy(QUICKSTART / "ratings.csv", tmp_path)
     assert main(["report", str(tmp_path)]) == 0
