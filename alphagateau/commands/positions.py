@@ -43,7 +43,7 @@ class Arguments:
     players: tuple[str, ...] = ()
     """who plays games for it: uci:COMMAND?nodes=50, random, checkpoints; one alone plays itself"""
     games: int = 100
-    """of each pair of those, an even number: each opening is played with both colors"""
+    """of each pair of those, an even number: each opening is played with both colors; one player alone plays each once"""
     opening_plies: int = 8
     """random plies that open their games"""
     simulations: int = 0
@@ -129,11 +129,14 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
 
     use_compilation_cache()
     game, specs = get_game(arguments.game), arguments.players
-    openings = make_openings(game, arguments.games // 2, arguments.opening_plies, arguments.seed)
-    specs = specs * 2 if len(specs) == 1 else specs
+    is_alone = len(specs) == 1  # it then plays itself, each opening once, as the game of the other colors is the same
+    num_openings = arguments.games if is_alone else arguments.games // 2
+    done = range(1, 2 * num_openings, 2) if is_alone else ()
+    openings = make_openings(game, num_openings, arguments.opening_plies, arguments.seed)
+    specs = specs * 2 if is_alone else specs
     players = [load_player(spec, game.name, arguments.simulations or None).player for spec in specs]
     pairs = enumerate(combinations(players, 2))
-    matches = [Match(a, b, openings, arguments.seed + number) for number, (a, b) in pairs]
+    matches = [Match(a, b, openings, arguments.seed + number, done) for number, (a, b) in pairs]
     records: list[PlayedGame] = []
     tell = make_teller(len(matches) * arguments.games, "games")
     try:

@@ -125,6 +125,17 @@ def test_games_of_players_are_sources(tmp_path, capfd):
 
 
 @pytest.mark.whole
+def test_a_player_alone_plays_each_opening_once(tmp_path, capfd):
+    """With the other color it would play the same game again."""
+    player = f"{save_tiny(tmp_path, 'gardner_chess', GiraffeConfig).path}?search=policy"
+    words = ["positions", "--players", player, "--games", "4", "--game", "gardner_chess", "--output", str(tmp_path)]
+    assert main(words) == 0
+    assert "from 4 games" in capfd.readouterr().out
+    records = read_pgn((tmp_path / "games.pgn").read_text())
+    assert len({record.moves for record in records}) == len({record.moves[:8] for record in records}) == 4
+
+
+@pytest.mark.whole
 def test_players_are_measured_on_labels(labels, capfd, tmp_path):
     """The fake engine is right where its first move is the best of its own labels, as is said of nobody else."""
     engine = f"uci:{ENGINE}?nodes=50"
