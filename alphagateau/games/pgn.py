@@ -116,13 +116,13 @@ def to_pgn(record: GameRecord) -> str:
     board = board_class(record.game)(record.start_fen)
     node = pgn = chess.pgn.Game()
     for name, value in record.headers.items():
-        pgn.headers[name] = " ".join(value.split()).replace('"', "'").replace("\\", "/")
+        pgn.headers[name] = _plain(value)
     pgn.setup(board)
     if "FEN" in pgn.headers:
         pgn.headers["SetUp"] = "1"
     pgn.headers["Result"] = record.result
     if record.termination:
-        pgn.headers["Termination"] = record.termination
+        pgn.headers["Termination"] = _plain(record.termination)
     notes = itertools.chain(record.notes, itertools.repeat(MoveNote()))
     for number, (uci, note) in enumerate(zip(record.moves, notes, strict=False), start=1):
         move = _parse_move(board, uci, number)
@@ -130,6 +130,11 @@ def to_pgn(record: GameRecord) -> str:
         node = node.add_variation(move)
         _annotate(node, note)
     return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
+
+
+def _plain(value: str) -> str:
+    """A tag's value without what would have to be escaped, on one line."""
+    return " ".join(value.split()).replace('"', "'").replace("\\", "/")
 
 
 def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:

@@ -30,6 +30,7 @@ RATINGS_HEADER = ["player", "rating", "standard_error", "games", "score", "lower
 RATINGS_HEADER += ["component", "method", "anchor"]
 COUNTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}  # wins, draws, losses of white
 UNFINISHED = "*"
+ESCAPED = re.compile(r"\\(.)")  # a quote or a backslash in a tag
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _outcome(text: str, movetext: str) -> tuple[str, str, str]:
     for tag in ("White", "Black", "Result"):
         if tag not in headers:
             raise ResultsError(f"no {tag} tag, expected one")
-    white, black, result = (headers[tag].strip() for tag in ("White", "Black", "Result"))
+    white, black, result = (ESCAPED.sub(r"\1", headers[tag]).strip() for tag in ("White", "Black", "Result"))
     for name in (white, black):
         check_name(name)
         if name == "?":

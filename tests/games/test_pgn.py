@@ -56,6 +56,12 @@ def edges_of(line: Line) -> list[int]:
     return edges
 
 
+def test_no_tag_needs_an_escape():
+    said = "engine \"sh -c 'x'\" ended\nby itself \\"
+    written = to_pgn(GameRecord("chess", get_game("chess").start_fen, (), "0-1", said, {"White": said}))
+    assert written.count("\"engine 'sh -c 'x'' ended by itself /\"]") == 2
+
+
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_game_becomes_pgn_that_python_chess_reads(name, seed):
@@ -91,6 +97,7 @@ def test_records_come_back_from_a_file_of_all_boards():
         line = play_out(name, 5, fen)
         records.append(record_game(get_game(name), edges_of(line), fen, {"Black": "b"}))
     records.append(GameRecord("chess", get_game("chess").start_fen, (), "0-1", "forfeit"))
+    records.append(GameRecord("chess", get_game("chess").start_fen, (), "0-1", "'sh' said 'no'"))
     read = read_pgn("".join(map(to_pgn, records)))
     for before, after in zip(records, read, strict=True):
         assert (after.game, after.start_fen, after.moves) == (

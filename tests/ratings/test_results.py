@@ -174,6 +174,10 @@ def test_pgn_results_carry_colors_and_leave_out_what_has_no_result(results_file)
     assert found.results.players == ("a", "b", "c")
 
 
+def test_a_name_with_escapes_is_the_name_that_they_stand_for(results_file):
+    assert read_pgn_results(results_file(game('a\\"q\\"', "b\\\\"))).results.players == ('a"q"', "b\\")
+
+
 def test_pgn_games_without_empty_lines_or_final_results_are_not_lost(results_file):
     # As the paper's authors published theirs; chess.pgn.read_headers takes the three for one game
     text = game(end="").replace("\n\n", "\n") * 3
