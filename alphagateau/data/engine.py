@@ -4,7 +4,6 @@ By hand because python-chess's protocol costs about as much processor time a sea
 """
 
 import re
-import shlex
 import subprocess
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from alphagateau.data.scores import encode
 from alphagateau.data.tables import DataError
+from alphagateau.runs.programs import split_command
 
 OWN_OPTIONS = {"Threads": "1", "Hash": "1", "Contempt": "0"}  # where the engine has them and the user says nothing
 SCORE = re.compile(rb"^info (?:.* )?depth (\d+) .*\bscore (cp|mate) (-?\d+)\b(?! (?:lower|upper)bound)")
@@ -46,7 +46,7 @@ class Engine:
         self.deadline = float("inf")
         try:
             self.process = subprocess.Popen(
-                shlex.split(command) or [""],
+                split_command(command) or [""],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

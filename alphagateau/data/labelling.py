@@ -6,7 +6,6 @@ a byte.
 """
 
 import json
-import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from alphagateau.data.engine import OWN_OPTIONS
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
 from alphagateau.runs.files import remove_half_written, write_text
+from alphagateau.runs.programs import split_command
 
 UNIT = 256  # boards of a part
 FORMAT = 1
@@ -88,7 +88,7 @@ def is_finished(order: Order, units: list[Unit]) -> bool:
 
 def describe_engine(order: Order, name: str, options: Mapping[str, str]) -> dict[str, Any]:
     """What the manifest says of an engine of this name with these options."""
-    program = shutil.which(shlex.split(order.command)[0])
+    program = shutil.which(split_command(order.command)[0])
     return {
         "name": name,
         "sha256": file_hash(Path(program)) if program else "",

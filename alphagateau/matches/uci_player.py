@@ -12,7 +12,6 @@ import contextlib
 import difflib
 import logging
 import queue
-import shlex
 import subprocess
 import threading
 import time
@@ -25,6 +24,7 @@ import chess.engine
 from alphagateau.games.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import HostPlayer, PlayerError, Reply, parse_count, split_spec
+from alphagateau.runs.programs import split_command
 
 T = TypeVar("T")
 LIMITS = ("nodes", "movetime", "depth")
@@ -151,7 +151,7 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
 async def _start(command: str) -> Process:
     """In a process group of its own, as an interrupt from the keyboard is ours."""
     try:
-        started = chess.engine.UciProtocol.popen(shlex.split(command), setpgrp=True, stderr=subprocess.DEVNULL)
+        started = chess.engine.UciProtocol.popen(split_command(command), setpgrp=True, stderr=subprocess.DEVNULL)
         return Process(command, *await started)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
