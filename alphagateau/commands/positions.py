@@ -43,7 +43,7 @@ class Arguments:
     players: tuple[str, ...] = ()
     """who plays games for it: uci:COMMAND?nodes=50, random, checkpoints; one alone plays itself"""
     games: int = 100
-    """of each pair of those, an even number: each opening is played with both colors; one player alone plays each once"""
+    """of each pair, an even number: each opening is played with both colors; one player alone plays each once"""
     opening_plies: int = 8
     """random plies that open their games"""
     simulations: int = 0
