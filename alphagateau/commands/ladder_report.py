@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.matches.ladder import RatedPool
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.reports.ladder_page import LearntOn
@@ -75,9 +75,9 @@ def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
 def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
     """By name, of the players whose run says what it has cost."""
     known: dict[Path, dict[int, Spent]] = {}
-    flops: dict[tuple, float] = {}
+    flops: dict[tuple, dict[str, float]] = {}
 
-    def forward_flops(experiment: Experiment) -> float:
+    def forward_flops(experiment: Experiment) -> dict[str, float]:
         key = experiment.game, experiment.network, experiment.selfplay  # which has the shares of several boards
         if key not in flops:
             flops[key] = _forward_flops(experiment)
@@ -94,12 +94,12 @@ def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
     return found
 
 
-def _forward_flops(experiment: Experiment) -> float:
+def _forward_flops(experiment: Experiment) -> dict[str, float]:
     """NaN for an experiment whose game or network is gone."""
     try:
         return experiment_flops(experiment)
     except (ConfigError, ValueError):
-        return math.nan
+        return {part.game: math.nan for part in board_experiments(experiment)}
 
 
 def _number(value: float) -> float | str:

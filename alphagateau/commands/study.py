@@ -66,7 +66,7 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
 
     if (folder / "config.toml").exists():
         raise config.ConfigError(f"{path}: {folder} is a run, not a study's folder: give the study another name")
-    flops = [0.0] * len(plan.variants)
+    flops: list[dict[str, float]] = [{}] * len(plan.variants)
     if any(v.budget.flops for v in plan.variants):
         flops = count_flops([v.experiment for v in plan.variants])
     prices = {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}

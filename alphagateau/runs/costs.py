@@ -1,9 +1,10 @@
 """The metrics of a run in, what it has cost out: iterations, frames, optimizer steps, FLOPs, seconds."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from alphagateau.config import BudgetConfig, Experiment
+from alphagateau.config import BudgetConfig, Experiment, board_experiments
 from alphagateau.config.searches import simulations_per_ply
 
 
@@ -12,8 +13,9 @@ class Prices(NamedTuple):
 
     iteration_frames: int  # played by self-play in an iteration
     frame_flops: float  # of playing one, searched in full
-    step_flops: float  # of an optimizer step
+    step_flops: float  # of an optimizer step; of several boards, the mean by their games
     cheap_frame_flops: float = 0.0  # of playing one not searched in full
+    board_step_flops: Mapping[str, float] = MappingProxyType({})  # of a step on each of several boards
 
 
 class Cost(NamedTuple):
@@ -30,28 +32,39 @@ class Cost(NamedTuple):
     seconds: float = 0.0
 
 
-def make_prices(experiment: Experiment, forward_flops: float = 0.0) -> Prices:
-    """By the FLOPs of one forward pass on one position.
+def make_prices(experiment: Experiment, forward_flops: Mapping[str, float] = MappingProxyType({})) -> Prices:
+    """By the FLOPs of one forward pass on one position of each board; 0 of those not said.
 
-    A ply takes one for its root and one for each simulation. A frame of a step takes three: backward is two forward
-    passes (Kaplan et al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
+    A ply takes one for its root and one for each simulation, twice as many where mirrors are averaged; what
+    `state_value` looks at below the root is not counted. A frame of a step takes three: backward is two forward passes
+    (Kaplan et al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
     """
     selfplay, batch_size = experiment.selfplay, experiment.training.batch_size
     frames = selfplay.num_games * selfplay.num_plies if selfplay else 0
-    full, cheap = (forward_flops * (simulations_per_ply(experiment, share) + 1) for share in (1.0, 0.0))
-    return Prices(frames, full, 3 * forward_flops * batch_size, cheap)
+    games = {part.game: part.selfplay.num_games if part.selfplay else 1 for part in board_experiments(experiment)}
+    mean = sum(n * forward_flops.get(board, 0.0) for board, n in games.items()) / sum(games.values())
+    passes = 2 if getattr(experiment.search, "average_mirrors", False) else 1
+    full, cheap = (passes * mean * (simulations_per_ply(experiment, share) + 1) for share in (1.0, 0.0))
+    steps = {board: 3 * forward_flops.get(board, 0.0) * batch_size for board in games}
+    return Prices(frames, full, 3 * mean * batch_size, cheap, steps if len(steps) > 1 else {})
 
 
 def costs(rows: Sequence[Mapping[str, Any]], prices: Prices) -> list[Cost]:
-    """The cost after each row of metrics.jsonl, whose first is iteration 1."""
-    found, seconds, played = [], 0.0, 0.0
+    """The cost after each row of metrics.jsonl, whose first is iteration 1.
+
+    Of several boards, rows that do not say on which the steps were, as of older versions, are taken by their games.
+    """
+    found, seconds, flops, before = [], 0.0, 0.0, 0
     for row in rows:
         seconds += sum(value for name, value in row.items() if name.startswith("time/"))
         full_share = row.get("selfplay/full_search_rate", 1.0)
         a_frame = full_share * prices.frame_flops + (1 - full_share) * prices.cheap_frame_flops
-        played += prices.iteration_frames * a_frame
         frames, steps = row["iteration"] * prices.iteration_frames, int(row.get("train/steps", 0))
-        found.append(Cost(row["iteration"], frames, steps, played + steps * prices.step_flops, seconds))
+        on_boards = {name: row.get(f"train/board_steps/{name}", 0) for name in prices.board_step_flops}
+        trained = sum(n * prices.board_step_flops[name] for name, n in on_boards.items())
+        flops += prices.iteration_frames * a_frame + (trained or (steps - before) * prices.step_flops)
+        found.append(Cost(row["iteration"], frames, steps, flops, seconds))
+        before = steps
     return found
 
 

@@ -14,8 +14,8 @@ from alphagateau.runs.costs import costs, make_prices, reached
 from alphagateau.runs.log import read_metrics
 
 
-def count_flops(experiments: Sequence[Experiment]) -> list[float]:
-    """FLOPs of a forward pass on one position, of each. RuntimeError if they cannot be counted.
+def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:
+    """FLOPs of a forward pass on a position of each board, of each experiment. RuntimeError if they cannot be counted.
 
     Counted in a process of its own that sees no accelerator: the same number on every machine, and what asks, which
     may be about to start a run, holds no memory of one.
@@ -43,7 +43,7 @@ def make_ask(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callabl
     """
     if budget.frames and experiment.selfplay is None:
         raise ConfigError("a budget of frames needs [selfplay], which plays them")
-    prices = make_prices(experiment, count_flops([experiment])[0] if budget.flops else 0.0)
+    prices = make_prices(experiment, count_flops([experiment])[0] if budget.flops else {})
     path = run / "metrics.jsonl"
     known: dict[tuple[int, int] | None, str | None] = {None: None}
 

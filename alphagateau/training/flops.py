@@ -1,4 +1,4 @@
-"""An experiment in, the FLOPs of one forward pass of its network out; as a program, of experiment files as JSON."""
+"""An experiment in, the FLOPs of a forward pass on each of its boards out; as a program, of files as JSON."""
 
 import json
 import math
@@ -34,14 +34,13 @@ def forward_flops(game: Game, network: Network) -> float:
     return of_batch(2) - of_batch(1)
 
 
-def experiment_flops(experiment: Experiment) -> float:
-    """`forward_flops` of an experiment's network on its board; of several, the mean by their games."""
-    boards = board_experiments(experiment)
-    if len(boards) > 1:
-        games = [part.selfplay.num_games for part in boards if part.selfplay]
-        return sum(n * experiment_flops(part) for n, part in zip(games, boards, strict=True)) / sum(games)
-    game = get_game(experiment.game)
-    return forward_flops(game, make_network(game, experiment.network))
+def experiment_flops(experiment: Experiment) -> dict[str, float]:
+    """`forward_flops` of an experiment's network on each of its boards."""
+    found = {}
+    for part in board_experiments(experiment):
+        game = get_game(part.game)
+        found[part.game] = forward_flops(game, make_network(game, part.network))
+    return found
 
 
 def _count(jaxpr: Any) -> float:

@@ -12,8 +12,9 @@ from alphagateau.runs.progress import JOULES
 # Of a run of several boards, what training says of each board alone too.
 PER_BOARD = ("loss", "policy_loss", "value_loss", "target_entropy", "policy_entropy", "value_error", "value_accuracy")
 PER_BOARD += ("value_known",)
-SUMMED = ("selfplay/games", "window/frames", "window/new_frames", "window/waiting")
+SUMMED = ("selfplay/games", "selfplay/plies", "window/frames", "window/new_frames", "window/waiting")
 OF_GAMES = ("draw_rate", "white_win_rate", "truncation_rate", "game_length", "resignation_rate", "duplicate_rate")
+OF_GAMES += ("false_resignations",)
 
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
     sums = {name: np.asarray(total) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
     steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
-    values: dict[str, Any] = {
+    values: dict[str, Any] = {f"train/board_steps/{board}": n for board, n in steps.items()}
+    values |= {
         f"train/{name}": float(total) / max(steps.get(name.partition("/")[2], num_steps), 1)
         for name, total in sums.items()
     }
@@ -48,6 +50,7 @@ def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
             optional["selfplay/false_resignations"] = sums["wrongly_given_up"] / given_up
     return {
         "selfplay/games": sums["games"],
+        "selfplay/plies": plies,
         "selfplay/draw_rate": sums["draws"] / games,
         "selfplay/white_win_rate": sums["white_wins"] / games,
         "selfplay/truncation_rate": sums["at_ply_limit"] / games,
@@ -69,14 +72,14 @@ def selfplay_pace(num_plies: float, num_simulations: float, seconds: Mapping[str
 def over_boards(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """What the metrics of each board, by name, say of a run of them all, and each board's under names of its own.
 
-    Counts are summed; the rest are means, by the games that a board finished or by its new frames. Paces count them
-    one after another.
+    Counts are summed; the rest are means, by the games that a board finished or by its plies. Paces count them one
+    after another.
     """
     values = {f"{name}/{board}": x for board, metrics in found.items() for name, x in metrics.items()}
     for name in dict.fromkeys(name for metrics in found.values() for name in metrics):
         rows = [metrics for metrics in found.values() if name in metrics]
         is_of_games = name.removeprefix("selfplay/") in OF_GAMES
-        weights = [row["selfplay/games" if is_of_games else "window/new_frames"] for row in rows]
+        weights = [row["selfplay/games" if is_of_games else "selfplay/plies"] for row in rows]
         if name in SUMMED:
             values[name] = sum(row[name] for row in rows)
         elif name.endswith("_per_second"):

@@ -1,5 +1,6 @@
 """What a run costs, by its metrics."""
 
+import numpy as np
 import pytest
 
 from alphagateau import config
@@ -22,19 +23,41 @@ def test_costs_add_up_by_hand():
 def test_prices_of_the_smoke_experiment_by_hand():
     """8 games of 8 plies, 4 simulations and the root, batches of 32, three forward passes a frame learnt."""
     smoke = config.load(config.find_experiment("smoke"))
-    assert make_prices(smoke, 2.0) == Prices(64, 2.0 * 5, 2.0 * 3 * 32, 2.0 * 5)
+    assert make_prices(smoke, {"gardner_chess": 2.0}) == Prices(64, 2.0 * 5, 2.0 * 3 * 32, 2.0 * 5)
 
 
 def test_cheap_searches_cost_what_they_are():
     """64 frames an iteration, of 16 simulations or 3; a quarter expected in full, 3/8 and then none found so."""
     options = ["--search.num-simulations=16", "--selfplay.full-search-share=0.25", "--selfplay.cheap-simulations=3"]
     experiment = read_experiment("smoke", options)
-    prices = make_prices(experiment, 2.0)
+    prices = make_prices(experiment, {"gardner_chess": 2.0})
     assert prices == Prices(64, 2.0 * 17, 2.0 * 3 * 32, 2.0 * 4)
     rows = [{"iteration": 1, "selfplay/full_search_rate": 3 / 8}, {"iteration": 2, "selfplay/full_search_rate": 0.0}]
     assert [cost.flops for cost in costs(rows, prices)] == [24 * 34 + 40 * 8, 24 * 34 + 40 * 8 + 64 * 8]
     assert simulations_per_ply(experiment) == 0.25 * 16 + 0.75 * 3
     assert simulations_per_ply(experiment, 0.5) == 9.5
+
+
+def test_steps_on_several_boards_cost_what_they_are():
+    """Three of 5x5 and one of 8x8 in the second iteration, of batches of 32; the first does not say, as before."""
+    options = ["--selfplay.num-games=32", "--selfplay.boards=gardner_chess 3, chess 1"]
+    experiment = read_experiment("smoke", [*options, "--window.size=4096"])
+    prices = make_prices(experiment, {"gardner_chess": 1.0, "chess": 5.0})
+    rows = [
+        {"iteration": 1, "train/steps": 4},
+        {"iteration": 2, "train/steps": 8, "train/board_steps/gardner_chess": 3, "train/board_steps/chess": 1},
+        {"iteration": 3, "train/steps": 8, "train/board_steps/gardner_chess": 3, "train/board_steps/chess": 1},
+    ]
+    played = prices.iteration_frames * 2.0 * 5  # the mean network, of four simulations and the root
+    steps = np.cumsum([4 * 2.0, 3 * 1.0 + 1 * 5.0, 3 * 1.0 + 1 * 5.0]) * 3 * 32
+    assert [cost.flops for cost in costs(rows, prices)] == [
+        k * played + x for k, x in zip((1, 2, 3), steps, strict=True)
+    ]
+
+
+def test_mirrors_averaged_are_twice_the_passes():
+    experiment = read_experiment("smoke", ["--search.average-mirrors"])
+    assert make_prices(experiment, {"gardner_chess": 2.0}) == Prices(64, 2 * 2.0 * 5, 2.0 * 3 * 32, 2 * 2.0 * 5)
 
 
 def test_a_budget_is_reached_by_its_first_limit():

@@ -240,7 +240,7 @@ def test_elo_is_compared_by_seed(tmp_path):
 def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):
     """The whole command, but for what is pretended."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(budget, "count_flops", lambda experiments: [1.0, 4.0])
+    monkeypatch.setattr(budget, "count_flops", lambda experiments: [{"gardner_chess": 1.0}, {"gardner_chess": 4.0}])
     Path("compare.toml").write_text('metrics = ["train/loss"]\n' + STUDY.format(budget="iterations = 2"))
     assert main(["study", "compare.toml"]) == 0
     found = json.loads(Path("eval/compare/study.json").read_text())

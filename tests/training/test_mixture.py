@@ -15,6 +15,7 @@ from alphagateau import config
 from alphagateau.commands.experiments import check, read_experiment
 from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.runs.checkpoint import weights_hash as tree_hash
+from alphagateau.runs.costs import make_prices
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import flops, loop, resume
@@ -78,7 +79,8 @@ def test_a_mixture_that_cannot_be_is_refused_in_one_sentence(mixed, changes, sai
 
 def test_flops_and_steps_are_those_of_the_boards(mixed, monkeypatch):
     monkeypatch.setattr(flops, "forward_flops", lambda game, network: float(game.size))
-    assert flops.experiment_flops(mixed) == pytest.approx((2 * 5 + 6) / 3)
+    assert flops.experiment_flops(mixed) == {"gardner_chess": 5.0, "los_alamos_chess": 6.0}
+    assert make_prices(mixed, flops.experiment_flops(mixed)).step_flops == pytest.approx(3 * 32 * (2 * 5 + 6) / 3)
     assert num_run_steps(mixed) == (4 + 8 + 8 + 8) + (2 + 4 + 4 + 4)  # 128 and 64 new frames, batches of 32
 
 
@@ -132,12 +134,13 @@ def test_a_boards_part_of_the_state_by_hand():
 
 def test_what_is_said_of_boards_and_of_all_by_hand():
     found = training_metrics({"loss": 8.0, "loss/a": 6.0, "loss/b": 2.0, "steps/a": 3.0, "steps/b": 1.0}, 4)
-    assert found == {"train/loss": 2, "train/loss/a": 2, "train/loss/b": 2}
-    a = {"selfplay/games": 3, "selfplay/draw_rate": 1.0, "window/new_frames": 30, "selfplay/moves_per_second": 30.0}
-    b = {"selfplay/games": 1, "selfplay/draw_rate": 0.0, "window/new_frames": 10, "selfplay/moves_per_second": 5.0}
+    of_boards = {"train/board_steps/a": 3, "train/board_steps/b": 1}
+    assert found == {"train/loss": 2, "train/loss/a": 2, "train/loss/b": 2} | of_boards
+    a = {"selfplay/games": 3, "selfplay/draw_rate": 1.0, "selfplay/plies": 30, "selfplay/moves_per_second": 30.0}
+    b = {"selfplay/games": 1, "selfplay/draw_rate": 0.0, "selfplay/plies": 10, "selfplay/moves_per_second": 5.0}
     said = over_boards({"a": a | {"search/target_noise": 1.0}, "b": b | {"search/target_noise": 2.0}})
-    assert (said["selfplay/games"], said["window/new_frames"], said["selfplay/draw_rate"]) == (4, 40, 0.75)
-    assert said["search/target_noise"] == 1.25  # by frames
+    assert (said["selfplay/games"], said["selfplay/plies"], said["selfplay/draw_rate"]) == (4, 40, 0.75)
+    assert said["search/target_noise"] == 1.25  # by plies
     assert said["selfplay/moves_per_second"] == 40 / 3  # 1 s, then 2
     assert said["selfplay/draw_rate/b"] == 0 and said["selfplay/games/a"] == 3
     assert math.isnan(over_boards({"a": a | {"selfplay/moves_per_second": 0.0}})["selfplay/moves_per_second"])
