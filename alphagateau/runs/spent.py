@@ -14,6 +14,8 @@ from alphagateau.runs.costs import costs, make_prices
 from alphagateau.runs.log import ENERGY, read_metrics
 from alphagateau.runs.run_folder import RunError, devices_of, read_record
 
+ForwardFlops = Callable[[Experiment], Mapping[str, float]]  # of one position, on each board of an experiment
+
 
 class Spent(NamedTuple):
     """Since the first weights were drawn. device_seconds: seconds of all phases times the devices that the run held.
@@ -29,8 +31,8 @@ class Spent(NamedTuple):
     devices: tuple[str, ...] = ()
 
 
-def read_spent(folder: Path, forward_flops: Callable[[Experiment], float], depth: int = 8) -> dict[int, Spent]:
-    """By iteration, from 0 on; none if the folder does not say. forward_flops: of an experiment's network.
+def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dict[int, Spent]:
+    """By iteration, from 0 on; none if the folder does not say.
 
     A run that began from weights of another has what the other had cost by then, if that is still to be found.
     """
@@ -68,7 +70,7 @@ def _devices(starts: Sequence[Mapping[str, Any]], iteration: int) -> list[str]:
     return devices_of(before[-1]) if before else []
 
 
-def _before(folder: Path, record: Mapping[str, Any], forward_flops: Callable, depth: int) -> Spent:
+def _before(folder: Path, record: Mapping[str, Any], forward_flops: ForwardFlops, depth: int) -> Spent:
     """What the weights that a run began from had cost, known by their hash; nothing if they are not found."""
     origin = find_origin(folder, record)
     if origin is None or depth == 0:
@@ -82,14 +84,16 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
     path = record.get("init_from")
     if not path:
         return None
-    first = next((c for c in checkpoint.find(folder / "checkpoints")[0] if c.order == (0, 0, 0)), None)
+    begun = record.get("init_from_hash")
+    if begun is None:  # a run of an older version: by its own first weights
+        begun = next((_hash(c) for c in checkpoint.find(folder / "checkpoints")[0] if c.order == (0, 0, 0)), "")
     for source in (Path(path), folder.parent / Path(path).name):
         published = find_published(source)
-        if published and first and _hash(published) == _hash(first):
+        if published and _hash(published) == begun:
             return source, published.manifest["iteration"]
         source = source.parents[1] if source.parent.name == "checkpoints" else source
         if source.resolve() != folder.resolve() and (source / "checkpoints").is_dir():
-            same = [c for c in checkpoint.find(source / "checkpoints")[0] if first and _hash(c) == _hash(first)]
+            same = [c for c in checkpoint.find(source / "checkpoints")[0] if _hash(c) == begun]
             if same:
                 return source, same[0].manifest["iteration"]
     return None

@@ -33,7 +33,7 @@ from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
 from alphagateau.training.phases import Progress, RunState, advance, compile_ahead
-from alphagateau.training.resume import load_weights, newest_state, retire, save, seconds_before
+from alphagateau.training.resume import load_weights, newest_state, origin_hash, retire, save, seconds_before
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -95,6 +95,7 @@ def begin(
     else:
         variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
+        record["init_from_hash"] = origin_hash(init_from) if init_from else None
     on_first(partial(run_folder.claim, folder, experiment), RunError)
     if found is None:
         on_first(partial(run_folder.write_record, folder, record))  # before the weights, which are of its `init_from`

@@ -106,6 +106,11 @@ def load_weights(trainer: Trainer, source: Path) -> Variables:
     return trainer.network.move_from(variables, max(boards, key=lambda board: board.size))
 
 
+def origin_hash(source: Path) -> str:
+    """The hash of the weights that `load_weights` finds, which may begin a run changed (`far_offsets`)."""
+    return on_first(lambda: newest(source).manifest["weights_hash"], CheckpointError)
+
+
 def save(
     trainer: Trainer,
     experiment: Experiment,

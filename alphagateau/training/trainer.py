@@ -77,6 +77,8 @@ def on_board(experiment: Experiment) -> tuple[Game, Network]:
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     """The Trainer of an experiment on the devices of `mesh`."""
     game, network = on_board(experiment)
+    largest = max(map(on_board, board_experiments(experiment)), key=lambda board: board[0].size)
+    network = network._replace(move_from=largest[1].move_from)  # what a run begins with must serve all of its boards
     producer = make_producer(experiment, game, network, mesh)
     learner = make_experiment_learner(experiment, game, network, AXIS)
 

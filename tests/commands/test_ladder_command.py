@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,22 +49,36 @@ def test_what_a_checkpoint_has_cost_by_hand(runs):
     """64 frames and 4 simulations a ply; 3 steps of 32 frames, three passes each; 2 s on two devices, then on one."""
     pre, tuned = runs
     flops = 2 * (64 * 5 * 10.0 + 3 * 3 * 32 * 10.0)
-    spent = read_spent(pre, lambda experiment: 10.0)
+    spent = read_spent(pre, lambda experiment: {experiment.game: 10.0})
     assert spent[0] == Spent() and spent[2].frames == 128 and spent[2].simulations == 512
     assert (spent[1].device_seconds, spent[2].device_seconds, spent[2].flops) == (4.0, 8.0, flops)
     assert spent[2].devices == ("gpu X",) and spent[2].joules != spent[2].joules  # nobody measured them
-    found = read_spent(tuned, lambda experiment: 10.0)
+    found = read_spent(tuned, lambda experiment: {experiment.game: 10.0})
     assert found[0][:4] == spent[2][:4]  # with what its weights had cost before
     assert found[3].frames == 128 + 192 and found[3].device_seconds == 8.0 + 4 + 4 + 2
     assert found[3].devices == ("gpu X", "gpu Y")
-    assert read_spent(tuned.parent, lambda experiment: 10.0) == {}
+    assert read_spent(tuned.parent, lambda experiment: {experiment.game: 10.0}) == {}
+
+
+def test_what_weights_had_cost_is_known_though_a_run_began_with_them_changed(runs):
+    """As those of a smaller board are, whose far offsets begin as the nearest."""
+    pre, tuned = runs
+    record = run_folder.read_record(tuned)
+    shutil.rmtree(tuned / "checkpoints" / "0")
+    write_checkpoint(tuned, config.load(tuned / "config.toml"), 0, weights="pre/2 with far offsets")
+    assert find_origin(tuned, record) is None
+    assert find_origin(tuned, record | {"init_from_hash": "pre/2"}) == (pre, 2)
 
 
 def test_joules_add_up_where_every_iteration_was_measured(runs):
     pre, _ = runs
     rows = [json.loads(line) for line in (pre / "metrics.jsonl").read_text().splitlines()]
     (pre / "metrics.jsonl").write_text("".join(json.dumps({**r, "energy/joules": 70.5}) + "\n" for r in rows))
-    assert [one.joules for one in read_spent(pre, lambda experiment: 10.0).values()] == [0.0, 70.5, 141.0]
+    assert [one.joules for one in read_spent(pre, lambda experiment: {experiment.game: 10.0}).values()] == [
+        0.0,
+        70.5,
+        141.0,
+    ]
 
 
 def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
@@ -85,7 +100,7 @@ def seated(runs, monkeypatch):
         return [*made, host_player("engine", board_name=board)], []
 
     monkeypatch.setattr(ladders, "load_players", load)
-    monkeypatch.setattr(ladder_report, "_forward_flops", lambda experiment: 10.0)
+    monkeypatch.setattr(ladder_report, "_forward_flops", lambda experiment: {experiment.game: 10.0})
 
 
 @pytest.mark.whole

@@ -366,6 +366,10 @@ def test_a_run_on_8x8_begins_with_weights_of_5x5(tmp_path):
     variables = load_weights(make_trainer(experiment, make_mesh(8)), found.path)
     rows = variables["params"]["squares"]["shift"]
     np.testing.assert_array_equal(rows[:, 5:], np.repeat(rows[:, 4:5], 3, axis=1))
+    selfplay = dataclasses.replace(experiment.selfplay, num_games=16, boards="gardner_chess 1, chess 1")
+    mixed = dataclasses.replace(experiment, game="gardner_chess", selfplay=selfplay)
+    of_mixed = load_weights(make_trainer(mixed, make_mesh(8)), found.path)["params"]["squares"]["shift"]
+    np.testing.assert_array_equal(of_mixed, rows)
     boards = ["gardner_chess", "chess"]
     both = save_tiny(tmp_path / "both" / "checkpoints", boards[0], ChessformerConfig, boards=boards)
     trainer = make_trainer(experiment, make_mesh(8))
