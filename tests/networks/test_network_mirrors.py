@@ -6,9 +6,11 @@ import jax
 import numpy as np
 
 from alphagateau.commands.throughput import random_positions
+from alphagateau.config import GateauConfig
 from alphagateau.games.notation import from_fen
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
+from alphagateau.networks.make_network import make_network
 from alphagateau.networks.mirrors import average_mirrors
 
 
@@ -38,3 +40,15 @@ def test_where_castling_is_left_the_average_is_what_the_network_says(stub_networ
     evaluation, _ = jax.jit(lambda rows: network.apply(variables, jax.vmap(game.position)(rows), False))(rows)
     np.testing.assert_allclose(evaluation.prior_logits[0], logits, rtol=1e-6)
     np.testing.assert_allclose(evaluation.prior_logits[1], (logits + logits[reflection(game).edges]) / 2, rtol=1e-5)
+
+
+def test_bins_of_values_are_averaged_too(gardner):
+    """By which a search knows how many there are."""
+    network = make_network(gardner, GateauConfig(hidden_size=8, num_blocks=1, value_head="bins", num_bins=8))
+    variables, positions = network.init(jax.random.key(0)), random_positions(gardner, 4)
+    image = jax.jit(partial(mirror_positions, gardner))(positions)
+    (here, _), (there, _) = (jax.jit(network.apply, static_argnums=2)(variables, p, False) for p in (positions, image))
+    found, _ = jax.jit(average_mirrors(gardner, network).apply, static_argnums=2)(variables, positions, False)
+    assert set(found.extra) == {"value_logits"} and found.extra["value_logits"].shape == (4, 8)
+    mean = (here.extra["value_logits"] + there.extra["value_logits"]) / 2
+    np.testing.assert_allclose(found.extra["value_logits"], mean, atol=1e-5)
