@@ -216,7 +216,8 @@ def make_gateau(game: Game, config) -> Network:
         legal = legal_edge_mask(game, positions)
         start_row = jnp.arange(game.num_edges) + game.num_edges * legal
         inputs = Inputs(board_codes(positions), position_scalars(game, positions), start_row)
-        start, of_start = start_edges(net, variables, mean_over(legal.mean(axis=0), axis_name))
+        moments_axis = None if config.normalization == "ghost" else axis_name  # as of all other moments
+        start, of_start = start_edges(net, variables, mean_over(legal.mean(axis=0), moments_axis))
         statistics = {k: v for k, v in variables.items() if k != "params"}
         if not train:
             return in_chunks(partial(infer, net, variables, start), inputs, -(-len(legal) // size)), statistics

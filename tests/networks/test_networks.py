@@ -141,6 +141,18 @@ def test_the_other_normalisations_equal_the_plain_ones_in_value_and_gradient(nor
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+def test_a_ghost_batch_is_alone_beside_those_of_other_devices():
+    game, config = get_game("gardner_chess"), dataclasses.replace(TINY, num_blocks=1, normalization="ghost")
+    network = make_gateau(game, config)
+    variables, positions = network.init(jax.random.key(1)), random_positions(game, 8)
+    halves = jax.tree.map(lambda x: x.reshape(2, 4, *x.shape[1:]), positions)
+    both, _ = jax.vmap(lambda half: network.apply(variables, half, True, "devices"), axis_name="devices")(halves)
+    for i in range(2):
+        alone, _ = network.apply(variables, jax.tree.map(lambda x, i=i: x[i], halves), True)
+        np.testing.assert_allclose(both.prior_logits[i], alone.prior_logits, atol=1e-5)
+        np.testing.assert_allclose(both.value[i], alone.value, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", ["layer", "rms"])
 def test_rows_are_normalized_as_flax_does_in_value_and_gradient(kind):
     module = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[kind]()
