@@ -49,6 +49,7 @@ MEANING = {
     "train/gradient_norm": "global L2 norm, mean over the steps",
     "train/update_norm": "global L2 norm of a step, mean over the steps",
     "train/weight_norm": "global L2 norm, mean over the steps",
+    "train/board_steps": "optimizer steps of the iteration, on one of several boards",
     "train/value_known": "frames trained on whose value is known",
     "train/frame_reuse": "frames trained on for each new one",
     "energy/joules": "of the host's processors, memory and GPUs while the iteration ran, whoever used them",
@@ -58,6 +59,7 @@ MEANING = {
     "network/mirror_disagreement": "positions of the sample whose best move changes when they are mirrored",
     "network/mirror_value_gap": "mean |value - value of the mirror image| over the sample",
     "selfplay/games": "games finished",
+    "selfplay/plies": "positions played",
     "selfplay/draw_rate": "draws / games finished",
     "selfplay/game_length": "plies, mean of the games finished",
 }
@@ -128,5 +130,7 @@ def open_log(run: Path, iteration: int) -> MetricsLog:
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits, as many as float32 has; lists too."""
-    return [_rounded(v) for v in value] if isinstance(value, list) else float(f"{float(value):.6g}")
+    """Six digits, as many as float32 has, but of whole numbers all; lists too."""
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return float(value) if float(value).is_integer() else float(f"{float(value):.6g}")

@@ -25,6 +25,15 @@ LINES = st.one_of(
 )
 
 
+def test_whole_numbers_are_written_in_full_and_others_in_six_digits(tmp_path):
+    log = open_log(tmp_path, 0)
+    log.write(1, {"train/steps": 1_999_997, "window/frames": 1_048_577.0, "train/loss": 0.123456789, "x": [2.5, 7]})
+    log.close()
+    (row,) = read_metrics(tmp_path / "metrics.jsonl")
+    counts = {"iteration": 1, "train/steps": 1_999_997, "window/frames": 1_048_577}
+    assert row == counts | {"train/loss": 0.123457, "x": [2.5, 7]}
+
+
 @fuzzed(150)
 @given(st.lists(LINES, max_size=6))
 def test_any_metrics_file_gives_its_whole_lines(tmp_path_factory, lines):
