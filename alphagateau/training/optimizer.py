@@ -13,6 +13,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 from alphagateau.training.td_leaf import num_frames
 
+FEATURE_MATRICES = ("attacks", "embed_edges")  # whose rows are features of a square or an edge, not one of many
 AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its last steps, not of its first weights
 STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
 
@@ -72,7 +73,8 @@ def make_muon(
     max_gradient_norm: float = 0.0,
     moments: Moments = ADAM,
 ) -> optax.GradientTransformation:
-    """Muon (Jordan 2024): momentum of 0.95 of each matrix, made orthogonal; vectors and tables by NAdam.
+    """Muon (Jordan 2024): momentum of 0.95 of each matrix, made orthogonal; vectors and tables, with a row
+    a token, square or offset, by NAdam.
 
     Its steps have the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so that rates and decays of
     AdamW serve. Kernels of convolutions are matrices with a column an output.
@@ -83,7 +85,7 @@ def make_muon(
         eps=moments.epsilon,
         adam_b2=moments.beta2,
         consistent_rms=0.2,
-        muon_weight_dimension_numbers=lambda params: jax.tree.map(_matrix_axes, params),
+        muon_weight_dimension_numbers=lambda params: jax.tree_util.tree_map_with_path(_matrix_axes, params),
     )
     return optax.chain(*_clipping(max_gradient_norm), muon)
 
@@ -111,9 +113,10 @@ def _is_matrix(params: Variables) -> Variables:
     return jax.tree.map(lambda x: x.ndim > 1, params)
 
 
-def _matrix_axes(x: Array) -> optax.contrib.MuonDimensionNumbers | None:
+def _matrix_axes(path: tuple[Any, ...], x: Array) -> optax.contrib.MuonDimensionNumbers | None:
     """Inputs and outputs of a matrix or of a convolution's kernel; None: neither."""
-    if x.ndim not in (2, 4) or x.shape[-1] == 1:
+    name = path[-1].key
+    if not (name == "kernel" or name.startswith("W") or name in FEATURE_MATRICES) or x.ndim == 1 or x.shape[-1] == 1:
         return None
     return optax.contrib.MuonDimensionNumbers(tuple(range(x.ndim - 1)), x.ndim - 1)
 

@@ -71,18 +71,30 @@ def test_muon_steps_along_its_momentum_with_equal_singular_values(shape):
 
     Newton-Schulz leaves them within 0.68 and 1.14 (Jordan 2024), the scale is that of Adam's steps. Vectors by NAdam.
     """
-    params = {"w": jnp.zeros(shape), "b": jnp.zeros(3)}
+    params = {"kernel": jnp.zeros(shape), "b": jnp.zeros(3)}
     gradient = np.random.default_rng(0).normal(size=(math.prod(shape[:-1]), shape[-1]))
     u, _, v = np.linalg.svd(gradient, full_matrices=False)
     gradient = u * np.geomspace(1, 0.1, len(v)) @ v
     optimizer = make_muon(0.1)
-    grads = {"w": jnp.float32(gradient).reshape(shape), "b": jnp.float32([1, -2, 0])}
+    grads = {"kernel": jnp.float32(gradient).reshape(shape), "b": jnp.float32([1, -2, 0])}
     updates, _ = optimizer.update(grads, optimizer.init(params), params)
-    values = u.T @ np.asarray(updates["w"]).reshape(gradient.shape) @ v.T
+    values = u.T @ np.asarray(updates["kernel"]).reshape(gradient.shape) @ v.T
     values /= -0.1 * 0.2 * math.sqrt(max(gradient.shape))
     np.testing.assert_allclose(values, np.diag(np.diag(values)), atol=1e-3)
     np.testing.assert_allclose(np.diag(values), np.full(len(v), 0.91), atol=0.25)
     np.testing.assert_allclose(updates["b"], [-0.1 * (1 + 0.09 / 0.19), 0.1 * (1 + 0.09 / 0.19), 0], rtol=1e-4)
+
+
+def test_muon_leaves_tables_to_nadam():
+    """Rows of which a batch meets some: tokens, squares, and offsets by head; NAdam's first steps have one size."""
+    shapes = {"A_Q": (2, 3, 3, 4), "c": (25, 4), "embed_tokens": (9, 4), "promotion": (3, 4), "D": (2, 3, 3)}
+    rng = np.random.default_rng(0)
+    grads = {name: jnp.float32(rng.choice([-1, 0.01, 3], size=shape)) for name, shape in shapes.items()}
+    params = jax.tree.map(jnp.zeros_like, grads)
+    optimizer = make_muon(0.1)
+    updates, _ = optimizer.update(grads, optimizer.init(params), params)
+    for name, step in updates.items():
+        np.testing.assert_allclose(step, -0.1 * (1 + 0.09 / 0.19) * np.sign(grads[name]), rtol=1e-4)
 
 
 def test_a_schedule_in_steps_is_that_of_cf_6m():
