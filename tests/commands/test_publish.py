@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pretended_runs import write_checkpoint, write_iteration
@@ -15,7 +16,7 @@ from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig
 from alphagateau.matches.player_specs import load_player
 from alphagateau.play.boards import name_of
-from alphagateau.reports.model_card import cost_lines, data_sentence
+from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines
 from alphagateau.runs import checkpoint, publishing, run_folder
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training import flops
@@ -90,6 +91,15 @@ def test_the_card_says_what_the_runs_files_say(published):
     ):
         assert said in text
     assert "other/2" not in text and "kWh" not in text
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"), [(None, "gardner_chess alone;"), ("runs/pre", "gardner_chess, and before it what pre learnt;")]
+)
+def test_the_card_of_a_run_that_began_from_weights_says_so(origin, said):
+    experiment = config.load(config.find_experiment("smoke"))
+    card = SimpleNamespace(experiment=experiment, record={"init_from": origin}, manifest={"symptoms": []}, notes=())
+    assert limit_lines(card)[0].startswith(f"- It learnt on {said}")  # pyright: ignore[reportArgumentType]
 
 
 def test_the_card_names_who_labelled_its_data():
