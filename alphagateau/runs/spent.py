@@ -91,7 +91,8 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
         published = find_published(source)
         if published and _hash(published) == begun:
             return source, published.manifest["iteration"]
-        source = source.parents[1] if source.parent.name == "checkpoints" else source
+        is_run = (source / "checkpoints").is_dir()  # runs themselves lie in a folder of that name
+        source = source.parents[1] if source.parent.name == "checkpoints" and not is_run else source
         if source.resolve() != folder.resolve() and (source / "checkpoints").is_dir():
             same = [c for c in checkpoint.find(source / "checkpoints")[0] if _hash(c) == begun]
             if same:

@@ -74,11 +74,8 @@ def test_joules_add_up_where_every_iteration_was_measured(runs):
     pre, _ = runs
     rows = [json.loads(line) for line in (pre / "metrics.jsonl").read_text().splitlines()]
     (pre / "metrics.jsonl").write_text("".join(json.dumps({**r, "energy/joules": 70.5}) + "\n" for r in rows))
-    assert [one.joules for one in read_spent(pre, lambda experiment: {experiment.game: 10.0}).values()] == [
-        0.0,
-        70.5,
-        141.0,
-    ]
+    spent = read_spent(pre, lambda experiment: {experiment.game: 10.0})
+    assert [one.joules for one in spent.values()] == [0.0, 70.5, 141.0]
 
 
 def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
@@ -87,6 +84,13 @@ def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
     assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2"}) is None
     assert find_origin(tuned, {"init_from": "elsewhere/pre"}) == (pre, 2)  # moved, with the run beside it
     assert find_origin(tuned, {"init_from": "gone"}) is None is find_origin(pre, {"init_from": None})
+
+
+def test_runs_are_found_where_they_lie_by_default(runs):
+    """In a folder checkpoints, as the checkpoints of a run do."""
+    folder = runs[0].parent.rename(runs[0].parent.with_name("checkpoints"))
+    for source in ("pre", "pre/checkpoints/2"):
+        assert find_origin(folder / "tuned", {"init_from": str(folder / source)}) == (folder / "pre", 2)
 
 
 @pytest.fixture
