@@ -330,7 +330,7 @@ def test_experiments_are_found_by_name(tmp_path, monkeypatch):
     (tmp_path / "smoke").write_text(MINIMAL)
     assert config.load(config.find_experiment("smoke")).num_iterations == 3
     assert message_of(config.find_experiment, "smoek") == "smoek: no such experiment; did you mean smoke?"
-    assert "expected a file, or one of chess_selfplay, " in message_of(config.find_experiment, "xyz")
+    assert "expected a file, or one of chess_from_6x6, " in message_of(config.find_experiment, "xyz")
 
 
 def reads_or_refuses(function, *arguments):
