@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse
 
 Curves = Mapping[str, Sequence[tuple[str, int]]]  # player -> (curve, iteration), of each curve that it stands on
-NAME = re.compile(r"(?P<run>.*\S)/(?P<iteration>[0-9]{1,9})(?: \((?P<search>.*), [0-9a-f]{6}\))?")  # as a ladder names
+# As a ladder names a checkpoint; one that plays by another search than its own with that and a hash of its weights.
+NAME = re.compile(r"(?P<run>.*\S)/(?P<iteration>[0-9]{1,9})(?:-stopped)?(?: \((?P<search>.*), [0-9a-f]{6}\))?")
 
 
 class Steps(NamedTuple):
@@ -24,12 +25,15 @@ class Steps(NamedTuple):
 
 def curves_by_name(players: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]:
     """The places of players that are called RUN/ITERATION, as in a ladder's tables."""
-    found = {}
-    for name in players:
-        if match := NAME.fullmatch(name):
-            curve = match["run"] + (f" ({match['search']})" if match["search"] else "")
-            found[name] = ((curve, int(match["iteration"])),)
-    return found
+    return {name: (place,) for name in players if (place := place_of(name))}
+
+
+def place_of(player: str) -> tuple[str, int] | None:
+    """The curve of a player that is called RUN/ITERATION, which is its run under its search, and its iteration."""
+    match = NAME.fullmatch(player)
+    if match is None:
+        return None
+    return match["run"] + (f" ({match['search']})" if match["search"] else ""), int(match["iteration"])
 
 
 def make_steps(players: Sequence[str], curves: Curves) -> Steps:

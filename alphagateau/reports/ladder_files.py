@@ -1,16 +1,13 @@
 """A ladder's ratings.csv in, its players out, and their curves as one drawing; nothing else of the ladder is read."""
 
 import csv
-import re
 from pathlib import Path
 
 from alphagateau.config import ConfigError
+from alphagateau.ratings.curves import place_of
 from alphagateau.reports.charts import standalone
 from alphagateau.reports.ladder_page import COST_AXES, RatedPlayer, cost_charts, rating_chart
 from alphagateau.runs.files import write_text
-
-# A checkpoint as a player: its run, its iteration, its search if that is not its own, a hash of weights perhaps.
-CHECKPOINT = re.compile(r"(.+)/(\d+)(?:-stopped)?(?: \((.*?)(?:, [0-9a-f]{6})?\))?")
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -28,8 +25,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 def player_of(row: dict[str, str]) -> RatedPlayer:
     """A row's player. Raises ValueError, KeyError, TypeError."""
-    found = CHECKPOINT.fullmatch(row["player"])
-    run, iteration = (found[1] + (f" ({found[3]})" if found[3] else ""), int(found[2])) if found else ("", None)
+    run, iteration = place_of(row["player"]) or ("", None)
     costs = {unit: float(row[unit]) for unit in COST_AXES if row.get(unit)}
     numbers = float(row["rating"]), float(row["standard_error"]), int(row["games"]), float(row["score"])
     return RatedPlayer(row["player"], *numbers, run, iteration, costs=costs)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.config.searches import describe_search
-from alphagateau.reports.ladder_files import CHECKPOINT, read_rows
+from alphagateau.ratings.curves import place_of
+from alphagateau.reports.ladder_files import read_rows
 from alphagateau.reports.tables import number
 from alphagateau.runs.spent import Spent
 
@@ -165,7 +166,7 @@ def read_ratings(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
     """
     rows = read_rows(path)
     found = [row for row in rows if row["player"].partition(" (")[0] in names]
-    others = [row for row in rows if not CHECKPOINT.fullmatch(row["player"]) and row not in found]
+    others = [row for row in rows if not place_of(row["player"]) and row not in found]
     if not found:
         raise ConfigError(f"{path} rates no player {names[0]}")
     return found + others
