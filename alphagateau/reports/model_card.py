@@ -31,6 +31,7 @@ class Card(NamedTuple):
 def model_card(card: Card) -> str:
     """The card's text."""
     boards = ", ".join(part.game for part in board_experiments(card.experiment))
+    num_steps = card.manifest["optimizer_steps"]
     lines = [
         f"# {card.name}",
         "",
@@ -39,7 +40,9 @@ def model_card(card: Card) -> str:
         f"    alphagateau play checkpoints/{card.name}",
         *_section("How it was trained", training_lines(card)),
         *_section("Data", [data_sentence(card.experiment, card.labels)]),
-        *_section("Cost", cost_lines(card.spent, card.manifest["optimizer_steps"], num_labelled(card))),
+        *_section(
+            "Cost", cost_lines(card.spent, card.manifest["optimizer_steps"], num_labelled(card), origin_name(card))
+        ),
         *_section("Rating", rating_lines(card)),
         *_section("Limits", limit_lines(card)),
         *_section("Licence", [card.license]),
@@ -78,12 +81,17 @@ def training_lines(card: Card) -> list[str]:
     lines = [
         f"- iteration {card.manifest['iteration']} of {experiment.num_iterations}, seed {experiment.seed}; {plays}"
     ]
-    if origin := card.record.get("init_from"):
-        lines.append(f"- began from the weights of {Path(origin).name}")
+    if origin := origin_name(card):
+        lines.append(f"- began from the weights of {origin}")
     commits = dict.fromkeys(str(start["commit"]) for start in starts if start.get("commit"))
     lines += [f"- code of commit {', '.join(commits)}"] if commits else []
     lines.append("- experiment.toml has every key: `alphagateau train experiment.toml` trains it anew")
     return lines
+
+
+def origin_name(card: Card) -> str:
+    """Of the weights that the run began from; empty: drawn."""
+    return Path(card.record.get("init_from") or "").name
 
 
 def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
@@ -106,15 +114,18 @@ def num_labelled(card: Card) -> int:
     return card.manifest["iteration"] * data.frames_per_iteration if data else 0
 
 
-def cost_lines(spent: Spent | None, num_steps: int, num_read: int) -> list[str]:
-    """Since the first weights were drawn; `num_read` labelled positions, some more than once, are of this run."""
+def cost_lines(spent: Spent | None, num_steps: int, num_read: int, origin: str = "") -> list[str]:
+    """What was spent since the first weights were drawn, but for the run's own steps since the weights of `origin`.
+
+    `num_read` labelled positions, some more than once, are the run's own too.
+    """
+    read = f"{number(num_read)} labelled positions read, " if num_read else ""
+    own = f"{read}{number(num_steps)} optimizer steps" + (f" since {origin}" if origin else "")
     if spent is None:
-        return [f"{number(num_steps)} optimizer steps. The run does not say what else it cost."]
-    positions = [f"{number(num_read)} labelled positions read"] if num_read else []
-    if spent.frames or not num_read:
-        positions.append(f"{number(int(spent.frames))} positions played")
-    lines = [f"- {', '.join(positions)}, {number(num_steps)} optimizer steps"]
-    lines.append(f"- {spent.flops:.3g} FLOPs of matrix products, {number(int(spent.simulations))} simulations")
+        return [f"- {own}; the run does not say what else it cost"]
+    played = f"{number(int(spent.frames))} positions played, " if spent.frames or not num_read else ""
+    total = f"{played}{number(int(spent.simulations))} simulations, {spent.flops:.3g} FLOPs of matrix products"
+    lines = [f"- {own}", f"- {total}" + (" in all" if origin else "")]
     lines.append(f"- {spent.device_seconds / 3600:.3g} device hours on {', '.join(spent.devices) or 'unknown devices'}")
     return lines + ([f"- {spent.joules / 3.6e6:.3g} kWh"] if spent.joules > 0 else [])
 

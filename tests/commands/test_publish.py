@@ -114,10 +114,20 @@ def test_the_card_names_who_labelled_its_data():
 
 def test_the_card_counts_the_labelled_positions_that_were_read():
     spent = Spent(device_seconds=3600.0, flops=1e9, devices=("cpu X",))
-    assert cost_lines(spent, 96, 24_576)[0] == "- 24,576 labelled positions read, 96 optimizer steps"
-    assert cost_lines(spent._replace(frames=64.0), 96, 512)[0].startswith(
-        "- 512 labelled positions read, 64 positions "
-    )
+    assert cost_lines(spent, 96, 24_576)[:2] == [
+        "- 24,576 labelled positions read, 96 optimizer steps",
+        "- 0 simulations, 1e+09 FLOPs of matrix products",
+    ]
+    assert cost_lines(spent._replace(frames=64.0), 96, 512)[1].startswith("- 64 positions played, 0 simulations, ")
+
+
+def test_the_card_tells_the_runs_own_steps_from_what_all_before_it_cost():
+    spent = Spent(frames=860_160.0, simulations=13_762_560.0, flops=5.51e14, devices=("cpu X",))
+    assert cost_lines(spent, 1464, 0, "los_alamos_selfplay")[:2] == [
+        "- 1464 optimizer steps since los_alamos_selfplay",
+        "- 860,160 positions played, 13,762,560 simulations, 5.51e+14 FLOPs of matrix products in all",
+    ]
+    assert cost_lines(None, 96, 0) == ["- 96 optimizer steps; the run does not say what else it cost"]
 
 
 @pytest.mark.parametrize("name", ["weights/manifest.ocdbt", "experiment.toml"])
