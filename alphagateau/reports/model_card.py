@@ -40,9 +40,7 @@ def model_card(card: Card) -> str:
         f"    alphagateau play checkpoints/{card.name}",
         *_section("How it was trained", training_lines(card)),
         *_section("Data", [data_sentence(card.experiment, card.labels)]),
-        *_section(
-            "Cost", cost_lines(card.spent, card.manifest["optimizer_steps"], num_labelled(card), origin_name(card))
-        ),
+        *_section("Cost", cost_lines(card.spent, num_steps, num_labelled(card), origin_name(card))),
         *_section("Rating", rating_lines(card)),
         *_section("Limits", limit_lines(card)),
         *_section("Licence", [card.license]),
