@@ -62,8 +62,9 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
     num_games = games_a_meeting(ladder)
     if ladder.matching == "informative":
         rules = PairingRules(_curves(ladder, standing), standing.closed, standing.planned)
-        num_pairs, anchor = max(len(standing.names) // 2, 1), _anchor(ladder, standing)
-        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, anchor, rules)
+        num_pairs = max(len(standing.names) // 2, 1)
+        origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
+        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, origin, rules)
         return _within(_merged(found), left)
     if ladder.matching == "paper":
         return _within(paper_pairings(standing.names, standing.results, num_games), left)

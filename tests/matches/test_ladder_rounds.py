@@ -10,8 +10,10 @@ from alphagateau.config import LadderConfig
 from alphagateau.matches import ladder as ladders
 from alphagateau.matches.ladder import RatedPool, play_ladder
 from alphagateau.matches.ladder_games import GameKey, key_of, read_games
+from alphagateau.matches.ladder_pairings import Standing, next_pairings
 from alphagateau.matches.ladder_rounds import Say
 from alphagateau.matches.players import PlayerError
+from alphagateau.ratings.results import make_results
 
 PAWNS = ("1pppp", "p1ppp", "pp1pp", "ppp1p")
 HOSTS = [host_player(name) for name in "abcd"]
@@ -69,6 +71,15 @@ def test_the_error_asked_for_is_reached_by_the_method_that_rates(play, tmp_path,
     pool, _ = play(tmp_path, **keys)
     assert pool.ratings.standard_error.max() <= 120.0
     assert not play(tmp_path, **keys)[1]
+
+
+def test_only_an_error_relative_to_the_anchor_sends_everybody_against_it():
+    names = list("abcdef")
+    standing = Standing(names, make_results([], names), {})
+    met = next_pairings(LadderConfig(players=tuple(names), anchor="a", max_games=60), standing)
+    assert sorted(name for pairing in met for name in pairing[:2]) == names
+    met = next_pairings(LadderConfig(players=tuple(names), anchor="a", target_error=50.0), standing)
+    assert len(met) == 3 and all("a" in pairing[:2] for pairing in met)
 
 
 def failing(number: int) -> list:
