@@ -159,8 +159,8 @@ def limit_lines(card: Card) -> list[str]:
     """What is known not to hold."""
     boards = [part.game for part in board_experiments(card.experiment)]
     if card.experiment.network.plays_every_board:
-        origin = card.record.get("init_from")
-        before = f", and before it what {Path(origin).name} learnt" if origin else " alone"
+        origin = origin_name(card)
+        before = f", and before it what {origin} learnt" if origin else " alone"
         lines = [f"- It learnt on {' and '.join(boards)}{before}; it plays other boards without having seen them."]
     else:
         lines = [f"- It plays {boards[0]} only."]
