@@ -1,6 +1,7 @@
 """A UCI engine of a few lines for tests: its scores are hashes of FEN and move, its manner is told.
 
-One that remembers adds how many searches it has made since it was told to forget them.
+One that remembers adds how many searches it has made since it was told to forget them; one of few words leaves out the
+last of several moves unless it may look at 100 positions a move.
 """
 
 import hashlib
@@ -21,28 +22,44 @@ def score(fen: str, move: str) -> int:
 
 
 def answer(fen: str, nodes: int, moves: list[str], remembered: int) -> str:
-    move = moves[0] if moves else first_move(fen)
+    move = moves[0] if moves else legal_moves(fen)[0]
     found = score(fen, moves[0] if moves else "") + remembered
     bound = f"info depth 9 seldepth 9 score cp {found + 1} upperbound nodes {nodes}\n"
     return f"info depth 7 seldepth 12 score cp {found} nodes {nodes} pv {move}\n{bound}bestmove {move}\n"
 
 
-def first_move(fen: str) -> str:
+def answer_lines(fen: str, nodes: int, num_lines: int) -> str:
+    """The moves at depth 3, one point off, and at depth 4; then a bound on the first."""
+    moves = legal_moves(fen)[:num_lines]
+    shown = [(3, move, f"cp {score(fen, move) - 1}") for move in moves]
+    shown += [(4, move, f"cp {score(fen, move)}") for move in moves]
+    shown += [(5, moves[0], f"cp {score(fen, moves[0]) + 5} upperbound")]
+    lines = [
+        f"info depth {depth} multipv {moves.index(move) + 1} score {said} nodes {nodes} pv {move} a1a1\n"
+        for depth, move, said in shown
+    ]
+    return "".join(lines) + f"bestmove {moves[0]}\n"
+
+
+def legal_moves(fen: str) -> list[str]:
     from alphagateau.games.small_boards import GardnerBoard
 
-    return min(move.uci() for move in GardnerBoard(fen).legal_moves)
+    return sorted(move.uci() for move in GardnerBoard(fen).legal_moves)
 
 
 def main(manner: str = "", trigger: str = "") -> None:
-    fen, searches = "", 0
+    fen, searches, num_lines = "", 0, 1
     for line in sys.stdin:
         words = line.split()
         if words[0] == "uci":
             if manner == "silent":
                 time.sleep(60)
-            print(f"id name Fake\n{VARIANTS}\n{OPTIONS}\nuciok")
+            options = OPTIONS.replace("max 500", "max 4") if manner == "narrow" else OPTIONS
+            print(f"id name Fake\n{VARIANTS}\n{options}\nuciok")
         elif words[0] == "isready":
             print("No such option: Limit\nreadyok" if manner == "deny" else "readyok")
+        elif words[:3] == ["setoption", "name", "MultiPV"]:
+            num_lines = int(words[4])
         elif words[0] == "ucinewgame":
             searches = 0
         elif words[0] == "position":
@@ -55,7 +72,12 @@ def main(manner: str = "", trigger: str = "") -> None:
                 time.sleep(60)
             if manner == "lie" and moves:
                 moves = ["a1a1"]
-            print(answer(fen, int(words[2]), moves, searches if manner == "remember" else 0), end="")
+            if num_lines > 1:
+                nodes = int(words[2])
+                shown = num_lines - 1 if manner == "few" and nodes < 100 * num_lines else num_lines
+                print(answer_lines(fen, nodes, shown), end="")
+            else:
+                print(answer(fen, int(words[2]), moves, searches if manner == "remember" else 0), end="")
             searches += 1
         sys.stdout.flush()
 

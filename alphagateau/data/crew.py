@@ -38,6 +38,7 @@ class Order(NamedTuple):
     workers: int
     timeout: float  # seconds of one search
     known: Path | None = None  # folder of labels that are taken for the boards that it has
+    multipv: bool = False  # one search, of so many nodes a move, scores all moves of a board
 
 
 class Unit(NamedTuple):
@@ -199,6 +200,10 @@ def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
     """The labels of a board. Raises EngineError, DataError, and ValueError for a FEN that is none of the game's."""
     board = board_from_fen(order.game, fen)
     moves = board_edges(order.game, board)
+    if order.multipv:
+        by_move = engine.search_moves(fen, order.nodes, moves.values())
+        best = max(by_move.values(), key=lambda found: found.score)
+        return labels_of(best, {edge: by_move[move] for edge, move in moves.items()})
     state = engine.search(fen, order.nodes)
     if state.move not in moves.values():
         raise DataError(f"engine {order.command!r} answered {state.move}, which is no legal move of {fen}")

@@ -7,7 +7,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from alphagateau.runs.programs import split_command
 
 OWN_OPTIONS = {"Threads": "1", "Hash": "1", "Contempt": "0"}  # where the engine has them and the user says nothing
 SCORE = re.compile(rb"^info (?:.* )?depth (\d+) .*\bscore (cp|mate) (-?\d+)\b(?! (?:lower|upper)bound)")
+MOVE_SCORE = re.compile(SCORE.pattern + rb".* pv (\S+)")  # the first move of the line that the score is of
 OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options that say what is asked, not how
 OPTION = re.compile(r"option name (.*?) type (\w+)(.*)")  # name, type, and what it may be
 MOST_DOUBLINGS = 4  # of the nodes, while a search gives no score
@@ -32,6 +33,11 @@ class Found(NamedTuple):
     score: int  # `scores.encode`, for the player to move
     depth: int
     move: str  # UCI, its best
+
+
+def read_found(line: re.Match[bytes], move: bytes = b"") -> Found:
+    """What a line that SCORE matches says of a move."""
+    return Found(encode(line[2].decode(), int(line[3])), min(int(line[1]), 255), move.decode("utf-8", "replace"))
 
 
 class Engine:
@@ -57,6 +63,7 @@ class Engine:
             why = getattr(error, "strerror", None) or error
             raise DataError(f"engine {command!r} cannot be started: {why}") from None
         self.name, self.options = command, {}
+        self._num_lines = self._most_lines = 1  # MultiPV
         watch = threading.Timer(timeout, self._give_up)
         watch.start()
         try:
@@ -90,6 +97,7 @@ class Engine:
             if variant.encode() not in line.split():
                 raise DataError(f"engine {self.command!r} does not play {variant}: it knows no such UCI_Variant")
             wanted["UCI_Variant"] = variant
+        self._most_lines = _limits(kinds.get("multipv", ("", ""))[1])[1] or 1
         wanted |= {known[name.lower()]: value for name, value in options.items()}
         commands = "".join(f"setoption name {name} value {value}\n" for name, value in wanted.items())
         answers = self._ask(f"{commands}isready\n", b"readyok")
@@ -108,7 +116,7 @@ class Engine:
         clear = "ucinewgame\n" if is_fresh else ""
         for doubling in range(MOST_DOUBLINGS + 1):
             asked = f" searchmoves {move}" if move else ""
-            go = f"{clear}position fen {fen}\ngo nodes {nodes << doubling}{asked}\n"
+            go = f"{self._show(1)}{clear}position fen {fen}\ngo nodes {nodes << doubling}{asked}\n"
             lines = self._ask(go, b"bestmove")
             best = lines[-1].split()[1:2]
             if move and best != [move.encode()]:
@@ -116,9 +124,32 @@ class Engine:
                 raise DataError(f"engine {self.command!r} answered {answer} to searchmoves {move} in {fen}")
             for line in reversed(lines):
                 if found := SCORE.match(line):
-                    score = encode(found[2].decode(), int(found[3]))
-                    return Found(score, min(int(found[1]), 255), best[0].decode() if best else "")
+                    return read_found(found, *best)
         raise EngineError(f"engine {self.command!r} gave no score of {fen}")
+
+    def search_moves(self, fen: str, nodes: int, moves: Collection[str]) -> dict[str, Found]:
+        """What one search from an empty hash table, of `nodes` nodes a move, says of all legal moves (UCI's MultiPV).
+
+        Each move has the score of the last depth to which it was searched. Raises as `search`, and DataError if the
+        engine cannot show so many lines.
+        """
+        if self._most_lines < len(moves):
+            raise DataError(f"engine {self.command!r} shows at most {self._most_lines} moves (MultiPV) of {fen}")
+        for doubling in range(MOST_DOUBLINGS + 1):
+            go = f"position fen {fen}\ngo nodes {(nodes << doubling) * len(moves)}\n"
+            lines = self._ask(f"{self._show(len(moves))}ucinewgame\n{go}", b"bestmove")
+            scored = [read_found(found, found[4]) for line in lines if (found := MOVE_SCORE.match(line))]
+            by_move = {found.move: found for found in scored}
+            if strange := by_move.keys() - set(moves):
+                raise DataError(f"engine {self.command!r} showed {min(strange)}, which is no legal move of {fen}")
+            if len(by_move) == len(moves):
+                return by_move
+        raise EngineError(f"engine {self.command!r} gave no score of some moves of {fen}")
+
+    def _show(self, num_lines: int) -> str:
+        """What tells the engine to show so many lines, where it does not yet."""
+        is_told, self._num_lines = num_lines == self._num_lines, num_lines
+        return "" if is_told else f"setoption name MultiPV value {num_lines}\n"
 
     def _ask(self, text: str, answer: bytes) -> list[bytes]:
         """The lines up to one that begins with `answer`; what follows it at once is dropped."""
@@ -156,14 +187,18 @@ class Engine:
                     pipe.close()
 
 
+def _limits(limits: str) -> tuple[int | None, int | None]:
+    """The least and the most of a number among an engine's options."""
+    least, most = (re.search(rf" {x} (-?\d+)", limits) for x in ("min", "max"))
+    return int(least[1]) if least else None, int(most[1]) if most else None
+
+
 def _expected(kind: str, limits: str, value: str) -> str:
     """What an option of this type must be, "" if the value is; engines take others without a word."""
     if kind == "check":
         return "" if value in ("true", "false") else "true or false"
     if kind == "spin":
-        least, most = (
-            int(found[1]) if (found := re.search(rf" {x} (-?\d+)", limits)) else None for x in ("min", "max")
-        )
+        least, most = _limits(limits)
         is_number = re.fullmatch(r"-?\d+", value) is not None
         is_within = is_number and (least is None or int(value) >= least) and (most is None or int(value) <= most)
         return "" if is_within else f"a whole number from {least} to {most}"

@@ -95,6 +95,7 @@ def describe_engine(order: Order, name: str, options: Mapping[str, str]) -> dict
         "options": options,
         "nodes": order.nodes,
         "clear": order.clear,
+        **({"multipv": True} if order.multipv else {}),
     }
 
 

@@ -61,6 +61,8 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("label BOARDS --engine nothing-here", "engine 'nothing-here' cannot be started: No such file"),
         ("label BOARDS --engine ENGINE?Contempt=0", "has no option 'Contempt'"),
         ("label BOARDS --engine ENGINE --nodes 51", "manifest.json has engine {"),
+        ("label BOARDS --multipv --target best", "--multipv was given with --target or --clear"),
+        ("label BOARDS --multipv --clear board", "--multipv was given with --target or --clear"),
         ("label BOARDS --player nowhere", "--target must be best or states with --player, got actions"),
         ("label BOARDS --player nowhere --target best", "nowhere holds no whole checkpoint"),
         ("label BOARDS --player nowhere --engine ENGINE", "--player nowhere were given: expected one of them"),

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import chess
 import numpy as np
 import psutil
 import pytest
@@ -163,6 +164,28 @@ def test_what_an_engine_remembers_of_a_board_is_the_same_with_any_workers(gardne
         run(order._replace(clear="move"))
 
 
+@pytest.mark.parametrize("manner", ["", "few"])
+def test_one_search_scores_all_moves(gardner, boards, labelled, tmp_path, manner):
+    """By the last whole depth, without bounds; of moves without a score more is asked. The state has the best score."""
+    order = order_of(gardner, boards, tmp_path / "one", fake(manner), multipv=True, workers=3)
+    assert run(order)
+    together, alone = (rows(read_table(path / "test-00000.parquet", LABELS)[0]) for path in (order.output, labelled))
+    count = 0
+    for row, each in zip(together, alone, strict=True):
+        if len(row["edges"]) > 1:  # a single move is one line, which the fake answers as it answers any search
+            assert (row["edges"], row["scores"]) == (each["edges"], each["scores"])
+            assert row["state_score"] == max(row["scores"]) and set(row["depths"]) == {4}
+            count += 1
+    assert count > 10
+    with pytest.raises(DataError, match=r"manifest.json has engine"):
+        run(order._replace(multipv=False))
+
+
+def test_an_engine_that_shows_too_few_moves_is_refused(gardner, boards, tmp_path):
+    with pytest.raises(DataError, match=r"shows at most 4 moves \(MultiPV\) of"):
+        run(order_of(gardner, boards, tmp_path, fake("narrow"), multipv=True))
+
+
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
     with pytest.raises(DataError, match=r"train.parquet, row \d+: engine .* answered a1a1 to searchmoves"):
         run(order_of(gardner, boards, tmp_path, fake("lie")))
@@ -240,6 +263,23 @@ def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
     part.write_bytes(part.read_bytes()[:-40])
     with pytest.raises(DataError, match=r"train-00000.parquet cannot be read"):
         run(order_of(gardner, boards, tmp_path / "labels", fake()))
+
+
+@pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
+def test_stockfish_scores_all_moves_at_once():
+    """The two mates are mates; what each move is worth is near what longer searches of its own say."""
+    engine = Engine(str(STOCKFISH), {}, "chess", 60.0)
+    try:
+        fen = "6k1/5ppp/8/8/8/8/1R6/R5K1 w - - 0 1"
+        moves = [move.uci() for move in chess.Board(fen).legal_moves]
+        found = engine.search_moves(fen, 200, moves)
+        assert found == engine.search_moves(fen, 200, moves)
+        assert {move for move, said in found.items() if said.score == MATE - 1} == {"a1a8", "b2b8"}
+        deep = {move: engine.search(fen, 5000, move) for move in moves}
+        codes = [[said[move].score for move in moves] for said in (found, deep)]
+        assert np.abs(np.subtract(*win_probability(codes))).mean() < 0.1
+    finally:
+        engine.close()
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
