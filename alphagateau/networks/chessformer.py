@@ -32,7 +32,7 @@ from alphagateau.networks.square_tokens import (
 )
 from alphagateau.networks.weights import draw
 
-LEAST_CHUNK = 8  # positions: fewer make products too small
+LEAST_CHUNK = 4  # positions: fewer make products too small
 
 
 def make_encoder(game: Game, config) -> Encoder:
