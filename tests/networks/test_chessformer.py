@@ -352,7 +352,7 @@ def test_an_action_value_is_of_its_squares(gardner):
 
 
 def test_training_in_chunks_is_for_attention_without_vectors_of_offsets(gardner):
-    for position, want in (("absolute", 8), ("bias", 8), ("shaw", 1), ("shaw_kv", 1)):
+    for position, want in (("absolute", 16), ("bias", 16), ("shaw", 1), ("shaw_kv", 1)):
         chosen = ChessformerConfig(hidden_size=2**16, position=position)
         assert make_network(gardner, chosen).num_chunks(64) == want
 
