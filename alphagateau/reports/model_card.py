@@ -83,8 +83,22 @@ def training_lines(card: Card) -> list[str]:
         lines.append(f"- began from the weights of {origin}")
     commits = dict.fromkeys(str(start["commit"]) for start in starts if start.get("commit"))
     lines += [f"- code of commit {', '.join(commits)}"] if commits else []
-    lines.append("- experiment.toml has every key: `alphagateau train experiment.toml` trains it anew")
-    return lines
+    return [*lines, f"- experiment.toml has every key: `{training_command(card)}` trains it anew{with_labels(card)}"]
+
+
+def training_command(card: Card) -> str:
+    """What trains it anew from a clone, as a run beside the published checkpoint."""
+    words = f"alphagateau train checkpoints/{card.name}/experiment.toml --run {card.name}_anew"
+    if origin := origin_name(card):
+        words += f" --init-from checkpoints/{origin}"
+    if (iteration := card.manifest["iteration"]) < card.experiment.num_iterations:
+        words += f" --until iterations={iteration}"
+    return words
+
+
+def with_labels(card: Card) -> str:
+    """What the command needs that no clone has."""
+    return f", with the labels in {card.experiment.data.path}" if card.experiment.data else ""
 
 
 def origin_name(card: Card) -> str:
@@ -130,7 +144,8 @@ def cost_lines(spent: Spent | None, num_steps: int, num_read: int, origin: str =
 
 def rating_lines(card: Card) -> list[str]:
     """The ladder's rows of the player and of those that are no checkpoints; the match at the end of the run."""
-    lines = [line for rows in card.ratings for line in ladder_lines(rows)]
+    own = f"{card.run}/{card.manifest['iteration']}"
+    lines = [line for rows in card.ratings for line in ladder_lines(rows, own)]
     scores = card.final.get("scores", ()) if card.final.get("weights_hash") == card.manifest["weights_hash"] else ()
     for player, opponent, wins, draws, losses, _ in scores:
         lines.append(
@@ -139,8 +154,8 @@ def rating_lines(card: Card) -> list[str]:
     return lines or ["Not rated."]
 
 
-def ladder_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """A table of Elo, under how it was found."""
+def ladder_lines(rows: Sequence[Mapping[str, str]], own: str) -> list[str]:
+    """A table of Elo, under how it was found; the player `own` is the card's network by another name."""
     first = rows[0]
     scale = "mean 1000"
     if anchor := first.get("anchor"):
@@ -151,7 +166,8 @@ def ladder_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
     lines += ["| player | Elo | games | score | search |", "|---|---|---|---|---|"]
     for row in rows:
         elo = f"{float(row['rating']):.0f} ± {2 * float(row['standard_error']):.0f}"
-        lines.append(f"| {row['player']} | {elo} | {row['games']} | {row['score']} | {row.get('search', '')} |")
+        player = row["player"] + (", this network" if row["player"].partition(" (")[0] == own else "")
+        lines.append(f"| {player} | {elo} | {row['games']} | {row['score']} | {row.get('search', '')} |")
     return [*lines, ""]
 
 

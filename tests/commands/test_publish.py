@@ -16,7 +16,7 @@ from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig
 from alphagateau.matches.player_specs import load_player
 from alphagateau.play.boards import name_of
-from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines
+from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
 from alphagateau.runs import checkpoint, publishing, run_folder
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training import flops
@@ -77,13 +77,14 @@ def test_the_card_says_what_the_runs_files_say(published):
     text = (published / "README.md").read_text()
     for said in (
         "iteration 2 of 4, seed 0; an average of the weights of all steps (decay 0.9 a step)",
+        "`alphagateau train checkpoints/small/experiment.toml --run small_anew --until iterations=2` trains it anew\n",
         "code of commit abc123",
         "8 games of 8 plies an iteration, searched by gumbel 4 simulations",
         "128 positions played",
         "512 simulations",
         "0.00111 device hours on cpu X",
         "bradley-terry, random at 0, ± 2 standard errors; openings: 4 random plies.",
-        "| trained/2 | 123 ± 41 | 40 | 0.5 | gumbel 4 simulations |\n| engine 50 | 200 ± 40 |",
+        "| trained/2, this network | 123 ± 41 | 40 | 0.5 | gumbel 4 simulations |\n| engine 50 | 200 ± 40 |",
         "- It learnt on gardner_chess alone",
         "- It blunders.",
         "Apache-2.0",
@@ -100,6 +101,18 @@ def test_the_card_of_a_run_that_began_from_weights_says_so(origin, said):
     experiment = config.load(config.find_experiment("smoke"))
     card = SimpleNamespace(experiment=experiment, record={"init_from": origin}, manifest={"symptoms": []}, notes=())
     assert limit_lines(card)[0].startswith(f"- It learnt on {said}")  # pyright: ignore[reportArgumentType]
+
+
+def test_the_card_says_what_trains_it_anew():
+    experiment = config.load(config.find_experiment("labelled_gardner"))
+    done = {"iteration": experiment.num_iterations, "weights_hash": "0"}
+    card = SimpleNamespace(
+        name="small", experiment=experiment, manifest=done, record={"init_from": "runs/pre", "starts": []}
+    )
+    assert training_lines(card)[-1] == (  # pyright: ignore[reportArgumentType]
+        "- experiment.toml has every key: `alphagateau train checkpoints/small/experiment.toml --run small_anew "
+        "--init-from checkpoints/pre` trains it anew, with the labels in data/gardner/labels"
+    )
 
 
 def test_the_card_names_who_labelled_its_data():
