@@ -83,27 +83,36 @@ def training_lines(card: Card) -> list[str]:
         lines.append(f"- began from the weights of {origin}")
     commits = dict.fromkeys(str(start["commit"]) for start in starts if start.get("commit"))
     lines += [f"- code of commit {', '.join(commits)}"] if commits else []
-    return [*lines, f"- experiment.toml has every key: `{training_command(card)}` trains it anew{with_labels(card)}"]
+    return [*lines, f"- experiment.toml has every key: `{training_command(card)}` trains it anew{what_it_needs(card)}"]
 
 
 def training_command(card: Card) -> str:
     """What trains it anew from a clone, as a run beside the published checkpoint."""
     words = f"alphagateau train checkpoints/{card.name}/experiment.toml --run {card.name}_anew"
-    if origin := origin_name(card):
-        words += f" --init-from checkpoints/{origin}"
+    if origin := card.record.get("init_from"):
+        words += f" --init-from {origin_path(origin)}"
     if (iteration := card.manifest["iteration"]) < card.experiment.num_iterations:
         words += f" --until iterations={iteration}"
     return words
 
 
-def with_labels(card: Card) -> str:
+def what_it_needs(card: Card) -> str:
     """What the command needs that no clone has."""
-    return f", with the labels in {card.experiment.data.path}" if card.experiment.data else ""
+    earlier = f", as it was before (weights {card.record['init_from_hash']})" if origin_name(card) == card.name else ""
+    return earlier + (f", with the labels in {card.experiment.data.path}" if card.experiment.data else "")
 
 
 def origin_name(card: Card) -> str:
-    """Of the weights that the run began from; empty: drawn."""
-    return Path(card.record.get("init_from") or "").name
+    """Of the weights that the run began from, as of a player, such as "pre" or "pre/24"; empty: drawn."""
+    origin = card.record.get("init_from")
+    return str(origin_path(origin).relative_to("checkpoints")).replace("/checkpoints/", "/") if origin else ""
+
+
+def origin_path(origin: str) -> Path:
+    """Where a run, one of its checkpoints or a published one lies in a clone, from where it lay."""
+    path = Path(origin)
+    is_of_a_run = path.name.isdigit() and path.parent.name == "checkpoints"
+    return Path("checkpoints", *path.parts[-3 if is_of_a_run else -1 :])
 
 
 def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
@@ -111,13 +120,23 @@ def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
     selfplay, data = experiment.selfplay, experiment.data
     if data is not None:
         frames, engine = number(data.frames_per_iteration), labels.get("engine", {})
-        nodes = f" at {engine['nodes']} nodes" if "nodes" in engine else ""
-        labelled = f"labelled ({labels['target']}) by {engine.get('name')}{nodes}" if engine else "with labels"
+        labelled = (
+            f"labelled ({labels['target']}) by {engine.get('name')}{how_labelled(engine)}" if engine else "with labels"
+        )
         return f"Positions {labelled}, {data.path}: {frames} frames an iteration; no games of its own."
     assert selfplay is not None
     plies = f"{number(selfplay.num_games)} games of {number(selfplay.num_plies)} plies an iteration"
     plies += f", {selfplay.boards}" if selfplay.boards != "none" else ""
     return f"Its own games alone: {plies}, searched by {describe_search(experiment.search)}."
+
+
+def how_labelled(engine: Mapping[str, Any]) -> str:
+    """What the labels' manifest says of the searches that made them."""
+    nodes = f" at {engine['nodes']} nodes" if "nodes" in engine else ""
+    if engine.get("multipv"):
+        return f"{nodes} a move, all moves in one search"
+    cleared = ", its hash table emptied once a board" if engine.get("clear") == "board" else ""
+    return nodes + cleared + (f" ({engine['search']})" if engine.get("search") else "")
 
 
 def num_labelled(card: Card) -> int:
@@ -143,7 +162,7 @@ def cost_lines(spent: Spent | None, num_steps: int, num_read: int, origin: str =
 
 
 def rating_lines(card: Card) -> list[str]:
-    """The ladder's rows of the player and of those that are no checkpoints; the match at the end of the run."""
+    """The ladders' rows of `read_ratings`; the match at the end of the run."""
     own = f"{card.run}/{card.manifest['iteration']}"
     lines = [line for rows in card.ratings for line in ladder_lines(rows, own)]
     scores = card.final.get("scores", ()) if card.final.get("weights_hash") == card.manifest["weights_hash"] else ()
@@ -185,7 +204,9 @@ def limit_lines(card: Card) -> list[str]:
 
 
 def read_ratings(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
-    """Rows of a ladder's ratings.csv: those of the player, by any of its names, and of players that learnt nothing.
+    """Rows of a ladder's ratings.csv: the player's, by any of its names, and those of no run's checkpoint.
+
+    These are engines, the random mover and published networks.
 
     Raises ConfigError.
     """

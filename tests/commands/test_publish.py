@@ -113,6 +113,11 @@ def test_the_card_says_what_trains_it_anew():
         "- experiment.toml has every key: `alphagateau train checkpoints/small/experiment.toml --run small_anew "
         "--init-from checkpoints/pre` trains it anew, with the labels in data/gardner/labels"
     )
+    card.record = {"init_from": "/runs/pre/checkpoints/24", "starts": []}
+    assert "- began from the weights of pre/24" in training_lines(card)  # pyright: ignore[reportArgumentType]
+    assert "--init-from checkpoints/pre/checkpoints/24`" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
+    card.record = {"init_from": "checkpoints/small", "init_from_hash": "12ab", "starts": []}
+    assert "anew, as it was before (weights 12ab), with" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
 
 
 def test_the_card_names_who_labelled_its_data():
@@ -123,6 +128,11 @@ def test_the_card_names_who_labelled_its_data():
         "no games of its own."
     )
     assert "with labels, data/gardner/labels" in data_sentence(experiment, {})
+    for more, said in (
+        ({"multipv": True}, " a move, all moves in one search,"),
+        ({"clear": "board"}, ", its hash table"),
+    ):
+        assert f"at 1000 nodes{said}" in data_sentence(experiment, {**labels, "engine": labels["engine"] | more})
 
 
 def test_the_card_counts_the_labelled_positions_that_were_read():
