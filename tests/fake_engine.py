@@ -25,6 +25,7 @@ def answer(fen: str, nodes: int, moves: list[str], remembered: int) -> str:
     move = moves[0] if moves else legal_moves(fen)[0]
     found = score(fen, moves[0] if moves else "") + remembered
     bound = f"info depth 9 seldepth 9 score cp {found + 1} upperbound nodes {nodes}\n"
+    bound += f"info depth 9 seldepth 9 score cp {found + 1} wdl 45 954 1 lowerbound nodes {nodes}\n"
     return f"info depth 7 seldepth 12 score cp {found} nodes {nodes} pv {move}\n{bound}bestmove {move}\n"
 
 
@@ -33,7 +34,7 @@ def answer_lines(fen: str, nodes: int, num_lines: int) -> str:
     moves = legal_moves(fen)[:num_lines]
     shown = [(3, move, f"cp {score(fen, move) - 1}") for move in moves]
     shown += [(4, move, f"cp {score(fen, move)}") for move in moves]
-    shown += [(5, moves[0], f"cp {score(fen, moves[0]) + 5} upperbound")]
+    shown += [(5, moves[0], f"cp {score(fen, moves[0]) + 5} wdl 9 990 1 upperbound")]
     lines = [
         f"info depth {depth} multipv {moves.index(move) + 1} score {said} nodes {nodes} pv {move} a1a1\n"
         for depth, move, said in shown

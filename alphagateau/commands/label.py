@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -79,8 +80,8 @@ def check(arguments: Arguments) -> None:
     """Raises UsageError for what cannot be meant."""
     if not arguments.nodes:
         raise UsageError("--nodes must be 1 or more, got 0")
-    if not 0 < arguments.timeout < float("inf"):
-        raise UsageError(f"--timeout must be a number above 0, got {arguments.timeout:g}")
+    if not 0 < arguments.timeout <= threading.TIMEOUT_MAX:
+        raise UsageError(f"--timeout must be above 0 and at most {threading.TIMEOUT_MAX:g}, got {arguments.timeout:g}")
     if arguments.multipv and (arguments.target != "actions" or arguments.clear != "move"):
         raise UsageError(
             "--multipv was given with --target or --clear: its one search is of all moves, from an empty table"

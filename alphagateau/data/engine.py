@@ -16,11 +16,13 @@ from alphagateau.data.tables import DataError
 from alphagateau.runs.programs import split_command
 
 OWN_OPTIONS = {"Threads": "1", "Hash": "1", "Contempt": "0"}  # where the engine has them and the user says nothing
-SCORE = re.compile(rb"^info (?:.* )?depth (\d+) .*\bscore (cp|mate) (-?\d+)\b(?! (?:lower|upper)bound)")
+SCORE = re.compile(
+    rb"^info (?:.* )?depth (\d+) .*\bscore (cp|mate) (-?\d+)\b(?!(?: wdl \d+ \d+ \d+)? (?:lower|upper)bound)"
+)
 MOVE_SCORE = re.compile(SCORE.pattern + rb".* pv (\S+)")  # the first move of the line that the score is of
 OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options that say what is asked, not how
 OPTION = re.compile(r"option name (.*?) type (\w+)(.*)")  # name, type, and what it may be
-MOST_DOUBLINGS = 4  # of the nodes, while a search gives no score
+MOST_DOUBLINGS = 8  # of the nodes, while a search gives no score
 
 
 class EngineError(DataError):
@@ -63,7 +65,7 @@ class Engine:
             why = getattr(error, "strerror", None) or error
             raise DataError(f"engine {command!r} cannot be started: {why}") from None
         self.name, self.options = command, {}
-        self._num_lines = self._most_lines = 1  # MultiPV
+        self._num_lines = self.most_lines = 1  # MultiPV, and what it may be
         watch = threading.Timer(timeout, self._give_up)
         watch.start()
         try:
@@ -97,7 +99,7 @@ class Engine:
             if variant.encode() not in line.split():
                 raise DataError(f"engine {self.command!r} does not play {variant}: it knows no such UCI_Variant")
             wanted["UCI_Variant"] = variant
-        self._most_lines = _limits(kinds.get("multipv", ("", ""))[1])[1] or 1
+        self.most_lines = _limits(kinds.get("multipv", ("", ""))[1])[1] or 1
         wanted |= {known[name.lower()]: value for name, value in options.items()}
         commands = "".join(f"setoption name {name} value {value}\n" for name, value in wanted.items())
         answers = self._ask(f"{commands}isready\n", b"readyok")
@@ -130,11 +132,9 @@ class Engine:
     def search_moves(self, fen: str, nodes: int, moves: Collection[str]) -> dict[str, Found]:
         """What one search from an empty hash table, of `nodes` nodes a move, says of all legal moves (UCI's MultiPV).
 
-        Each move has the score of the last depth to which it was searched. Raises as `search`, and DataError if the
-        engine cannot show so many lines.
+        Each move has the score of the last depth to which it was searched; while some have none, the search is made
+        again with twice the nodes. Raises as `search`.
         """
-        if self._most_lines < len(moves):
-            raise DataError(f"engine {self.command!r} shows at most {self._most_lines} moves (MultiPV) of {fen}")
         for doubling in range(MOST_DOUBLINGS + 1):
             go = f"position fen {fen}\ngo nodes {(nodes << doubling) * len(moves)}\n"
             lines = self._ask(f"{self._show(len(moves))}ucinewgame\n{go}", b"bestmove")

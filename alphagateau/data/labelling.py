@@ -39,8 +39,14 @@ def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], 
         return True
     first = start_engine(order)
     try:
-        identity = claim(order.output, describe(order, describe_engine(order, first.name, first.options)))
-        known = read_known(order, identity)
+        if order.multipv and first.most_lines < order.game.max_legal_moves:
+            raise DataError(
+                f"engine {order.command!r} shows at most {first.most_lines} moves (MultiPV), and boards of "
+                f"{order.game.name} have up to {order.game.max_legal_moves}"
+            )
+        manifest = describe(order, describe_engine(order, first.name, first.options))
+        known = read_known(order, identity_of(manifest))  # may refuse the order, which then claims nothing
+        identity = claim(order.output, manifest)
     except BaseException:
         first.close()
         raise
@@ -88,7 +94,7 @@ def is_finished(order: Order, units: list[Unit]) -> bool:
 
 def describe_engine(order: Order, name: str, options: Mapping[str, str]) -> dict[str, Any]:
     """What the manifest says of an engine of this name with these options."""
-    program = shutil.which(split_command(order.command)[0])
+    program = shutil.which((split_command(order.command) or [""])[0])
     return {
         "name": name,
         "sha256": file_hash(Path(program)) if program else "",

@@ -46,6 +46,11 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
     assert main(again) == 0
     out, error = capfd.readouterr()
     assert out == f"{labels}: all boards are labelled\n" and not error  # no engine was started
+    together = [*again, "--multipv", "--output", str(boards / "together")]
+    assert main(together) == 0
+    assert json.loads((boards / "together" / "manifest.json").read_text())["engine"]["multipv"] is True
+    assert main([*again, "--output", str(boards / "mixed"), "--known", str(boards / "together")]) == 2
+    assert "together has labels whose engine is" in capfd.readouterr().err
     best = [*again, "--target", "best", "--output", str(boards / "best"), "--workers", "1"]
     assert main(best) == 0
     assert "the engines' cores were " in capfd.readouterr().err
@@ -56,7 +61,8 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
     ("words", "said"),
     [
         ("label BOARDS --nodes 0", "--nodes must be 1 or more, got 0"),
-        ("label BOARDS --timeout -1", "--timeout must be a number above 0, got -1"),
+        ("label BOARDS --timeout -1", "--timeout must be above 0 and at most 9.22337e+09, got -1"),
+        ("label BOARDS --timeout 1e300", "--timeout must be above 0 and at most 9.22337e+09, got 1e+300"),
         ("label BOARDS --stop-after soon", "soon"),
         ("label BOARDS --engine nothing-here", "engine 'nothing-here' cannot be started: No such file"),
         ("label BOARDS --engine ENGINE?Contempt=0", "has no option 'Contempt'"),

@@ -145,6 +145,8 @@ def test_what_is_done_is_done_without_the_engine(gardner, boards, labelled, tmp_
     shutil.copytree(labelled, tmp_path / "labels")
     order = order_of(gardner, boards, tmp_path / "labels", f"{sys.executable} -c pass")
     assert run(order) and files_of(tmp_path / "labels") == files_of(labelled)
+    with pytest.raises(DataError, match="engine '' cannot be started"):
+        run(order._replace(command="", nodes=51))
     for changes in ({"nodes": 51}, {"target": "best"}, {"options": {"Hash": "4"}}, {"options": {"Skill": "1"}}):
         with pytest.raises(DataError, match="ended by itself"):
             run(order._replace(**changes))
@@ -182,8 +184,25 @@ def test_one_search_scores_all_moves(gardner, boards, labelled, tmp_path, manner
 
 
 def test_an_engine_that_shows_too_few_moves_is_refused(gardner, boards, tmp_path):
-    with pytest.raises(DataError, match=r"shows at most 4 moves \(MultiPV\) of"):
-        run(order_of(gardner, boards, tmp_path, fake("narrow"), multipv=True))
+    """Before it claims the folder, which another order may then have."""
+    order = order_of(gardner, boards, tmp_path, fake("narrow"), multipv=True)
+    with pytest.raises(DataError, match=r"shows at most 4 moves \(MultiPV\), and boards of gardner_chess have up to"):
+        run(order)
+    assert run(order._replace(multipv=False))
+
+
+def test_a_split_of_one_board_that_fails_costs_that_board(gardner, boards, tmp_path):
+    """A unit as long as any, of which no board can be labelled, is the engine's fault."""
+    table, about = read_table(boards / "train.parquet", BOARDS)
+    for split, part in (("train", table.slice(0, 10)), ("test", table.slice(10, 1))):
+        write_table(tmp_path / f"{split}.parquet", part.to_pydict(), BOARDS, about)
+    victim = table["fen"][10].as_py()
+    order = order_of(gardner, tmp_path, tmp_path / "labels", fake("crash", victim))
+    assert run(order)
+    (line,) = (order.output / "failed.jsonl").read_text().splitlines()
+    assert json.loads(line)["fen"] == victim
+    with pytest.raises(DataError, match="none of the 10 boards of train-00000 could be labelled"):
+        run(order._replace(output=tmp_path / "none", command=fake("crash"), workers=1))
 
 
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
