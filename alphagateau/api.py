@@ -90,7 +90,7 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
     asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
     config = read_network(model.manifest["network"])
     look = _compiled_search(player_specs.match_search(model.game.name, config, asked))
-    found = jax.device_get(look(model.variables, jax.random.split(jax.random.key(seed), 1), _batch([state])))
+    found = jax.device_get(look(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), _batch([state])))
     move = edge_to_uci(model.game, state, found.edge[0])
     policy = _by_move(model.game, state, found.action_weights[0])
     return FoundMove(move, policy, float(found.value[0]), float(found.search_value[0]))
@@ -115,13 +115,17 @@ def play_match(
     with ExitStack() as held:
         players = []
         for spec in (a, b):
-            players.append(player_specs.load_player(spec, board.name, num_simulations).player)
+            loaded = player_specs.load_player(spec, board.name, num_simulations)
+            players.append(player_specs.distinct(loaded, {player.name for player in players}).player)
             held.callback(getattr(players[-1], "close", lambda: None))
         return match.play_match(board, Match(*players, make_openings(board, num_games // 2, 4, seed), seed))
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:
-    """Ratings of the players of a results.csv or a PGN file; `method`: bradley-terry or wls. Raises ResultsError."""
+    """Ratings of the players of a results.csv or a PGN file; `method`: bradley-terry, wls or history.
+
+    Raises ResultsError.
+    """
     return rate_results(read_any_results(path)[0], method, anchor)
 
 

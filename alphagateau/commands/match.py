@@ -12,6 +12,8 @@ from tyro.constructors import PrimitiveConstructorSpec
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 
+MOST_ELO = 4000  # of a test's bounds: beyond it a score is 0 or 1 to the last digit
+
 
 def _read_bounds(words: list[str]) -> tuple[float, float]:
     """(elo0, elo1) of "0,10"."""
@@ -21,6 +23,8 @@ def _read_bounds(words: list[str]) -> tuple[float, float]:
         raise ValueError(f"must be two Elo differences such as 0,10, got {words[0]!r}") from None
     if not low < high:
         raise ValueError(f"must be two Elo differences, the lower one first, got {words[0]!r}")
+    if not -MOST_ELO <= low < high <= MOST_ELO:
+        raise ValueError(f"must be two Elo differences from {-MOST_ELO} to {MOST_ELO}, got {words[0]!r}")
     return low, high
 
 
@@ -85,25 +89,29 @@ def play(arguments: Arguments) -> int:
     from alphagateau.matches.match import games_to_pgn, play_match
     from alphagateau.matches.match_games import Match
     from alphagateau.matches.openings import make_openings, read_openings
-    from alphagateau.matches.player_specs import board_of, load_player
+    from alphagateau.matches.player_specs import board_of, distinct, load_player
     from alphagateau.ratings.sprt import sprt
     from alphagateau.runs import files
+    from alphagateau.runs.stop import StopRequest
 
     game = get_game(board_of([arguments.a, arguments.b], arguments.game))
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
+    b = distinct(b, {a.name})
     if arguments.openings:
         openings = read_openings(game, arguments.openings)
         if arguments.games:
             openings = openings.first(arguments.games // 2)
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
-    test = arguments.sprt
-    result = play_match(
-        game,
-        Match(a.player, b.player, openings, arguments.seed),
-        num_rows=arguments.rows,
-        is_decided=test and (lambda counts: sprt(counts, *test).decision != "continue"),
-    )
+    test, stop = arguments.sprt, StopRequest()
+    with stop.listening():
+        result = play_match(
+            game,
+            Match(a.player, b.player, openings, arguments.seed),
+            num_rows=arguments.rows,
+            should_stop=lambda: stop.reason is not None,
+            is_decided=test and (lambda counts: sprt(counts, *test).decision != "continue"),
+        )
     print_scores([score_of(a.name, b.name, result)], f"{game.name}")
     print(
         f"openings by points of {a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
@@ -117,4 +125,6 @@ def play(arguments: Arguments) -> int:
         files.write_result(arguments.pgn, games_to_pgn(result.records, f"{a.name} against {b.name}"))
     for name, failure in result.failures.items():
         print(f"{name} left the match: {failure}")
-    return 1 if result.failures or (result.unfinished and not test) else 0
+    if stop.reason:
+        print(f"stopped ({stop.reason}): {result.unfinished} games have no result")
+    return 1 if stop.reason or result.failures or (result.unfinished and not test) else 0

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from alphagateau.config import NetworkConfig
-from alphagateau.matches.player_specs import RatedPlayer, load_player
+from alphagateau.matches.player_specs import RatedPlayer, distinct, load_player
 from alphagateau.matches.players import PlayerError, split_spec
 from alphagateau.ratings.curves import Curves
 from alphagateau.runs.checkpoint import CheckpointError, find
@@ -37,6 +37,7 @@ def load_players(
 ) -> tuple[list[RatedPlayer], list[str]]:
     """The players that can be had, and one sentence on each that cannot."""
     players: dict[tuple[str, ...], RatedPlayer] = {}
+    sources: dict[tuple[str, ...], str] = {}  # the spec of each
     notes = []
     for spec in specs:
         try:
@@ -45,6 +46,10 @@ def load_players(
             notes.append(f"left out: {error}")
             continue
         same = players.get(player.identity)
+        if same and spec.startswith("uci:") and split_spec(spec)[0] != split_spec(sources[player.identity])[0]:
+            notes.append(f"left out: {spec} calls itself {player.name}, as {sources[player.identity]} does")
+            continue
+        sources.setdefault(player.identity, spec)
         if same and not _is_alike(same.network, player.network):
             notes.append(f"left out: {player.name} has the weights of {same.name}, in another network")
             continue
@@ -53,10 +58,7 @@ def load_players(
             if player.folder is not None and player.iteration is not None:
                 players[player.identity] = same._replace(also=(*same.also, (player.folder, player.iteration)))
             continue
-        if player.name in {other.name for other in players.values()}:
-            name = f"{player.name} ({player.identity[1]}, {player.identity[0][:6]})"
-            player = player._replace(name=name, player=player.player._replace(name=name))
-        players[player.identity] = player
+        players[player.identity] = distinct(player, {other.name for other in players.values()})
     return list(players.values()), notes
 
 

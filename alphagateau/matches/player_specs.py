@@ -15,7 +15,7 @@ uci:COMMAND?nodes=50              an engine
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -174,6 +174,14 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
         said = "name it, such as gardner_chess, with --game, or of a ladder with --boards"
         raise PlayerError(f"no player says which board to play on: {said}")
     return game_name
+
+
+def distinct(player: RatedPlayer, taken: Collection[str]) -> RatedPlayer:
+    """The player, by a name with its search and weights if its own is another's."""
+    if player.name not in taken:
+        return player
+    name = f"{player.name} ({player.identity[1]}, {player.identity[0][:6]})"
+    return player._replace(name=name, player=player.player._replace(name=name))
 
 
 def load_player(

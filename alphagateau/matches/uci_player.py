@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import chess.engine
@@ -76,7 +77,7 @@ def _parse_seconds(spec: str, text: str) -> float:
 
 
 def load_uci_player(spec: str, game: Game) -> HostPlayer:
-    """Starts an engine; its player's name is what the engine calls itself, the limit and its options.
+    """Starts an engine, named as it calls itself, with its arguments, without folders, the limit and its options.
 
     Its processes end with `close`, or with this program. Raises PlayerError if it cannot be started,
     does not play the game, or has no such option.
@@ -90,7 +91,8 @@ def load_uci_player(spec: str, game: Game) -> HostPlayer:
     except UciError:
         close()
         raise
-    name = " ".join(processes[0].protocol.id.get("name", asked.command).split())
+    called = processes[0].protocol.id.get("name", asked.command).split()
+    name = " ".join([*called, *(Path(argument).name for argument in split_command(asked.command)[1:])])
     settings = " ".join(f"{key}={value}" for key, value in [asked.limit, *sorted(asked.options.items())])
     known = Identity(search=settings)
     return HostPlayer(f"{name} {settings}", _make_move(processes, asked, game), asked.processes, close, known)

@@ -58,12 +58,14 @@ def sprt(
         raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected elo0 < elo1")
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
         raise ValueError(f"alpha {alpha} and beta {beta}, expected chances of sum below 1")
+    score0, score1 = expected_score(np.array([elo0, elo1]))
+    if not 0 < score0 < score1 < 1:
+        raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected Elo differences whose scores are not 0 or 1")
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     if not counts.any():
         return Sprt("continue", 0.0, lower, upper, 0.0, -math.inf, math.inf, 0)
     interval = _elo_interval(counts)
     counts[counts == 0] = MIN_COUNT
-    score0, score1 = expected_score(np.array([elo0, elo1]))
     llr = _log_likelihood(counts, score1) - _log_likelihood(counts, score0)
     decision = "H1" if llr >= upper else "H0" if llr <= lower else "continue"
     return Sprt(decision, llr, lower, upper, *interval, int(sum(pairs)))

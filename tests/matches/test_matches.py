@@ -1,11 +1,13 @@
 """Matches: openings, who moves where, the books of results, many matches at once, players that fail."""
 
+import itertools
 import math
 import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import chess
@@ -13,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from alphagateau.commands.main import main
 from alphagateau.games.notation import board_from_fen, to_fen
 from alphagateau.games.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
@@ -24,6 +27,7 @@ from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.openings import Openings, make_openings, read_openings
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
 from alphagateau.matches.search_rows import choose_rows_per_search
+from alphagateau.runs.stop import StopRequest
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput
@@ -378,3 +382,16 @@ def test_two_devices_play_the_same_games(random_result) -> None:
     assert done.returncode == 0, done.stderr
     games = sorted((q, c, " ".join(m)) for (q, c), m in moves_by_game(random_result.records).items() if q < 8)
     assert done.stdout.strip() == f"2 {games}"
+
+
+def test_a_match_that_is_stopped_keeps_its_games(tmp_path, monkeypatch, capfd):
+    """Of players of one name, which are told apart."""
+    asked = itertools.count()
+    ask = partial(StopRequest, ask=lambda: "enough" if next(asked) > 2000 else None)
+    monkeypatch.setattr("alphagateau.runs.stop.StopRequest", ask)
+    path, words = tmp_path / "games.pgn", "match random random --game gardner_chess --games 1000 --pgn"
+    assert main([*words.split(), str(path)]) == 1
+    assert "stopped (enough): " in capfd.readouterr().out
+    text = path.read_text()
+    assert text.count('[Result "1-0"]') > 0 and text.count('[Result "*"]') > 0
+    assert {'[White "random"]', '[White "random (, random)"]'} <= set(text.splitlines())

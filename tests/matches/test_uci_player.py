@@ -15,6 +15,7 @@ from chess.engine import Cp, Mate, PovScore
 from alphagateau.api import play_match as play_api_match
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
+from alphagateau.matches.ladder_players import load_players
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Openings, make_openings
@@ -131,7 +132,7 @@ def test_engines_of_the_python_face_end_with_their_match(script: Path) -> None:
 
 def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -> None:
     player = fake("well", "nodes=1&Style=Very Risky&Move Overhead=5&processes=2")
-    assert player.name == "Fake well nodes=1 Move Overhead=5 Style=Very Risky"
+    assert player.name == "Fake well fake.py well nodes=1 Move Overhead=5 Style=Very Risky"
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert (result.unfinished, result.failures) == (0, {})
     itself = play_match(gardner, Match(player, player, openings), rows_per_search=1)
@@ -157,6 +158,16 @@ def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, ma
     assert result.unfinished == 4 and len(result.records) == 4
     assert all(message in played.record.termination for played in result.records)
     assert any(len(played.record.moves) > 5 for played in result.records)
+
+
+def test_engines_of_one_name_are_told_apart_by_their_arguments(script: Path) -> None:
+    specs = [f"uci:{sys.executable} {script} {manner}" for manner in ("well", "resign")]
+    players, notes = load_players([*specs, f"uci:{sys.executable}  {script} well"], "gardner_chess")
+    assert [player.name.split()[-2] for player in players] == ["well", "resign"]
+    (note,) = notes
+    assert note.startswith("left out: uci:") and f" calls itself {players[0].name}, as {specs[0]} does" in note
+    for player in players:
+        player.player.close()
 
 
 def test_engine_that_failed_says_its_first_failure_again(fake, openings: Openings) -> None:

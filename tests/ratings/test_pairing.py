@@ -173,6 +173,8 @@ def test_sprt_is_symmetric_and_decides():
 
 
 def test_sprt_says_what_few_pairs_cannot_tell():
+    with pytest.raises(ValueError, match="whose scores are not 0 or 1"):
+        sprt([1, 1, 1, 1, 1], 0, 100_000)
     empty = sprt([0, 0, 0, 0, 0])
     assert (empty.decision, empty.elo_lower, empty.elo_upper) == ("continue", -math.inf, math.inf)
     won = sprt([0, 0, 0, 0, 10])
