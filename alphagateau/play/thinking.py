@@ -22,7 +22,7 @@ from alphagateau.play.clock import Budget, may_begin
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.anytime import grow, is_done, make_evaluate, make_look, start_tree
 from alphagateau.search.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
-from alphagateau.search.tree_lines import lines
+from alphagateau.search.tree_lines import lines, prior_weights, visit_counts
 
 GO_ON = np.zeros((), bool)  # of a State's `terminated`
 CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only
@@ -183,13 +183,15 @@ def _timed(thinker: Thinker, watch: Watch, work: Callable):
 def choose(thinker: Thinker, played: Played, temperature: float = 0.0, seed: int = 0) -> int | None:
     """The edge to play once something is known: the best, or by visits ** (1 / temperature); None if there is none.
 
-    A proven win is always played, a proven loss only if all moves lose; the same seed and position draw the same.
+    Where nothing was visited, as by a player without a tree, priors take the place of visits. A proven win is always
+    played, a proven loss only if all moves lose; the same seed and position draw the same.
     """
     found = lines(thinker.tree, thinker.game.max_legal_moves)
-    candidates = [line for line in found if line.visits and (line.mate is None or line.mate > 0)]
+    weights = visit_counts(thinker.tree) if any(line.visits for line in found) else prior_weights(thinker.tree)
+    candidates = [line for line in found if weights[line.edges[0]] and (line.mate is None or line.mate > 0)]
     if not temperature or not candidates or candidates[0].mate is not None:
         return found[0].edges[0] if found else None
-    visits = np.array([line.visits for line in candidates], float)
-    weights = (visits / visits.max()) ** (1 / temperature)
+    shares = np.array([weights[line.edges[0]] for line in candidates], float)
+    shares = (shares / shares.max()) ** (1 / temperature)
     rng = np.random.default_rng([seed, *np.asarray(played.state.keys)[0].tolist()])
-    return candidates[int(rng.choice(len(candidates), p=weights / weights.sum()))].edges[0]
+    return candidates[int(rng.choice(len(candidates), p=shares / shares.sum()))].edges[0]

@@ -89,7 +89,7 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
     if leaves.move_values is not None:
         here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
-        tree.totals[here] = [values[edge] for edge in tree.edges[here]]
+        tree.means[here] = [values[edge] for edge in tree.edges[here]]
     return 0 if leaves.num_nodes is None else int(leaves.num_nodes[0])
 
 
@@ -218,6 +218,7 @@ def _add_nodes(
     new = slice(tree.num_branches, tree.num_branches + len(edges))
     tree.edges[new], tree.priors[new] = edges, priors
     tree.visits[new], tree.tries[new], tree.totals[new], tree.children[new] = 0, 0, 0, -1
+    tree.means[new] = np.repeat(leaves.values[rows], counts)
     tree.worth[new], tree.plies[new] = np.nan, 0
     tree.num_nodes, tree.num_branches = last, new.stop
     return first

@@ -1,6 +1,5 @@
 """Reads a search tree (`tree.py`): its best moves with their values and lines of play, and how full it is."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +39,7 @@ def root_value(tree: Tree) -> float:
     ranking, proof = _ranking(tree, tree.root), proof_of(tree, tree.root)
     if proof:
         return proof.worth
-    return _value(tree, ranking[0]) if ranking and tree.visits[ranking[0]] else float(tree.values[tree.root])
+    return float(tree.means[ranking[0]] if ranking and tree.visits[ranking[0]] else tree.values[tree.root])
 
 
 def hashfull(tree: Tree) -> int:
@@ -62,16 +61,10 @@ def _ranking(tree: Tree, node: int) -> list[int]:
     return (here.start + order).tolist()
 
 
-def _value(tree: Tree, branch: int) -> float:
-    if not math.isnan(tree.worth[branch]):
-        return float(tree.worth[branch])
-    return float(tree.totals[branch]) / max(1, int(tree.visits[branch]))
-
-
 def _line(tree: Tree, branch: int) -> Line:
     worth, plies = float(tree.worth[branch]), 1 + int(tree.plies[branch])
     mate = int(worth) * plies if abs(worth) == 1 else None
-    return Line(_follow(tree, branch), int(tree.visits[branch]), _value(tree, branch), mate)
+    return Line(_follow(tree, branch), int(tree.visits[branch]), float(tree.means[branch]), mate)
 
 
 def _follow(tree: Tree, branch: int) -> tuple[int, ...]:

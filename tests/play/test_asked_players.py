@@ -74,6 +74,17 @@ def test_it_mates_as_a_uci_engine(spec, minimax, way):
     assert known and all((" nodes 1 " in line) == (way == "action values") for line in known)
 
 
+def test_what_was_not_visited_has_the_value_of_the_board_and_is_drawn_by_its_prior(gardner, spec):
+    thinker = make_thinker(find_player(spec), "gardner_chess", 4)
+    played = replay(thinker, gardner.start_fen, [])
+    think(thinker, played, Limits(0))
+    found = lines(thinker.tree, 50)
+    assert not any(line.visits for line in found)
+    assert {line.value for line in found} == {float(thinker.tree.values[thinker.tree.root])} != {0.0}
+    assert choose(thinker, played) == found[0].edges[0]
+    assert len({choose(thinker, played, 1.0, seed) for seed in range(50)}) > 3
+
+
 def test_it_plays_at_the_terminal(gardner, thinker):
     shown = "\n".join(converse(thinker, Setup(False, 200), ["quit"]))
     edge = thinker.tree.edges[0]
