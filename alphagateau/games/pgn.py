@@ -31,6 +31,7 @@ from alphagateau.games.variants import get_game
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 MOVE = re.compile(r"(?i)[nbkrqp]?[a-h]?[1-8]?[-x:]?[a-h][1-8].*|[o0]-[o0].*|--|Z0|0000|@@@@")
+LINE_END = re.compile(r"\r\n?|\n")
 SKIPPED = re.compile(r"e\.?p\.?$|[+#]+$")  # after a move
 OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord
 TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
@@ -174,7 +175,7 @@ def read_pgn(text: str) -> list[GameRecord]:
     wrong FEN, an illegal move, an unknown result, or text that is no game.
     """
     records = []
-    for written in read_games(text.splitlines()):
+    for written in read_games(LINE_END.split(text)):
         replayed = replay(written)
         if replayed.record is None:
             raise ValueError(f"PGN game {written.number}: {replayed.fault}")

@@ -28,7 +28,7 @@ def choose_rows(
     """
     networks = [p for p in players if isinstance(p, Player)]
     if jax.default_backend() == "cpu":
-        rows = num_rows or CPU_ROWS
+        rows = min(num_rows or CPU_ROWS, max(num_games, 1))
         return rows, (choose_rows_per_search(rows, num_games),)
     parts = max(LEAST_PARTS, len({id(p.variables) for p in networks}) + 2)
     most = min((rows_in_memory(game, p) for p in {id(p.search): p for p in networks}.values()), default=num_games)

@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from alphagateau.matches.players import PlayerError
 from alphagateau.play import board_view
 from alphagateau.play.board_files import files
 from alphagateau.play.board_games import games_of, pgn_of, positions
@@ -128,7 +129,7 @@ async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIA
         return await answer(networks, await _body(request))
     except TooLarge as error:
         return JSONResponse({"error": str(error)}, 413)
-    except (ValueError, CheckpointError) as error:
+    except (ValueError, CheckpointError, PlayerError) as error:
         return JSONResponse({"error": str(error)}, 400)
 
 

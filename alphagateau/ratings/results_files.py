@@ -30,6 +30,7 @@ RATINGS_HEADER = ["player", "rating", "standard_error", "games", "score", "lower
 RATINGS_HEADER += ["component", "method", "anchor"]
 COUNTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}  # wins, draws, losses of white
 UNFINISHED = "*"
+LINE_END = re.compile(r"\r\n?|\n")  # no other: ISO 8859-1 makes a line end of what Windows means as an ellipsis
 ESCAPED = re.compile(r"\\(.)")  # a quote or a backslash in a tag
 
 
@@ -152,7 +153,7 @@ def _split_games(text: str, path: object) -> Iterator[tuple[int, str, str]]:
     python-chess takes two games without an empty line between them for one, and drops the second without a word.
     """
     start, tags, movetext, lines, comment = 1, set(), [], [], 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(LINE_END.split(text), 1):
         moves = ""
         tag = None if comment else re.match(r"\[\s*(\w+)\s", line)
         if tag and (movetext or tag[1] in tags):

@@ -86,7 +86,7 @@ def _look(answers: Answers, player: Player, seed: int, tell: Tell) -> Opinions:
     variables = jax.device_put(player.variables)
     for rows, numbers in _parts(answers.rows):
         look = _compiled(answers.game.name, player.search)
-        found.append(jax.device_get(look(variables, jax.random.key(seed), numbers, rows)))
+        found.append(jax.device_get(look(variables, jax.random.key(seed % 2**32), numbers, rows)))
         tell(min(int(numbers[-1]) + 1, count))
     opinions = Opinions(*(np.concatenate(x)[:count] for x in zip(*found, strict=True)))
     return opinions if player.variables else opinions._replace(value=None, in_top=None)

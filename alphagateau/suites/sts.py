@@ -62,7 +62,7 @@ def _search(game: Game, player: Player, positions: Sequence[ScoredPosition], see
     for first in range(0, len(positions), ROWS):
         rows = np.minimum(np.arange(first, first + ROWS), len(positions) - 1)
         fens = [positions[row].fen for row in rows]
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed), rows)
+        keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed % 2**32), rows)
         states = from_fens(game, fens)
         edges, nodes = jax.device_get(look(player.variables, keys, states))
         host = jax.device_get(states)

@@ -22,6 +22,11 @@ def players(count: int) -> list[Player]:
     return [Player(f"p{k}", search, {"w": jnp.float32(k)}) for k in range(count)]
 
 
+def test_no_more_rows_than_games(gardner):
+    assert choose_rows(gardner, players(2), 10, 10**14) == (10, (1,))
+    assert choose_rows(gardner, players(2), 1000, 0)[0] == search_rows.CPU_ROWS
+
+
 @pytest.fixture
 def accelerator(monkeypatch):
     """As if this were an accelerator on which a row takes a GiB."""
@@ -55,7 +60,7 @@ def test_an_accelerator_searches_as_many_rows_as_its_memory_and_the_games_allow(
 
 def test_a_cpu_searches_as_before(gardner: Game):
     assert choose_rows(gardner, players(2), 4000) == (64, (8,)) == choose_rows(gardner, players(9), 4000, 64)
-    assert choose_rows(gardner, players(2), 40) == (64, (5,))
+    assert choose_rows(gardner, players(2), 40) == (40, (5,))
 
 
 def test_rows_in_memory_go_by_what_is_free(gardner: Game, monkeypatch):

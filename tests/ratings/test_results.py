@@ -215,6 +215,9 @@ def test_malformed_pgn_names_file_and_game(results_file, text, said):
 def test_pgn_may_be_in_the_encoding_of_its_standard(results_file):
     path = results_file(game(white="Müller").encode("latin-1"), "games.pgn")
     assert read_pgn_results(path).results.players[0] == "Müller"
+    text = game().replace('"x"', '"A…"')  # whose byte is a line end to Unicode
+    path = results_file(text.encode("cp1252"), "ellipsis.pgn")
+    assert read_pgn_results(path).num_games == 1
 
 
 def test_suffix_chooses_the_reader(results_file):
