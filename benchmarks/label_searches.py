@@ -21,6 +21,7 @@ from alphagateau.data.positions import board_name
 from alphagateau.data.scores import win_probability
 from alphagateau.data.tables import BOARDS, read_table
 from alphagateau.games.variants import get_game
+from alphagateau.matches.players import split_spec
 
 NEAR = 0.1  # of the best move: one that may be played
 
@@ -62,9 +63,11 @@ def main() -> None:
     parser.add_argument("--deep", type=int, default=10_000)
     args = parser.parse_args()
     fens = read_table(args.folder / "test.parquet", BOARDS)[0]["fen"].to_pylist()
-    fens = fens[:: max(1, len(fens) // args.boards)][: args.boards]
+    count = max(1, args.boards)
+    fens = fens[:: max(1, len(fens) // count)][:count]
     game = get_game(board_name(args.folder))
-    order = Order(game, args.folder, args.folder, args.engine, {}, 0, "actions", "move", 1, 60.0)
+    command, options = split_spec(args.engine)
+    order = Order(game, args.folder, args.folder, command, options, 0, "actions", "move", 1, 60.0)
     print(f"{len(fens)} boards\n{'':44}{'ms':>8}{'all moves':>12}{'near best':>12}{'lost':>10}")
     deep: list[np.ndarray] = []
     for name, way in ways_of(order, args.deep).items():

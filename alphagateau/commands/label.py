@@ -42,7 +42,7 @@ class Arguments:
     clear: Literal["move", "board"] = "move"
     """the hash table is emptied before each move of a board, or once for all of them: faster where nodes are few"""
     multipv: bool = False
-    """all moves of a board by one search, of --nodes a move: half the time of --clear board, and nearer to deep ones"""
+    """all moves of a board by one search, of --nodes a move: for equal time nearer to long ones than --clear board"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """where the labels go; None: the folder labels in that of the boards"""
     known: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
