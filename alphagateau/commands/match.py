@@ -12,7 +12,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 
-MOST_ELO = 4000  # of a test's bounds: beyond it a score is 0 or 1 to the last digit
+MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
 
 def _read_bounds(words: list[str]) -> tuple[float, float]:
@@ -23,7 +23,7 @@ def _read_bounds(words: list[str]) -> tuple[float, float]:
         raise ValueError(f"must be two Elo differences such as 0,10, got {words[0]!r}") from None
     if not low < high:
         raise ValueError(f"must be two Elo differences, the lower one first, got {words[0]!r}")
-    if not -MOST_ELO <= low < high <= MOST_ELO:
+    if low < -MOST_ELO or high > MOST_ELO:
         raise ValueError(f"must be two Elo differences from {-MOST_ELO} to {MOST_ELO}, got {words[0]!r}")
     return low, high
 

@@ -70,9 +70,7 @@ class Tree:
     visits: np.ndarray  # int32 [L], that have come back with a value
     tries: np.ndarray  # int32 [L], visits and those on the way
     totals: np.ndarray  # float64 [L], the sum of the values found
-    means: (
-        np.ndarray
-    )  # float32 [L], totals / visits; without visits what the node is worth; of a proven branch its worth
+    means: np.ndarray  # float32 [L], totals / visits; without visits the node's value; of a proven branch its worth
     improved: np.ndarray  # float32 [L], the improved policy, of branches that have been taken
     children: np.ndarray  # int32 [L], the node it leads to, -1 if there is none yet
     worth: np.ndarray  # float32 [L], Proof's, NaN if not proven
