@@ -4,8 +4,7 @@ From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play
 of a run; docs/python.md shows each. They are imported when first asked for, so that `import alphagateau` is quick.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in typing, whose import the command line need not wait for
 if TYPE_CHECKING:
     from alphagateau.api import (
         FoundMove,
@@ -32,7 +31,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'alphagateau' has no attribute {name!r}")
     from alphagateau import api

@@ -21,7 +21,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from alphagateau.config.records import fields_of, nearest, sections_of, show
+from alphagateau.config.records import fields_of, nearest, sections_of, show, suggestion
 
 T = TypeVar("T")
 REGISTRY = ConstructorRegistry()
@@ -106,7 +106,9 @@ def _choice(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
 
     def read(words: list[str]) -> str:
         if words[0] not in choices:
-            raise ValueError(f"must be one of {', '.join(map(show, choices))}, got {show(words[0])}")
+            raise ValueError(
+                f"must be one of {', '.join(map(show, choices))}, got {show(words[0])}{suggestion(words[0], choices)}"
+            )
         return words[0]
 
     return PrimitiveConstructorSpec(1, f"{{{','.join(choices)}}}", read, lambda x: x in choices, lambda x: [x])

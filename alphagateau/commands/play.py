@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
@@ -59,6 +60,7 @@ def run(words: Sequence[str]) -> int:
     print(f"compiling for {game.name}", flush=True)
     thinker = make_thinker(found, game.name, TREE_MEGABYTES)
     identity = identity_of(found, arguments.simulations)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a person's Ctrl-C leaves a move, or the game
     setup = Setup(arguments.side == "white", arguments.simulations, name_of(found), identity)
     with contextlib.suppress(KeyboardInterrupt):
         for text in converse(thinker, setup, typed()):

@@ -59,7 +59,7 @@ def run(words: Sequence[str]) -> int:
 def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     """The checkpoint to publish, and what its run says of it. Raises CheckpointError, ConfigError, RunError."""
     from alphagateau.reports.model_card import Card, read_ratings
-    from alphagateau.runs.checkpoint import CheckpointError
+    from alphagateau.runs.checkpoint import NoCheckpointError
     from alphagateau.runs.run_folder import newest, read_final, read_record
     from alphagateau.runs.spent import read_spent
     from alphagateau.training.flops import experiment_flops
@@ -67,7 +67,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     found = newest(arguments.path)
     run, iteration = found.run, found.manifest["iteration"]
     if run is None or not (run / "config.toml").exists():
-        raise CheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
+        raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
     experiment = config.load(run / "config.toml")
     names = (f"{run.name}/{found.path.name}", arguments.name)
     card = Card(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Literal
@@ -50,6 +51,7 @@ def run(words: Sequence[str]) -> int:
     found = find_player(arguments.path)
     verify(found, WEIGHTS)
     sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         thread = serve(found, sys.stdin, write)
     except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from alphagateau.config.schema import Experiment
 from alphagateau.config.search_records import ALGORITHMS
 from alphagateau.config.study import StudyConfig
 
+KEY_OF = {"experiment": "game", "ladder": "players", "study": "variants"}
 SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/
 
 
@@ -87,8 +88,8 @@ def _read_toml(path: Path, noun: str) -> dict[str, Any]:
     try:
         return _parse_toml(path.read_bytes().decode("utf-8-sig"), str(path))
     except FileNotFoundError:
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.toml")], 1)
-        names = [printable(path.with_name(name)) for name in near]
+        beside = {p.stem: p for p in path.parent.glob("*.toml") if _is_of(p, noun)}
+        names = [printable(beside[name]) for name in difflib.get_close_matches(path.stem, beside, 1)]
         names += [name for name in (_known(noun) if noun in SHIPPED else ()) if name == path.stem]
         hint = f"; did you mean {names[0]}?" if names else ""
         raise ConfigError(f"{printable(path)}: no such {noun} file{hint}") from None
@@ -100,6 +101,14 @@ def _read_toml(path: Path, noun: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{printable(path)}: cannot read the {noun} file: {why}") from None
+
+
+def _is_of(path: Path, noun: str) -> bool:
+    """Whether a file is an experiment, a ladder or a study, by the key that all of them have."""
+    try:
+        return KEY_OF[noun] in tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def _parse_toml(text: str, name: str) -> dict[str, Any]:

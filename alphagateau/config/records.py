@@ -110,7 +110,8 @@ def explain(kind: Any, error: ValidationError) -> str:
         return f"missing key {name}" + (f" ({field.description})" if field.description else "")
     if sections_of(field):
         return f"[{name}] must be a table of keys, got {show(value)}"
-    return f"{name} must be {expected(field)}, got {show(value)}"
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return f"{name} must be {expected(field)}, got {show(value)}{suggestion(value, choices)}"
 
 
 def _find(kind: Any, loc: Sequence[Any]) -> tuple[str, FieldInfo | None, Any]:
@@ -124,6 +125,12 @@ def _find(kind: Any, loc: Sequence[Any]) -> tuple[str, FieldInfo | None, Any]:
             break
         kind = kinds[parts.pop(0)] if len(kinds) > 1 else next(iter(kinds.values()))
     return ".".join(names), field, kind
+
+
+def suggestion(name: Any, candidates: Collection[str]) -> str:
+    """Such as "; did you mean gateau?", if one of the candidates is like the name."""
+    near = nearest(name, candidates) if isinstance(name, str) else None
+    return f"; did you mean {near}?" if near else ""
 
 
 def _unknown(name: str, owner: Any, kind: Any) -> str:
@@ -172,6 +179,11 @@ def show(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     return {dict: "a table", list: "an array", type(None): "nothing"}.get(type(value), f"a {type(value).__name__}")
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as "1 game" and "1,024 games"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def printable(text: Any) -> str:

@@ -21,6 +21,7 @@ from alphagateau.config.records import (
     section,
     sections_of,
     show,
+    suggestion,
 )
 from alphagateau.config.search_records import DepthConfig, GumbelConfig, ProbabilityConfig, SearchConfig
 
@@ -197,7 +198,8 @@ class Experiment:
         value = {tag: getattr(field.default, tag), **value}
         if value[tag] not in kinds:
             choices = ", ".join(map(show, kinds))
-            raise ValueError(f"{info.field_name}.{tag} must be one of {choices}, got {show(value[tag])}")
+            hint = suggestion(value[tag], kinds)
+            raise ValueError(f"{info.field_name}.{tag} must be one of {choices}, got {show(value[tag])}{hint}")
         return value
 
     @model_validator(mode="after")

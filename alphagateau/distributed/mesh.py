@@ -15,7 +15,7 @@ BY_FIRST = PartitionSpec(AXIS)  # the first axis is cut: games, shares, a batch
 BY_SECOND = PartitionSpec(None, AXIS)  # the second axis is cut: [T, B]
 
 
-class DeviceError(RuntimeError):
+class DeviceError(ValueError):
     """The devices asked for are not there, or do not fit the run; one sentence for the user."""
 
 

@@ -14,6 +14,7 @@ uci:COMMAND?nodes=50              an engine
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -27,16 +28,18 @@ from alphagateau.config import (
     NetworkConfig,
     SearchConfig,
 )
+from alphagateau.config.records import suggestion
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
 from alphagateau.games.pgn import Identity
 from alphagateau.games.variants import get_endless_game, get_game
-from alphagateau.matches.players import HostPlayer, Player, PlayerError, parse_count, random_player, split_spec
+from alphagateau.matches.players import HostPlayer, Player, SpecError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, describe_players_search, load_weights, network_config
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
+NOT_PATHS = ("random",)  # players that are no checkpoints
 MAY_BE_ZERO = ("quiescence_plies",)
 SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
 
@@ -73,10 +76,10 @@ def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, i
 def match_config(values: Mapping[str, Any]) -> SearchConfig:
     """The search that `values` name, as a manifest does, without noise; what it has no keys for is left out.
 
-    Raises PlayerError for one under which no network plays.
+    Raises SpecError for one under which no network plays.
     """
     if (algorithm := _algorithm_of(values)) not in SEARCHES:
-        raise PlayerError(f"search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
+        raise SpecError(f"search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
     record = SEARCHES[algorithm]
     known = {**values, **WITHOUT_NOISE}
     return record(**{name: known[name] for name in option_types(record) if name in known})
@@ -89,30 +92,32 @@ def _algorithm_of(values: Mapping[str, Any]) -> str:
 def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any]) -> SearchConfig:
     """What the options of a player's spec ask for; else `trained`, the search that its checkpoint names.
 
-    0 simulations are the raw policy. Raises PlayerError.
+    0 simulations are the raw policy. Raises SpecError.
     """
     texts = {LONG_NAMES.get(name, name): text for name, text in options.items()}
     values = {**trained, "algorithm": texts.pop("search", _algorithm_of(trained))}
     algorithm = values["algorithm"]
     if algorithm not in SEARCHES:
-        raise PlayerError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
+        hint = suggestion(algorithm, SEARCHES)
+        raise SpecError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}{hint}")
     if texts.get("num_simulations") == "0":
         if "num_simulations" in option_types(SEARCHES[algorithm]):
             values["algorithm"] = algorithm = "policy"
         texts = {name: text for name, text in texts.items() if name in option_types(SEARCHES[algorithm])}
     types = option_types(SEARCHES[algorithm])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
-        allowed = ", ".join(["search", *(SHORT_NAMES.get(name, name) for name in types)])
-        raise PlayerError(f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {allowed}")
+        allowed = ["search", *(SHORT_NAMES.get(name, name) for name in types)]
+        said = f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"
+        raise SpecError(said + suggestion(unknown[0], allowed))
     asked = {name: _parse(types[name], spec, name, text) for name, text in texts.items()}
     try:
         return dataclasses.replace(match_config(values), **asked)
     except ConfigError as error:
-        raise PlayerError(f"player {spec!r}: {error}") from None
+        raise SpecError(f"player {spec!r}: {error}") from None
 
 
 def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
-    """The value of an option of this type. Raises PlayerError."""
+    """The value of an option of this type. Raises SpecError."""
     if choices := get_args(kind):  # of a Literal
         return _parse_choice(spec, name, text, choices)
     if kind is str or (text == "0" and name in MAY_BE_ZERO):
@@ -125,7 +130,7 @@ def player_search(
 ) -> SearchConfig:
     """The search of a checkpoint's player, which its spec decides first, then what is given here, then its training.
 
-    Raises PlayerError.
+    Raises SpecError.
     """
     _, options = split_spec(spec)
     search = search_of(spec, options, {**trained, **({"num_simulations": num_simulations} if num_simulations else {})})
@@ -140,28 +145,26 @@ def _parse_number(spec: str, name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
+        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
     return value
 
 
 def _parse_choice(spec: str, name: str, text: str, choices: Sequence[str]) -> str:
     if text not in choices:
-        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected {', '.join(choices)}")
+        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected {', '.join(choices)}")
     return text
 
 
 def _parse_switch(spec: str, name: str, text: str) -> bool:
     if text not in ("true", "false"):
-        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected true or false")
+        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected true or false")
     return text == "true"
 
 
 def check_search(spec: str, search: SearchConfig, network: NetworkConfig) -> None:
-    """Raises PlayerError if a player's network has not what its search asks it for."""
+    """Raises SpecError if a player's network has not what its search asks it for."""
     if isinstance(search, ActionValueConfig) and not network.action_values:
-        raise PlayerError(
-            f"player {spec!r}: its network values no moves, expected one with network.action_values = true"
-        )
+        raise SpecError(f"player {spec!r}: its network values no moves, expected one with network.action_values = true")
 
 
 def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
@@ -169,18 +172,19 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
     for spec in specs:
         path, _ = split_spec(spec)
         if game_name is None and path != "random" and not path.startswith("uci:"):
-            game_name = newest(Path(path)).manifest["game"]
+            game_name = newest(Path(path), NOT_PATHS).manifest["game"]
     if game_name is None:
         said = "name it, such as gardner_chess, with --game, or of a ladder with --boards"
-        raise PlayerError(f"no player says which board to play on: {said}")
+        raise SpecError(f"no player says which board to play on: {said}")
     return game_name
 
 
 def distinct(player: RatedPlayer, taken: Collection[str]) -> RatedPlayer:
-    """The player, by a name with its search and weights if its own is another's."""
+    """The player, by a name with its search and weights, or with a number, if its own is another's."""
     if player.name not in taken:
         return player
-    name = f"{player.name} ({player.identity[1]}, {player.identity[0][:6]})"
+    name = f"{player.name} ({player.identity[1]}, {player.identity[0][:6]})" if player.network else player.name
+    name = next(made for n in itertools.count(1) if (made := f"{name} {n}" if n > 1 else name) not in taken)
     return player._replace(name=name, player=player.player._replace(name=name))
 
 
@@ -189,19 +193,19 @@ def load_player(
 ) -> RatedPlayer:
     """The player `spec` on a board; the rest, as in `player_search`, where the spec says nothing.
 
-    Raises PlayerError, CheckpointError.
+    Raises SpecError, CheckpointError.
     """
     path, options = split_spec(spec)
     if path == "random":
         if options:
-            raise PlayerError(f"player {spec!r}: the random mover has no options")
+            raise SpecError(f"player {spec!r}: the random mover has no options")
         return RatedPlayer("random", random_player(), ("random", "", game_name), "", None, has_noise=True)
     if path.startswith("uci:"):
         from alphagateau.matches.uci_player import load_uci_player
 
         player = load_uci_player(spec, get_game(game_name))
         return RatedPlayer(player.name, player, (player.name, "uci", game_name), "", None)
-    found = newest(Path(path))
+    found = newest(Path(path), NOT_PATHS)
     search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)

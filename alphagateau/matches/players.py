@@ -17,6 +17,10 @@ class PlayerError(RuntimeError):
     """A player cannot go on: it crashed, hangs or broke the rules; one sentence naming it."""
 
 
+class SpecError(PlayerError, ValueError):
+    """There is no player as a spec asks for it; one sentence naming it."""
+
+
 class Player(NamedTuple):
     """A network with its search. Players with the same `search` object share one compiled program.
 
@@ -71,19 +75,19 @@ def _policy_search(game_name: str, network: Network) -> Search:
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """("PATH", options) of "PATH?a=1&b=2". Raises PlayerError."""
+    """("PATH", options) of "PATH?a=1&b=2". Raises SpecError."""
     path, _, query = spec.partition("?")
     options: dict[str, str] = {}
     for part in query.split("&") if query else ():
         name, _, value = (text.strip() for text in part.partition("="))
         if not name or not value or name in options:
-            raise PlayerError(f"player {spec!r}: {part!r} was given, expected options such as nodes=50, each once")
+            raise SpecError(f"player {spec!r}: {part!r} was given, expected options such as nodes=50, each once")
         options[name] = value
     return path, options
 
 
 def parse_count(spec: str, name: str, text: str) -> int:
-    """The number that an option of `spec` gives. Raises PlayerError."""
+    """The number that an option of `spec` gives. Raises SpecError."""
     if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
-        raise PlayerError(f"player {spec!r}: {name} is {text!r}, expected a whole number above 0")
+        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected a whole number above 0")
     return int(text)

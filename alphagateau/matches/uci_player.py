@@ -24,7 +24,7 @@ import chess.engine
 
 from alphagateau.games.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
-from alphagateau.matches.players import HostPlayer, PlayerError, Reply, parse_count, split_spec
+from alphagateau.matches.players import HostPlayer, PlayerError, Reply, SpecError, parse_count, split_spec
 from alphagateau.runs.programs import split_command
 
 T = TypeVar("T")
@@ -34,7 +34,11 @@ chess.engine.LOGGER.propagate = False  # and what it says beside the protocol, a
 
 
 class UciError(PlayerError):
-    """An engine cannot be started, or cannot go on; one sentence naming it."""
+    """An engine cannot go on; one sentence naming it."""
+
+
+class UciSpecError(UciError, SpecError):
+    """There is no engine as it was asked for, or it does not start; one sentence naming it."""
 
 
 class UciSpec(NamedTuple):
@@ -56,14 +60,14 @@ class Process(NamedTuple):
 
 
 def parse_spec(spec: str) -> UciSpec:
-    """Raises PlayerError for a spec that is none."""
+    """Raises UciSpecError for a spec that is none, SpecError for a number that is none."""
     path, options = split_spec(spec)
     command = path.removeprefix("uci:")
     if not command.strip():
-        raise UciError(f"player {spec!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
+        raise UciSpecError(f"player {spec!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
     limits = [(name, parse_count(spec, name, options.pop(name))) for name in LIMITS if name in options]
     if len(limits) > 1:
-        raise UciError(f"player {spec!r}: expected one of nodes, movetime and depth")
+        raise UciSpecError(f"player {spec!r}: expected one of nodes, movetime and depth")
     processes = parse_count(spec, "processes", options.pop("processes", "1"))
     timeout = _parse_seconds(spec, options.pop("timeout", "60"))
     return UciSpec(command, limits[0] if limits else ("nodes", 1000), options, timeout, processes)
@@ -73,13 +77,13 @@ def _parse_seconds(spec: str, text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < threading.TIMEOUT_MAX:
             return float(text)
-    raise UciError(f"player {spec!r}: timeout is {text!r}, expected seconds above 0")
+    raise UciSpecError(f"player {spec!r}: timeout is {text!r}, expected seconds above 0")
 
 
 def load_uci_player(spec: str, game: Game) -> HostPlayer:
     """Starts an engine, named as it calls itself, with its arguments, without folders, the limit and its options.
 
-    Its processes end with `close`, or with this program. Raises PlayerError if it cannot be started,
+    Its processes end with `close`, or with this program. Raises SpecError if it cannot be started,
     does not play the game, or has no such option.
     """
     asked, processes = parse_spec(spec), []
@@ -88,9 +92,9 @@ def load_uci_player(spec: str, game: Game) -> HostPlayer:
         for _ in range(asked.processes):
             processes.append(_run(_start(asked.command)))
             _run(_set_up(processes[-1], asked, game))
-    except UciError:
+    except UciError as error:
         close()
-        raise
+        raise UciSpecError(str(error)) from None
     called = processes[0].protocol.id.get("name", asked.command).split()
     name = " ".join([*called, *(Path(argument).name for argument in split_command(asked.command)[1:])])
     settings = " ".join(f"{key}={value}" for key, value in [asked.limit, *sorted(asked.options.items())])
@@ -99,10 +103,13 @@ def load_uci_player(spec: str, game: Game) -> HostPlayer:
 
 
 def start_process(asked: UciSpec, game: Game) -> Process:
-    """One process of an engine, which ends with this program. Raises UciError."""
-    process = _run(_start(asked.command))
-    atexit.register(lambda: _run(_close([process])))
-    _run(_set_up(process, asked, game))
+    """One process of an engine, which ends with this program. Raises UciSpecError."""
+    try:
+        process = _run(_start(asked.command))
+        atexit.register(lambda: _run(_close([process])))
+        _run(_set_up(process, asked, game))
+    except UciError as error:
+        raise UciSpecError(str(error)) from None
     return process
 
 

@@ -14,7 +14,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.runs import checkpoint
-from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError
+from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
 from alphagateau.runs.run_folder import newest
 
 SPLITS = ("prior", "uniform")  # what a search's split may be that is no checkpoint
@@ -39,7 +39,7 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
     """The weights of a checkpoint, for use on any board. Raises CheckpointError."""
     config, learnt = network_config(found), found.manifest["game"]
     if config.architecture.startswith("giraffe") and learnt != game_name:
-        raise CheckpointError(
+        raise NoCheckpointError(
             f"{found.path} learnt {learnt}: Giraffe's inputs are those of one board, not {game_name}'s"
         )
     network = make_network(get_game(game_name), config)

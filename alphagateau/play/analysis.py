@@ -18,7 +18,7 @@ from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import load_player
-from alphagateau.matches.players import Player, PlayerError
+from alphagateau.matches.players import Player, SpecError
 from alphagateau.search.search import Search
 
 ROWS = 32  # positions of a search
@@ -28,7 +28,7 @@ GAMES = 16  # whose positions are searched together
 def analyse_games(spec: str, num_simulations: int, games: Iterable[Judged]) -> Iterator[AnalysedGame]:
     """The games that were ruled with their States, analysed by the player `spec`, such as a checkpoint.
 
-    `num_simulations` of each search, 0 for none, where the spec says nothing. Raises PlayerError, CheckpointError.
+    `num_simulations` of each search, 0 for none, where the spec says nothing. Raises SpecError, CheckpointError.
     """
     says = "?" in spec
     asked = spec if says or num_simulations else f"{spec}?simulations=0"
@@ -47,7 +47,7 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[Judged]) -> I
 def _load(spec: str, game_name: str, num_simulations: int | None) -> Player:
     player = load_player(spec, game_name, num_simulations).player
     if not isinstance(player, Player) or not player.variables:
-        raise PlayerError(f"player {spec.partition('?')[0]!r} has no network: expected a run or a checkpoint")
+        raise SpecError(f"player {spec.partition('?')[0]!r} has no network: expected a run or a checkpoint")
     return player
 
 

@@ -17,12 +17,12 @@ ASKED = "player"  # key of a manifest in memory: the search that the spec asks f
 def find_player(spec: str) -> Checkpoint:
     """The checkpoint, or a run's newest one, that a spec such as "checkpoints/a?search=action_value" names.
 
-    Raises CheckpointError, PlayerError.
+    Raises CheckpointError, SpecError.
     """
     if "?" not in spec:
         return newest(Path(spec))
     from alphagateau.matches.player_specs import check_search, search_of
-    from alphagateau.matches.players import PlayerError, split_spec
+    from alphagateau.matches.players import SpecError, split_spec
     from alphagateau.networks.trained import network_config
 
     path, options = split_spec(spec)
@@ -30,7 +30,7 @@ def find_player(spec: str) -> Checkpoint:
     search = search_of(spec, options, found.manifest["search"])
     if search.algorithm not in WITHOUT_TREE or search.temperature:
         expected = " or ".join(f"search={name}" for name in WITHOUT_TREE)
-        raise PlayerError(f"player {spec!r}: expected {expected}, without temperature: all else is searched by a tree")
+        raise SpecError(f"player {spec!r}: expected {expected}, without temperature: all else is searched by a tree")
     check_search(spec, search, network_config(found))
     return found._replace(manifest={**found.manifest, ASKED: dataclasses.asdict(search)})
 

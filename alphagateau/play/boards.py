@@ -2,7 +2,7 @@
 
 from alphagateau.config import read_network
 from alphagateau.games.entries import GAMES
-from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+from alphagateau.runs.checkpoint import Checkpoint, NoCheckpointError
 
 
 def plays(found: Checkpoint, game_name: str) -> bool:
@@ -11,10 +11,10 @@ def plays(found: Checkpoint, game_name: str) -> bool:
 
 
 def check_plays(found: Checkpoint, game_name: str) -> None:
-    """Raises CheckpointError, naming the board to choose, if the weights do not fit this one."""
+    """Raises NoCheckpointError, naming the board to choose, if the weights do not fit this one."""
     if not plays(found, game_name):
         own = found.manifest["game"]
-        raise CheckpointError(
+        raise NoCheckpointError(
             f"the network of {found.path} does not play {game_name}: "
             f"expected {own} (UCI_Variant {GAMES[own].uci_variant})"
         )

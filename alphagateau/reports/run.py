@@ -22,9 +22,9 @@ MAX_GAMES = 40  # sample games on the page, the newest
 
 
 def write_report(run: Path, out: Path | None = None) -> Path:
-    """Writes `report.html` of the run (or `out`) and returns its path. Raises RunError, ConfigError."""
+    """Writes `report.html` of the run (or `out`) and returns its path. Raises ConfigError, RunError."""
     if not (run / "config.toml").exists():
-        raise RunError(f"{run} is not a run: it has no config.toml")
+        raise config.ConfigError(f"{run} is not a run: it has no config.toml")
     experiment = config.load(run / "config.toml")
     metrics = read_metrics(run / "metrics.jsonl")
     health = [

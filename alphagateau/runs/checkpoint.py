@@ -41,6 +41,10 @@ class CheckpointError(RuntimeError):
     """A checkpoint that cannot be written or read; one sentence for the user, naming the folder."""
 
 
+class NoCheckpointError(CheckpointError, ValueError):
+    """There is no checkpoint as one was asked for; one sentence for the user, naming it."""
+
+
 class Checkpoint(NamedTuple):
     """A checkpoint on disk whose manifest has been read."""
 

@@ -10,6 +10,7 @@ checkpoints/<run>/   config.toml      the experiment as resolved
 """
 
 import contextlib
+import difflib
 import hashlib
 import importlib.metadata
 import json
@@ -17,7 +18,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from filelock import FileLock, Timeout
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.runs import checkpoint, files
-from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError
+from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
 
 # Keys that may change from one start of a run to the next: they decide nothing that a checkpoint holds.
 CHANGEABLE = {
@@ -255,8 +256,12 @@ def _commit() -> str | None:
     return out.stdout.strip() or None
 
 
-def newest(source: Path) -> Checkpoint:
-    """The checkpoint `source`, or the newest of the run `source` whose weights are whole. Raises CheckpointError."""
+def newest(source: Path, others: Sequence[str] = ()) -> Checkpoint:
+    """The checkpoint `source`, or the newest of the run `source` whose weights are whole.
+
+    `others`: what else a user may have meant. Raises NoCheckpointError if there is none, CheckpointError if none is
+    whole.
+    """
     if (source / "manifest.json").exists():
         return checkpoint.open_checkpoint(source)
     found, complaints = checkpoint.find(source / "checkpoints")
@@ -266,5 +271,25 @@ def newest(source: Path) -> Checkpoint:
             return candidate
         except CheckpointError as error:
             complaints.append(str(error))
-    reason = "; ".join(complaints) or "no such run or checkpoint"
-    raise CheckpointError(f"{source} holds no whole checkpoint: {reason}")
+    if complaints:
+        raise CheckpointError(f"{source} holds no whole checkpoint: {'; '.join(complaints)}")
+    near = _nearest(source, others)
+    hint = f"; did you mean {near}?" if near else ""
+    raise NoCheckpointError(f"{source} holds no whole checkpoint: no such run or checkpoint{hint}")
+
+
+def _nearest(source: Path, others: Sequence[str]) -> str | None:
+    """The run or checkpoint whose name is most like that of a path that is none, beside it or where runs live."""
+    usual = Path("checkpoints")
+    if _is_player(usual / source):
+        return str(usual / source)
+    found = {name: name for name in others}
+    with contextlib.suppress(OSError):  # a folder that may not be read
+        for folder in (usual, source.parent):
+            found |= {path.name: str(path) for path in folder.glob("*") if _is_player(path)}
+    near = difflib.get_close_matches(source.name, found, 1)
+    return found[near[0]] if near else None
+
+
+def _is_player(path: Path) -> bool:
+    return (path / "manifest.json").exists() or (path / "checkpoints").is_dir()

@@ -13,16 +13,16 @@ from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import Player, PlayerError
+from alphagateau.matches.players import Player, SpecError
 
 ROWS = 64  # boards of a device call
 
 
 def make_labeller(game: Game, rated: RatedPlayer) -> Labeller:
-    """The Labeller of a player. Raises PlayerError for one without a network."""
+    """The Labeller of a player. Raises SpecError for one without a network."""
     player = rated.player
     if not isinstance(player, Player) or not player.variables:
-        raise PlayerError(f"player {rated.name!r} has no network: expected a run or a checkpoint")
+        raise SpecError(f"player {rated.name!r} has no network: expected a run or a checkpoint")
     look, variables = jax.jit(player.search), jax.device_put(player.variables)
 
     def search(fens: Sequence[str]) -> list[Found]:

@@ -118,4 +118,4 @@ def test_the_command_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert "black plays " in capsys.readouterr().out
     assert main(["play", str(found.path), "--game", "checkers"]) == 2
     assert main(["play", str(found.path), "--simulations", "-1"]) == 2
-    assert main(["play", str(tmp_path / "none")]) == 1
+    assert main(["play", str(tmp_path / "none")]) == 2

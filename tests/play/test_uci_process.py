@@ -53,7 +53,7 @@ def test_a_gui_waits_for_no_compiler():
 def test_a_checkpoint_that_is_none_is_one_sentence(tmp_path: Path):
     words = [sys.executable, "-m", "alphagateau.commands.main", "uci", str(tmp_path / "none")]
     done = subprocess.run(words, input="uci\n", capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stdout == ""
+    assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "holds no whole checkpoint" in done.stderr
 
 

@@ -11,6 +11,7 @@ from markup import browser, dom_of, said_by
 
 from alphagateau import config
 from alphagateau.commands.main import main
+from alphagateau.config import ConfigError
 from alphagateau.reports.run import write_report
 from alphagateau.runs import checkpoint
 from alphagateau.runs.run_folder import RunError
@@ -114,7 +115,7 @@ def test_the_report_holds_curves_ladder_health_cost_games_config_and_versions(tm
 
 
 def test_a_report_of_what_is_no_run_is_one_sentence(tmp_path):
-    with pytest.raises(RunError, match=r"is not a run: it has no config\.toml"):
+    with pytest.raises(ConfigError, match=r"is not a run: it has no config\.toml"):
         write_report(tmp_path)
 
 
