@@ -4,13 +4,20 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.config.records import counted
+
+if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
+    from alphagateau.games.rules import Game
+    from alphagateau.matches.match import MatchResult
+    from alphagateau.matches.openings import Openings
+    from alphagateau.matches.player_specs import RatedPlayer
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -33,6 +40,15 @@ def _write_bounds(bounds: tuple[float, float] | None) -> list[str]:
 
 
 BOUNDS = PrimitiveConstructorSpec(1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, _write_bounds)
+
+
+class Asked(NamedTuple):
+    """What a match is of."""
+
+    game: "Game"
+    a: "RatedPlayer"
+    b: "RatedPlayer"
+    openings: "Openings"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +82,10 @@ class Arguments:
     """games in progress at a time; 0: 64, on an accelerator as its memory allows"""
     sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
     """stop as soon as a sequential test has decided between two Elo differences of A over B"""
+    alpha: float = 0.05
+    """of that test: chance to find A stronger by ELO1 though it is so by ELO0 alone"""
+    beta: float = 0.05
+    """of that test: chance to find A no stronger than by ELO0 though it is so by ELO1"""
     pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """write the games"""
 
@@ -73,58 +93,85 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """1 if games are missing a result."""
     arguments = parse(Arguments, words, "match")
-    if arguments.games % 2 or arguments.games < 0:
-        raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
+    check(arguments)
     use_compilation_cache()
     try:
-        return play(arguments)
-    except ValueError as error:  # of openings and boards that cannot be
+        asked = read(arguments)
+    except ValueError as error:  # of players, openings and boards that cannot be
         raise UsageError(str(error)) from None
+    return play(arguments, asked)
 
 
-def play(arguments: Arguments) -> int:
-    """Plays, prints the table, writes PGN. Raises ValueError, PlayerError, CheckpointError, EngineError."""
+def check(arguments: Arguments) -> None:
+    """Raises UsageError for what cannot be meant."""
+    if arguments.games % 2 or arguments.games < 0:
+        raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
+    alpha, beta = arguments.alpha, arguments.beta
+    if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
+        raise UsageError(f"--alpha and --beta must be above 0, and below 1 together, got {alpha:g} and {beta:g}")
+    if (alpha, beta) != (Arguments.alpha, Arguments.beta) and arguments.sprt is None:
+        raise UsageError("--alpha and --beta are chances of a sequential test: give its bounds, such as --sprt 0,10")
+
+
+def read(arguments: Arguments) -> "Asked":
+    """The players, the board and the openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.final_match import print_scores, score_of
-    from alphagateau.matches.match import games_to_pgn, play_match
-    from alphagateau.matches.match_games import Match
     from alphagateau.matches.openings import make_openings, read_openings
     from alphagateau.matches.player_specs import board_of, distinct, load_player
-    from alphagateau.ratings.sprt import sprt
-    from alphagateau.runs import files
-    from alphagateau.runs.stop import StopRequest
 
     game = get_game(board_of([arguments.a, arguments.b], arguments.game))
-    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
-    b = distinct(b, {a.name})
     if arguments.openings:
         openings = read_openings(game, arguments.openings)
         if arguments.games:
             openings = openings.first(arguments.games // 2)
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
-    test, stop = arguments.sprt, StopRequest()
+    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
+    return Asked(game, a, distinct(b, {a.name}), openings)
+
+
+def play(arguments: Arguments, asked: "Asked") -> int:
+    """Plays, prints the table, writes PGN."""
+    from alphagateau.matches.match import games_to_pgn, play_match
+    from alphagateau.matches.match_games import Match
+    from alphagateau.ratings.sprt import sprt
+    from alphagateau.runs import files
+    from alphagateau.runs.stop import StopRequest
+
+    game, a, b, openings = asked
+    chances, stop = (arguments.alpha, arguments.beta), StopRequest()
     with stop.listening():
         result = play_match(
             game,
             Match(a.player, b.player, openings, arguments.seed),
             num_rows=arguments.rows,
             should_stop=lambda: stop.reason is not None,
-            is_decided=test and (lambda counts: sprt(counts, *test).decision != "continue"),
+            is_decided=arguments.sprt
+            and (lambda counts: sprt(counts, *arguments.sprt, *chances).decision != "continue"),
         )
-    print_scores([score_of(a.name, b.name, result)], f"{game.name}")
-    print(
-        f"openings by points of {a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
-        f"{result.moves} moves, {result.live_fraction:.0%} of searched rows live"
-    )
-    if not all(map(math.isnan, result.nodes)):
-        print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
-    if test:
-        print(sprt(result.judged, *test))
+    print_result(arguments, asked, result)
     if arguments.pgn:
         files.write_result(arguments.pgn, games_to_pgn(result.records, f"{a.name} against {b.name}"))
     for name, failure in result.failures.items():
         print(f"{name} left the match: {failure}")
     if stop.reason:
-        print(f"stopped ({stop.reason}): {result.unfinished} games have no result")
-    return 1 if stop.reason or result.failures or (result.unfinished and not test) else 0
+        print(f"stopped ({stop.reason}): {counted(result.unfinished, 'game')} without a result")
+    return 1 if stop.reason or result.failures or (result.unfinished and not arguments.sprt) else 0
+
+
+def print_result(arguments: Arguments, asked: "Asked", result: "MatchResult") -> None:
+    """The table, and sentences on the playing and on the sequential test."""
+    from alphagateau.matches.final_match import print_scores, score_of
+    from alphagateau.ratings.sprt import sprt
+
+    print_scores([score_of(asked.a.name, asked.b.name, result)], asked.game.name)
+    print(
+        f"openings by points of {asked.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
+        f"{counted(result.moves, 'move')}, {result.live_fraction:.0%} of searched rows live"
+    )
+    if not all(map(math.isnan, result.nodes)):
+        print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
+    if arguments.sprt:
+        low, high = arguments.sprt
+        test = f"Elo {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
+        print(f"the sequential test ({test}) {sprt(result.judged, low, high, arguments.alpha, arguments.beta)}")

@@ -1,7 +1,8 @@
 """Matches as a user asks for them: players in, a table of scores out."""
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,14 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import match_config, match_search
 from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import describe_players_search, load_weights
+from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.progress import print_table
 from alphagateau.runs.run_folder import newest, read_final
 
 
 class Score(NamedTuple):
-    """One player's result against another."""
+    """One player's result against another; `pairs` [5]: openings by its points in them, empty if that is not known."""
 
     player: str
     opponent: str
@@ -30,6 +32,7 @@ class Score(NamedTuple):
     draws: int
     losses: int
     unfinished: int
+    pairs: Sequence[int] = ()
 
     @property
     def score(self) -> float:
@@ -39,11 +42,11 @@ class Score(NamedTuple):
 
 
 def score_of(player: str, opponent: str, result: MatchResult) -> Score:
-    return Score(player, opponent, result.wins, result.draws, result.losses, result.unfinished)
+    return Score(player, opponent, result.wins, result.draws, result.losses, result.unfinished, result.pentanomial)
 
 
-def print_scores(scores: Iterable[Score], title: str) -> None:
-    """A table on standard output."""
+def print_scores(scores: Sequence[Score], title: str) -> None:
+    """A table on standard output, and a line a pair on how much stronger its player is."""
     table = Table(title=title, title_justify="left")
     for name in ("player", "opponent"):
         table.add_column(name)
@@ -54,6 +57,9 @@ def print_scores(scores: Iterable[Score], title: str) -> None:
         counts = (games, s.wins, s.draws, s.losses, s.unfinished)
         table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}")
     print_table(table)
+    for s in scores:
+        if s.pairs:
+            print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
 
 
 def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) -> list[Score] | None:
@@ -67,7 +73,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     identity = checkpoint.weights_hash(variables)
     known = read_final(run)
     if known and known["weights_hash"] == identity and known["evaluation"] == asked:
-        return [Score(*row) for row in known["scores"]]
+        return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
     simulations = rule.num_simulations or experiment.search.num_simulations
     results = _play(experiment, run, variables, simulations, should_stop)
     if results is None:
@@ -77,11 +83,24 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
         "weights_hash": identity,
         "evaluation": asked,
         "simulations": simulations,
-        "scores": scores,
+        "scores": [score[:6] for score in scores],
+        "strengths": [_to_json(score.pairs) for score in scores],
     }
     files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
     files.write_text(path, json.dumps(record, indent=1))
     return scores
+
+
+def _to_json(pairs: Sequence[int]) -> dict[str, Any]:
+    """Elo, its bounds and likelihood of superiority by pairs of games; null for what is not finite."""
+    numbers = strength(pairs)._asdict()
+    return {"pairs": pairs} | {name: x if math.isfinite(x) else None for name, x in numbers.items()}
+
+
+def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
+    """The pairs of each score in results.json; none in one of an earlier version."""
+    found = [row["pairs"] for row in known.get("strengths", ())]
+    return found or [()] * len(known["scores"])
 
 
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):

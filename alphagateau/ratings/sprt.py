@@ -1,4 +1,4 @@
-"""A sequential test of one player against another, on pairs of games.
+"""How much stronger one player is than another by pairs of their games, and a sequential test of it.
 
 By hand because no library has it: fishtest's is part of a server, and scipy has no sequential tests.
 """
@@ -19,10 +19,33 @@ PAIR_SCORES = np.linspace(0, 1, 5)  # points a game of a pair of games, the same
 MIN_COUNT = 1e-3  # stands for a kind of pair that was not seen, as in fishtest
 
 
-class Sprt(NamedTuple):
-    """Where a sequential test stands; elo, elo_lower, elo_upper: estimate and 2 sigma, Elo.
+class Strength(NamedTuple):
+    """How much stronger a player is than its opponent; elo, lower, upper: estimate and 2 standard errors."""
 
-    decision is `H0` (no stronger than elo0), `H1` (at least elo1) or `continue`.
+    elo: float
+    lower: float
+    upper: float
+    superiority: float  # likelihood that it is the stronger
+    num_pairs: int
+
+    def __str__(self) -> str:
+        """Such as "Elo +35 +- 12 (+23 to +47), likelihood of superiority 99.8 %, by 64 pairs of games"."""
+        span = f" +- {(self.upper - self.lower) / 2:.0f}" if math.isfinite(self.upper - self.lower) else ""
+        pairs = f"{self.num_pairs} pair{'s' * (self.num_pairs != 1)} of games"
+        return (
+            f"Elo {_signed(self.elo)}{span} ({_signed(self.lower)} to {_signed(self.upper)}), "
+            f"likelihood of superiority {self.superiority:.1%}, by {pairs}"
+        ).replace("%", " %")
+
+
+def _signed(elo: float) -> str:
+    return f"{round(elo):+d}" if math.isfinite(elo) else f"{elo:+}"
+
+
+class Sprt(NamedTuple):
+    """Where a sequential test stands: `H0` (no stronger than elo0), `H1` (at least elo1) or `continue`.
+
+    elo, elo_lower, elo_upper: as in Strength.
     """
 
     decision: str
@@ -33,6 +56,12 @@ class Sprt(NamedTuple):
     elo_lower: float
     elo_upper: float
     num_pairs: int
+
+    def __str__(self) -> str:
+        """Such as "is undecided after 64 pairs of games: log-likelihood ratio 1.31, of -2.94 to 2.94"."""
+        decision = {"H0": "accepts H0, the lower,", "H1": "accepts H1, the higher,", "continue": "is undecided"}[self.decision]
+        pairs = f"{self.num_pairs} pair{'s' * (self.num_pairs != 1)} of games"
+        return f"{decision} after {pairs}: log-likelihood ratio {self.llr:.2f}, of {self.lower:.2f} to {self.upper:.2f}"
 
 
 def sprt(
@@ -48,12 +77,9 @@ def sprt(
     3/2 and 2 points. alpha, beta: chances to accept H1 at elo0 and H0 at elo1. The log-likelihood
     ratio is of the multinomials nearest to the counts with either expected score (Van den Bergh,
     cantate.be/Fishtest/support_MLE_multinomial.pdf, as fishtest does), the bounds are Wald's (1945).
-    The estimate ignores that a test was stopped by its own results, which favours the side it took.
     Raises ValueError for other counts or hypotheses.
     """
-    counts = np.array(pairs, dtype=np.float64)
-    if counts.shape != (5,) or np.any(counts < 0) or not np.all(np.isfinite(counts)):
-        raise ValueError(f"pairs is {list(pairs)}, expected 5 counts of at least 0")
+    counts = _counts(pairs)
     if not elo0 < elo1:
         raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected elo0 < elo1")
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
@@ -64,7 +90,7 @@ def sprt(
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     if not counts.any():
         return Sprt("continue", 0.0, lower, upper, 0.0, -math.inf, math.inf, 0)
-    interval = _elo_interval(counts)
+    interval = strength(pairs)[:3]
     counts[counts == 0] = MIN_COUNT
     llr = _log_likelihood(counts, score1) - _log_likelihood(counts, score0)
     decision = "H1" if llr >= upper else "H0" if llr <= lower else "continue"
@@ -85,11 +111,16 @@ def _log_likelihood(counts: np.ndarray, score: float) -> float:
     return float(-counts @ np.log1p(root * away))
 
 
-def _elo_interval(counts: np.ndarray) -> tuple[float, float, float]:
-    """Elo of the mean score (infinite if all was won or lost), 2 standard errors below and above.
+def strength(pairs: Sequence[int]) -> Strength:
+    """Elo of the mean score (infinite if all was won or lost), by pairs [5] as in `sprt`.
 
-    If all pairs went alike, the interval counts another half pair won and half pair lost.
+    The error is that of a pair's mean, as games of one opening go together. If all pairs went alike, interval and
+    likelihood count another half pair won and half pair lost. A sequential test that stopped the match favours the side
+    that it took. Raises ValueError for other counts.
     """
+    counts = _counts(pairs)
+    if not counts.any():
+        return Strength(0.0, -math.inf, math.inf, 0.5, 0)
     score = counts @ PAIR_SCORES / counts.sum()
     if np.count_nonzero(counts) == 1:
         counts = np.add(counts, [0.5, 0, 0, 0, 0.5])
@@ -97,7 +128,16 @@ def _elo_interval(counts: np.ndarray) -> tuple[float, float, float]:
     error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2) / counts.sum()
     scores = np.clip([score, mean - 2 * error, mean + 2 * error], 0, 1)
     value, low, high = ELO_PER_NAT * scipy.special.logit(scores)
-    return float(value), float(low), float(high)
+    superiority = scipy.special.ndtr((mean - 0.5) / error)
+    return Strength(float(value), float(low), float(high), float(superiority), int(sum(pairs)))
+
+
+def _counts(pairs: Sequence[int]) -> np.ndarray:
+    """Raises ValueError unless they are counts [5] of pairs."""
+    counts = np.array(pairs, dtype=np.float64)
+    if counts.shape != (5,) or np.any(counts < 0) or not np.all(np.isfinite(counts)):
+        raise ValueError(f"pairs is {list(pairs)}, expected 5 counts of at least 0")
+    return counts
 
 
 def pair_counts(points: Sequence[float]) -> tuple[int, int, int, int, int]:

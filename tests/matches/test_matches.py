@@ -394,4 +394,4 @@ def test_a_match_that_is_stopped_keeps_its_games(tmp_path, monkeypatch, capfd):
     assert "stopped (enough): " in capfd.readouterr().out
     text = path.read_text()
     assert text.count('[Result "1-0"]') > 0 and text.count('[Result "*"]') > 0
-    assert {'[White "random"]', '[White "random (, random)"]'} <= set(text.splitlines())
+    assert {'[White "random"]', '[White "random 2"]'} <= set(text.splitlines())

@@ -10,7 +10,7 @@ from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outco
 from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
-from alphagateau.ratings.sprt import pair_counts, sprt
+from alphagateau.ratings.sprt import pair_counts, sprt, strength
 
 
 def play(rng, gap: float, num_games: int) -> list[int]:
@@ -195,6 +195,32 @@ def test_sprt_says_what_few_pairs_cannot_tell():
 def test_sprt_refuses_bad_input(counts, options, said):
     with pytest.raises(ValueError, match=said):
         sprt(counts, **options)
+
+
+def test_strength_by_hand():
+    # A mean score of 0.6
+    found, error = strength([0, 10, 40, 50, 0]), math.sqrt((10 * 0.35**2 + 40 * 0.1**2 + 50 * 0.15**2) / 100) / 10
+    assert found.elo == pytest.approx(400 * math.log10(0.6 / 0.4))
+    assert found.lower == pytest.approx(400 * math.log10((0.6 - 2 * error) / (0.4 + 2 * error)))
+    assert found.superiority == pytest.approx(0.5 * math.erfc(-0.1 / error / math.sqrt(2)))
+    mirrored = strength([0, 50, 40, 10, 0])
+    assert (mirrored.elo, mirrored.superiority) == pytest.approx((-found.elo, 1 - found.superiority))
+
+
+def test_strength_reads_as_a_sentence():
+    assert str(strength([0, 10, 40, 50, 0])) == (
+        "Elo +70 +- 24 (+47 to +95), likelihood of superiority 100.0 %, by 100 pairs of games"
+    )
+    assert str(strength([0, 0, 1, 0, 0])).startswith("Elo +0 ") and "by 1 pair of games" in str(
+        strength([0, 0, 1, 0, 0])
+    )
+    assert str(strength([0] * 5)) == "Elo +0 (-inf to +inf), likelihood of superiority 50.0 %, by 0 pairs of games"
+    assert str(strength([0, 1001, 0, 1000, 0])).startswith("Elo +0 ")  # never -0
+    assert str(strength([0, 0, 0, 0, 2])).startswith("Elo +inf (-68 to +inf), ")
+    assert str(sprt([10, 30, 50, 60, 50], 0, 10)).startswith(
+        "accepts H1, the higher, after 200 pairs of games: log-likelihood ratio "
+    )
+    assert str(sprt([0, 0, 1, 0, 0], 0, 10)).startswith("is undecided after 1 pair of games: log-likelihood ratio ")
 
 
 def test_pair_counts():
