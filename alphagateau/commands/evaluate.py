@@ -13,6 +13,7 @@ import tyro
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.telling import make_teller
+from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
     from alphagateau.matches.player_specs import RatedPlayer
@@ -83,7 +84,7 @@ def run(words: Sequence[str]) -> int:
             found[player.name] = measure(player, answers, arguments.seed, manifest["target"] == "best")
         except PlayerError as error:
             failures.append(f"{player.name} left: {error}")
-    print_measures(found, f"{len(answers.rows.count):,} {arguments.split} boards of {folder}")
+    print_measures(found, f"{counted(len(answers.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
         print(failure, file=sys.stderr)
     if arguments.json:

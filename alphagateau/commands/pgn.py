@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
     from alphagateau.games.referee import Judged
@@ -148,7 +149,8 @@ def describe(tally: Tally) -> str:
     """The summary."""
     boards = ", ".join(f"{count} of {name}" for name, count in tally.boards.most_common())
     kept = tally.games - tally.broken - tally.unknown
-    text = f"{tally.games} games, {tally.plies} plies: {kept} keep to the rules, {tally.broken} break them"
+    plies = "1 ply" if tally.plies == 1 else f"{tally.plies:,} plies"
+    text = f"{counted(tally.games, 'game')}, {plies}: {kept} keep to the rules, {tally.broken} break them"
     text += f", {tally.unknown} of unknown variants" if tally.unknown else ""
     text += f"; boards: {boards}" if boards else ""
     text += f"; {tally.went_on} went on where the rules here end a game as a draw" if tally.went_on else ""

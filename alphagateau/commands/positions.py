@@ -12,6 +12,7 @@ import tyro
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.telling import make_teller
+from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn import GameRecord
@@ -88,9 +89,10 @@ def run(words: Sequence[str]) -> int:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None
     if left_out:
-        print(f"{len(left_out)} games or players left out, the first: {left_out[0]}", file=sys.stderr)
-    boards = ", ".join(f"{number:,} boards for {split}" for split, number in found.boards.items())
-    print(f"{arguments.output}: {boards}, from {found.games:,} games; {found.repeated:,} repeated boards removed")
+        print(f"{len(left_out)} of the games and players left out, the first: {left_out[0]}", file=sys.stderr)
+    boards = ", ".join(f"{counted(number, 'board')} for {split}" for split, number in found.boards.items())
+    repeated = counted(found.repeated, "repeated board")
+    print(f"{arguments.output}: {boards}, from {counted(found.games, 'game')}; {repeated} removed")
     return 0
 
 

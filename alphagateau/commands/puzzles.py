@@ -12,6 +12,7 @@ import tyro
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.telling import make_teller
+from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
     from alphagateau.reports.puzzles_page import PuzzleResult
@@ -66,7 +67,7 @@ def run(words: Sequence[str]) -> int:
     except (PuzzleError, ValueError) as error:
         raise UsageError(str(error)) from None
     if left_out:
-        print(f"{len(left_out)} puzzles left out, the first: {left_out[0]}", file=sys.stderr)
+        print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
     solutions, failures = solve_all(arguments, specs, puzzles)
     if not solutions:
         raise UsageError(failures[0])
@@ -74,7 +75,7 @@ def run(words: Sequence[str]) -> int:
     about = {"file": Path(file).name, "sha256": _digest(file), "game": game.name}
     write(arguments, results, [*left_out, *failures], about)
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
-    print_results(results, f"{len(puzzles)} puzzles of {about['file']}")
+    print_results(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
     for failure in failures:
         print(failure, file=sys.stderr)
     print(arguments.out / "index.html")

@@ -95,7 +95,8 @@ def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path
             told.say(note)
         names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
         if len(players) < 2:
-            raise MissingPlayers(f"{len(players)} players are left on {board}, expected two or more{why}")
+            left = "1 player is" if len(players) == 1 else f"{len(players)} players are"
+            raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
         if ladder.anchor and ladder.anchor not in names:
             raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
         openings = open_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from alphagateau.config.records import counted
 from alphagateau.games.pgn import GameRecord, player_tags, read_note
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.ratings.results import Results, Row, make_results
@@ -96,7 +97,9 @@ def of_players(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> t
         return known, []
     shown = [" ".join(filter(None, (name, f"({search})" if search else ""))) for name, search, *_ in strangers[:5]]
     more = f" and {len(strangers) - len(shown)} more" if len(strangers) > len(shown) else ""
-    said = f"{len(games) - len(known)} games of players that are not on this ladder are kept and not counted"
+    num_others = len(games) - len(known)
+    verb = "is" if num_others == 1 else "are"
+    said = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
     return known, [f"{said}: {', '.join(shown)}{more}"]
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from alphagateau.config.records import counted
 from alphagateau.games.rules import RULES_VERSION, Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.matches.ladder_games import LadderGamesError, StoredGame, key_of, read_games, write_games
@@ -49,12 +50,12 @@ def of_protocol(games: Sequence[StoredGame], protocol: str) -> tuple[list[Stored
     """The games of one protocol, each once, and a sentence on each kind of the others."""
     found = {key_of(game): game for game in reversed(games) if game.protocol == protocol}  # the first of each
     notes = [
-        f"{count} games of another protocol ({other}) are kept and not counted"
+        f"{counted(count, 'game')} of another protocol ({other}) {'is' if count == 1 else 'are'} kept and not counted"
         for other, count in Counter(game.protocol for game in games if game.protocol != protocol).items()
     ]
     num_twice = sum(game.protocol == protocol for game in games) - len(found)
     if num_twice:
-        notes.append(f"{num_twice} games are there twice and counted once")
+        notes.append(f"{counted(num_twice, 'game')} {'is' if num_twice == 1 else 'are'} there twice and counted once")
     return list(reversed(found.values())), notes
 
 
@@ -79,7 +80,9 @@ def merge_games(
         games += new.values()
         known |= new.keys()
         left_out = f"{len(same) - len(new)} were here, {len(there) - len(same)} are of another protocol"
-        said.append(f"{source}: {len(new)} games on {board} were added, {left_out}")
+        said.append(
+            f"{source}: {counted(len(new), 'game')} on {board} {'was' if len(new) == 1 else 'were'} added, {left_out}"
+        )
     if len(games) > num_before:
         write_games(path, games)
     return said

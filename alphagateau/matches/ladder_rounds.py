@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
+from alphagateau.config.records import counted
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder_games import StoredGame, append_game, tabulate
 from alphagateau.matches.ladder_meetings import Draw, Meeting, meet, to_stored
@@ -169,11 +170,14 @@ def _keep(sitting: Sitting, played: PlayedGame) -> None:
 def _count(sitting: Sitting) -> str:
     ended = sum(len(one.games) for one in sitting.in_progress)
     num_playing = sum(meeting.num_games for one in sitting.in_progress for meeting in one.meetings) - ended
-    return f"{len(sitting.games) + ended} games played" + (f", {num_playing} in progress" if num_playing else "")
+    return f"{counted(len(sitting.games) + ended, 'game')} played" + (
+        f", {num_playing} in progress" if num_playing else ""
+    )
 
 
 def _describe(meetings: Sequence[Meeting]) -> str:
-    return f"{sum(meeting.num_games for meeting in meetings)} games of {len(meetings)} pairs"
+    num_games = sum(meeting.num_games for meeting in meetings)
+    return f"{counted(num_games, 'game')} of {counted(len(meetings), 'pair')}"
 
 
 def _left(name: str, why: str) -> str:
@@ -182,6 +186,6 @@ def _left(name: str, why: str) -> str:
 
 def _pace(statistics: Statistics) -> str:
     return (
-        f"{statistics.moves} moves, {statistics.moves_per_second:.0f} moves/s, "
+        f"{counted(statistics.moves, 'move')}, {statistics.moves_per_second:.0f} moves/s, "
         f"{statistics.live_fraction:.0%} of the searched rows live"
     )

@@ -151,7 +151,7 @@ def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     board = to_board(thinker.game, played.state)
     move = edge_to_uci(thinker.game, board, edge)
     color = chess.COLOR_NAMES[board.turn]
-    view = f"value {line.value:+.2f}"
+    view = f"value {line.value:+z.2f}"
     if line.mate is not None:
         view = f"{'mate' if line.mate > 0 else 'mated'} in {(abs(line.mate) + 1) // 2}"
     said = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view}, {line.visits} visits)"

@@ -59,7 +59,9 @@ class Sprt(NamedTuple):
 
     def __str__(self) -> str:
         """Such as "is undecided after 64 pairs of games: log-likelihood ratio 1.31, of -2.94 to 2.94"."""
-        decision = {"H0": "accepts H0, the lower,", "H1": "accepts H1, the higher,", "continue": "is undecided"}[self.decision]
+        decision = {"H0": "accepts H0, the lower,", "H1": "accepts H1, the higher,", "continue": "is undecided"}[
+            self.decision
+        ]
         pairs = f"{self.num_pairs} pair{'s' * (self.num_pairs != 1)} of games"
         return f"{decision} after {pairs}: log-likelihood ratio {self.llr:.2f}, of {self.lower:.2f} to {self.upper:.2f}"
 

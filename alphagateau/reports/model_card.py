@@ -178,13 +178,13 @@ def ladder_lines(rows: Sequence[Mapping[str, str]], own: str) -> list[str]:
     first = rows[0]
     scale = "mean 1000"
     if anchor := first.get("anchor"):
-        at = next((f"{float(row['rating']):.0f}" for row in rows if row["player"] == anchor), None)
+        at = next((f"{float(row['rating']):z.0f}" for row in rows if row["player"] == anchor), None)
         scale = f"{anchor} at {at}" if at else f"anchored at {anchor}"
     protocol = first.get("protocol") or "played by an unknown protocol"
     lines = [f"{first.get('method') or 'unknown method'}, {scale}, ± 2 standard errors; {protocol}.", ""]
     lines += ["| player | Elo | games | score | search |", "|---|---|---|---|---|"]
     for row in rows:
-        elo = f"{float(row['rating']):.0f} ± {2 * float(row['standard_error']):.0f}"
+        elo = f"{float(row['rating']):z.0f} ± {2 * float(row['standard_error']):.0f}"
         player = row["player"] + (", this network" if row["player"].partition(" (")[0] == own else "")
         lines.append(f"| {player} | {elo} | {row['games']} | {row['score']} | {row.get('search', '')} |")
     return [*lines, ""]

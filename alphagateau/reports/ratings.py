@@ -111,7 +111,7 @@ def describe_method(ratings: Ratings) -> str:
     if ratings.dispersion > 1:
         text += f"; variances times {ratings.dispersion:.2f} for over-dispersion"
     if ratings.white_advantage:
-        text += f"; white advantage {ratings.white_advantage:.0f} +- {2 * ratings.white_advantage_error:.0f} Elo"
+        text += f"; white advantage {ratings.white_advantage:z.0f} +- {2 * ratings.white_advantage_error:.0f} Elo"
     return text
 
 
@@ -126,7 +126,7 @@ def print_ratings(ratings: Ratings, title: str) -> None:
         numbers = ratings.rating[k], 2 * ratings.standard_error[k]
         table.add_row(
             ratings.players[k],
-            *(f"{x:.0f}" for x in numbers),
+            *(f"{x:z.0f}" for x in numbers),
             str(ratings.games[k]),
             f"{ratings.score[k]:.3f}",
         )

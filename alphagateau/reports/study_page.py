@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from alphagateau.config import show
 from alphagateau.reports.charts import Chart, Labels, Series, dot_chart, line_chart
 from alphagateau.reports.pages import render
-from alphagateau.reports.tables import UNKNOWN, Table, number, number_cell, table
+from alphagateau.reports.tables import UNKNOWN, Table, in_form, number, number_cell, table
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
     from alphagateau.ratings.over_seeds import Estimate
@@ -81,7 +81,7 @@ def _measure_row(row: "Measured", form: str) -> list[Any]:
 
 
 def _by_seed(values: dict[int, float], form: str) -> str:
-    return " ".join(f"{value:{form}}" for value in values.values())
+    return " ".join(in_form(value, form) for value in values.values())
 
 
 def says(difference: "Estimate") -> str:
@@ -171,8 +171,8 @@ def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _pair(estimate: "Estimate", form: str) -> str:
     if not math.isfinite(estimate.half_width):
-        return f"{estimate.mean:{form}}"
-    return f"{estimate.mean:{form}} ± {estimate.half_width:{form.removeprefix('+')}}"
+        return in_form(estimate.mean, form)
+    return f"{in_form(estimate.mean, form)} ± {estimate.half_width:{form.removeprefix('+')}}"
 
 
 def _key_text(value: object) -> str:

@@ -48,7 +48,7 @@ def number(value: float) -> str:
         return UNKNOWN
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:z.4g}"
 
 
 def key_values(values: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -92,9 +92,15 @@ def _cell(value: Any) -> Cell:
     return Cell(_shown(value), value if is_number else None)
 
 
+def in_form(value: float, form: str) -> str:
+    """A number in a format such as "+.0f", what rounds to 0 without a sign of its own: never -0."""
+    plain = form.removeprefix("+")
+    return f"{value:{'+' * (plain != form)}z{plain}}"
+
+
 def number_cell(value: float, form: str, tone: str = "") -> Cell:
     """A number in a format of its own; UNKNOWN, and sorted last, if it is not finite."""
-    return Cell(f"{value:{form}}" if math.isfinite(value) else UNKNOWN, value, tone)
+    return Cell(in_form(value, form) if math.isfinite(value) else UNKNOWN, value, tone)
 
 
 def cross_table(players: Sequence[str], pairs: Iterable[Sequence[Any]]) -> CrossTable:

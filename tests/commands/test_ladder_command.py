@@ -154,7 +154,7 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
         f"{BOARD}: 6 games played; next 6 games of 3 pairs",
     ]
     assert said[:1] + said[2:3] == [
-        f"1 players are left on {BOARD}, expected two or more",
+        f"1 player is left on {BOARD}, expected two or more",
         f"anchor 'r/1' is not a player on {BOARD}: engine, r/0",
     ]
     assert "r/2" in (tmp_path / "ratings.csv").read_text()
@@ -171,7 +171,7 @@ def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
     [
         (["random", "--watch", "--merge", "a"], "--merge plays nothing"),
         (["random", "--merge"], "--merge needs whose games to take up"),
-        (["random", "--boards", BOARD, "--merge", "nowhere"], "1 players are left"),
+        (["random", "--boards", BOARD, "--merge", "nowhere"], "1 player is left"),
         (["ladder.toml", "--merge", "nowhere"], "ladder.toml"),
         (["random", "--boards", BOARD, "--part", "3/2"], "part must be a number"),
         (["random", "--watch"], "no player says which board to play on: name it, such as gardner_chess, with"),

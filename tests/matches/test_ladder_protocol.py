@@ -150,7 +150,7 @@ def test_an_informative_ladder_plays_no_opening_twice(seat, tmp_path):
     assert {key_of(g)[2] for g in read_games(tmp_path / "games.jsonl")} == set(range(7))
 
 
-@pytest.mark.parametrize(("most", "expected"), [(0, "6 games of 3 pairs"), (3, "2 games of 1 pairs")])
+@pytest.mark.parametrize(("most", "expected"), [(0, "6 games of 3 pairs"), (3, "2 games of 1 pair")])
 def test_algorithm_2_honours_the_keys_of_a_ladder(most, expected, seat, tmp_path):
     pool, said = played(tmp_path, matching="paper", games_per_pair=2, max_games=most)
     assert num_games(pool) == int(expected[0])

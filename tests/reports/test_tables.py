@@ -51,3 +51,8 @@ def test_brackets_in_the_names_of_players_are_no_markup(capsys):
     print_ratings(ratings, "of [a] file")
     shown = capsys.readouterr().out
     assert all(text in shown for text in ("Fish [avx2]", "Fish [/x]", "of [a] file"))
+
+
+def test_what_rounds_to_nothing_has_no_sign_of_its_own():
+    assert [tables.in_form(-0.3, form) for form in (".0f", "+.0f", ".4g")] == ["0", "+0", "-0.3"]
+    assert tables.number(-0.0) == "0" and tables.number_cell(-0.04, ".1f").text == "0.0"
