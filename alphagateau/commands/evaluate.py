@@ -84,7 +84,8 @@ def run(words: Sequence[str]) -> int:
             found[player.name] = measure(player, answers, arguments.seed, manifest["target"] == "best")
         except PlayerError as error:
             failures.append(f"{player.name} left: {error}")
-    print_measures(found, f"{counted(len(answers.rows.count), f'{arguments.split} board')} of {folder}")
+    if found:
+        print_measures(found, f"{counted(len(answers.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
         print(failure, file=sys.stderr)
     if arguments.json:

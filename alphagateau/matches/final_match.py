@@ -55,10 +55,10 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
     for s in scores:
         games = s.wins + s.draws + s.losses
         counts = (games, s.wins, s.draws, s.losses, s.unfinished)
-        table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}")
+        table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}" if games else "-")
     print_table(table)
     for s in scores:
-        if s.pairs:
+        if any(s.pairs):
             print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
 
 

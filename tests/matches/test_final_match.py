@@ -1,0 +1,21 @@
+"""The match at the end of a run: what results.json has of it, what is printed."""
+
+import json
+
+from alphagateau.matches import final_match
+from alphagateau.matches.final_match import Score, print_scores
+
+
+def test_strengths_are_kept_as_json_and_read_back():
+    row = final_match._to_json((0, 0, 0, 0, 2))
+    known = json.loads(json.dumps({"scores": [["a", "b", 4, 0, 0, 0]], "strengths": [row]}, allow_nan=False))
+    assert row["elo"] is None and row["num_pairs"] == 2 and 0.9 < row["superiority"] < 1
+    assert final_match._known_pairs(known) == [[0, 0, 0, 0, 2]]
+    assert final_match._known_pairs({"scores": known["scores"]}) == [()]  # of an earlier version
+
+
+def test_a_match_ends_with_elo_and_likelihood_of_superiority(capsys):
+    print_scores([Score("a", "b", 3, 1, 0, 0, (0, 0, 0, 1, 1)), Score("a", "c", 0, 0, 0, 8)], "gardner_chess")
+    out = capsys.readouterr().out
+    assert "a against b: Elo +338 (" in out and "by 2 pairs of games" in out
+    assert "a against c" not in out and "nan" not in out
