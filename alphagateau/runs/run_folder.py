@@ -19,14 +19,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment
-from alphagateau.runs import checkpoint, files
+from alphagateau.config import ConfigError, Experiment, printable
+from alphagateau.runs import checkpoint, files, progress
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError
 
 # Keys that may change from one start of a run to the next: they decide nothing that a checkpoint holds.
@@ -256,7 +257,27 @@ def _commit() -> str | None:
 
 
 def newest(source: Path) -> Checkpoint:
-    """The checkpoint `source`, or the newest of the run `source` whose weights are whole. Raises CheckpointError."""
+    """The checkpoint `source`, or the newest of the run `source` whose weights are whole. Raises CheckpointError.
+
+    Programs and paths that its manifest names are left out, which is said once.
+    """
+    found = _newest(source)
+    if found.left_out:
+        say_left_out(found.run or found.path, found.left_out)
+    return found
+
+
+@lru_cache
+def say_left_out(source: Path, names: tuple[str, ...]) -> None:
+    """Says, once, which keys of a search are not taken from a checkpoint or a run."""
+    keys = " and ".join(f"search.{name}" for name in names)
+    progress.warn(
+        f"{printable(source)} names a program or a path ({keys}), which is left out: only what you type or write may. "
+        f"To use one, give it yourself, as in PLAYER?{names[0]}=..."
+    )
+
+
+def _newest(source: Path) -> Checkpoint:
     if (source / "manifest.json").exists():
         return checkpoint.open_checkpoint(source)
     found, complaints = checkpoint.find(source / "checkpoints")
