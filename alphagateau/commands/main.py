@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from alphagateau import __doc__ as ABOUT
 from alphagateau.commands.arguments import UsageError
-from alphagateau.config import ConfigError
+from alphagateau.config import ConfigError, printable
+from alphagateau.runs.terminal import printing_freely, printing_visibly
 
 COMMANDS = (
     *("train", "info", "report", "study", "match", "ladder", "rate", "pgn", "publish"),
@@ -23,7 +24,12 @@ COMMANDS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code; an error the user can act on is one sentence on standard error."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    with printing_visibly():
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(words: list[str]) -> int:
+    """As `main`, once what is printed is filtered."""
     try:
         if not words or words[0] in ("-h", "--help"):
             print_commands()
@@ -64,12 +70,12 @@ def print_commands() -> None:
     app = tyro.extras.SubcommandApp()
     for name, module in modules.items():
         app.command(module.run, name=name, help=module.Arguments.__doc__.partition("\n")[0])
-    with contextlib.suppress(SystemExit):
+    with contextlib.suppress(SystemExit), printing_freely():
         app.cli(prog="alphagateau", description=str(ABOUT).partition("\n")[0], args=["--help"])
 
 
 def _fail(error: object, code: int) -> int:
-    print(f"alphagateau: {error}", file=sys.stderr)
+    print(f"alphagateau: {printable(error)}", file=sys.stderr)
     return code
 
 
