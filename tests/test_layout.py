@@ -20,7 +20,7 @@ TABLE: dict[str, set[str]] = {
     "games": set(),
     "distributed": set(),
     "ratings": set(),
-    "runs": {"config", "distributed"},
+    "runs": {"config", "games", "distributed"},
     "networks": {"config", "games", "distributed", "runs"},
     "search": {"games", "networks"},
     "data": {"games", "runs"},

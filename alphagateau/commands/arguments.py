@@ -22,6 +22,7 @@ from tyro.constructors import (
 )
 
 from alphagateau.config.records import fields_of, nearest, sections_of, show, suggestion
+from alphagateau.runs.terminal import printing_freely
 
 T = TypeVar("T")
 REGISTRY = ConstructorRegistry()
@@ -40,7 +41,7 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
     if {"-h", "--help"} & set(words):  # alone, or tyro leaves out what stands before it
         words = ["--help"]
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(said), printing_freely():
             arguments, unknown = tyro.cli(
                 kind, prog=prog, args=words, registry=REGISTRY, config=MARKERS, return_unknown_args=True, **options
             )

@@ -38,13 +38,13 @@ def run(words: Sequence[str]) -> int:
     if arguments.port > 65535:
         raise UsageError(f"--port must be 0 to 65535, got {arguments.port}")
     use_compilation_cache()
+    from alphagateau.networks.trained import load_weights
     from alphagateau.play.asked_players import find_player
     from alphagateau.play.board_server import make_server
-    from alphagateau.runs.checkpoint import WEIGHTS, verify
 
     found = [find_player(path) for path in arguments.paths]
     for checkpoint in found:
-        verify(checkpoint, WEIGHTS)
+        load_weights(checkpoint, checkpoint.manifest["game"])  # what cannot play is refused here
     with listen(arguments.port) as listener:
         server = make_server(found, listener)
         print(f"http://{HOST}:{listener.getsockname()[1]}  (Ctrl-C ends it)", flush=True)

@@ -71,8 +71,9 @@ def print_description(description: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(description, indent=1))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from alphagateau.runs.progress import VisibleConsole
 
     table = Table(show_header=False, box=None)
     for name, value in description.items():
@@ -81,4 +82,4 @@ def print_description(description: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, list):
             value = " ".join(map(str, value)) or "-"
         table.add_row(name.replace("_", " "), str(value))
-    Console(soft_wrap=True, markup=False).print(table)
+    VisibleConsole(soft_wrap=True).print(table)

@@ -60,7 +60,8 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
         raise UsageError("--merge needs whose games to take up: folders of ladders, or games.jsonl")
     if arguments.watch and arguments.merge:
         raise UsageError("--merge plays nothing, so it does not go with --watch: merge first, then watch")
-    out = arguments.out or Path("eval") / (Path(players[0]).stem if is_file else "ladder")
+    name = config.check_folder_name(Path(players[0]).stem, "the ladder's file name") if is_file else "ladder"
+    out = arguments.out or Path("eval") / name
     return ladder, out, arguments
 
 

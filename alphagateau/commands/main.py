@@ -20,7 +20,11 @@ def main(argv: list[str] | None = None) -> int:
         hear_interrupt = end_on_interrupt()
         if argv is None:
             use_utf8()
-        return run(sys.argv[1:] if argv is None else argv)
+        from alphagateau.runs.terminal import printing_visibly
+
+        open_streams()
+        with printing_visibly():
+            return run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         print("alphagateau: interrupted", file=sys.stderr)
         return 130
@@ -31,7 +35,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def run(words: list[str]) -> int:
     """The exit code of a command line, its error said."""
-    open_streams()
     try:
         check(words)
         return run_command(words[0], words[1:]) if words and words[0][:1] != "-" else answer(words)
@@ -155,12 +158,13 @@ def print_commands() -> None:
     import tyro
 
     from alphagateau import __doc__ as about
+    from alphagateau.runs.terminal import printing_freely
 
     modules = {name: importlib.import_module(f"alphagateau.commands.{name}") for name in COMMANDS}
     app = tyro.extras.SubcommandApp()
     for name, module in modules.items():
         app.command(module.run, name=name, help=module.Arguments.__doc__.partition("\n")[0])
-    with contextlib.suppress(SystemExit):
+    with contextlib.suppress(SystemExit), printing_freely():
         app.cli(prog="alphagateau", description=str(about).partition("\n")[0], args=["--help"])
 
 

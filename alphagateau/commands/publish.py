@@ -68,7 +68,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     run, iteration = found.run, found.manifest["iteration"]
     if run is None or not (run / "config.toml").exists():
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
-    experiment = config.load(run / "config.toml")
+    experiment = without_programs_of_search(config.load(run / "config.toml"), run)
     names = (f"{run.name}/{found.path.name}", arguments.name)
     card = Card(
         name=arguments.name,
@@ -84,6 +84,17 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
         notes=arguments.note,
     )
     return found, card
+
+
+def without_programs_of_search(experiment: config.Experiment, run: Path) -> config.Experiment:
+    """The experiment as it may be handed on: its search names no program and no path, which is said."""
+    from alphagateau.runs.run_folder import say_left_out
+
+    kind = type(experiment.search)
+    kept, left_out = config.without_programs(kind, vars(experiment.search))
+    if left_out:
+        say_left_out(run, tuple(left_out))
+    return dataclasses.replace(experiment, search=kind(**kept))
 
 
 def labels_of(experiment: config.Experiment) -> dict[str, Any]:

@@ -52,7 +52,8 @@ class Arguments(ExperimentArguments):
 def run(words: Sequence[str]) -> int:
     """Trains; 0 also if it was asked to stop before the end."""
     arguments, path, experiment = parse_experiment(Arguments, words, "train")
-    folder = arguments.runs / (arguments.run or path.stem)
+    named = (path.stem, "the experiment's file name") if arguments.run is None else (arguments.run, "--run")
+    folder = arguments.runs / config.check_folder_name(*named)
     ask = make_ask(folder, config.parse_budget(arguments.until), experiment) if arguments.until else lambda: None
     try:
         stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None, ask)

@@ -4,13 +4,16 @@ import dataclasses
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
 from alphagateau.commands.arguments import parse
 from alphagateau.commands.compilation import use_compilation_cache
+
+if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
+    from alphagateau.runs.checkpoint import Checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +41,21 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+def once_it_can_play(found: "Checkpoint", lines: Iterable[str]) -> Iterator[str]:
+    """The lines, the weights read before the first that needs them: the greeting waits for nothing.
+
+    Raises CheckpointError for weights that cannot play: a GUI would hear no move, and not why.
+    """
+    from alphagateau.networks.trained import load_weights
+
+    is_checked = False
+    for line in lines:
+        if not is_checked and not {"isready", "go", "position", "ucinewgame"}.isdisjoint(line.split()):
+            load_weights(found, found.manifest["game"])
+            is_checked = True
+        yield line
+
+
 def run(words: Sequence[str]) -> int:
     """Serves until `quit` or the end of input."""
     arguments = parse(Arguments, words, "uci")
@@ -53,7 +71,7 @@ def run(words: Sequence[str]) -> int:
     sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread = serve(found, sys.stdin, write)
+        thread = serve(found, once_it_can_play(found, sys.stdin), write)
     except KeyboardInterrupt:
         os._exit(0)
     if thread.is_alive():  # compiling: nothing else would end it

@@ -15,6 +15,7 @@ from alphagateau.config.files import (
     loads,
     make_ladder,
     read_network,
+    read_search,
     to_dict,
 )
 from alphagateau.config.ladder import LadderConfig
@@ -29,7 +30,17 @@ from alphagateau.config.networks import (
     NetworkConfig,
     TokenTransformerConfig,
 )
-from alphagateau.config.records import MAX_INT, ConfigError, expected, fields_of, nearest, show
+from alphagateau.config.records import (
+    MAX_INT,
+    ConfigError,
+    check_folder_name,
+    expected,
+    fields_of,
+    nearest,
+    printable,
+    show,
+    without_programs,
+)
 from alphagateau.config.schema import (
     KEYS,
     DataConfig,
@@ -93,6 +104,7 @@ __all__ = [
     "board_experiments",
     "change",
     "changes_of",
+    "check_folder_name",
     "describe_difference",
     "dumps",
     "expected",
@@ -109,7 +121,10 @@ __all__ = [
     "migrate",
     "nearest",
     "parse_budget",
+    "printable",
     "read_network",
+    "read_search",
     "show",
     "to_dict",
+    "without_programs",
 ]

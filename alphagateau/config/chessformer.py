@@ -7,6 +7,10 @@ from pydantic import model_validator
 from alphagateau.config.network_keys import (
     ACTION_VALUES,
     ARCHITECTURE,
+    MOST_BINS,
+    MOST_BLOCKS,
+    MOST_FEATURES,
+    MOST_HEADS,
     MOVES_LEFT_HEAD,
     NUM_BINS,
     REMATERIALIZE,
@@ -22,10 +26,10 @@ class ChessformerConfig:
 
     policy_head: ClassVar[bool] = True
     architecture: Literal["chessformer"] = choice(ARCHITECTURE, default="chessformer")
-    hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1)
-    num_blocks: int = num("encoder layers", default=5, low=1)
-    num_heads: int = num("attention heads a layer", default=4, low=1)
-    ffn_size: int = num("features within a layer's feed-forward part", default=128, low=1)
+    hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1, high=MOST_FEATURES)
+    num_blocks: int = num("encoder layers", default=5, low=1, high=MOST_BLOCKS)
+    num_heads: int = num("attention heads a layer", default=4, low=1, high=MOST_HEADS)
+    ffn_size: int = num("features within a layer's feed-forward part", default=128, low=1, high=MOST_FEATURES)
     position: Literal["absolute", "bias", "shaw_kv", "shaw"] = choice(
         "what attention knows of places: a vector a square (one board), a bias an offset, or vectors an offset for "
         "keys and values (shaw_kv), for queries too (shaw)",
@@ -46,7 +50,7 @@ class ChessformerConfig:
     attacks: bool = key("each square says each side's least attacker of it and the number of attackers", default=False)
     value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
     action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1)
+    num_bins: int = num(NUM_BINS, default=32, low=1, high=MOST_BINS)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
     soft_policy_head: bool = key("a head that learns the policy target to the power 1/4", default=False)

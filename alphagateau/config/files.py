@@ -13,7 +13,7 @@ from typing import Any
 from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.migration import migrate, migrate_network
 from alphagateau.config.networks import ARCHITECTURES, NetworkConfig
-from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
+from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show, without_programs
 from alphagateau.config.schema import Experiment
 from alphagateau.config.search_records import ALGORITHMS
 from alphagateau.config.study import StudyConfig
@@ -162,6 +162,20 @@ def read_network(table: Mapping[str, Any]) -> NetworkConfig:
         choices = ", ".join(map(show, ARCHITECTURES))
         raise ConfigError(f"architecture must be one of {choices}, got {show(table['architecture'])}")
     return kind(**table)
+
+
+def read_search(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """(the search's checked keys, what it left out as programs and paths) of a manifest's table. Raises ConfigError.
+
+    Keys of an earlier version that its record has no longer are left out too.
+    """
+    algorithm = table.get("algorithm", "gumbel")  # the first manifests name none
+    kind = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
+    if kind is None:
+        raise ConfigError(f"algorithm must be one of {', '.join(map(show, ALGORITHMS))}, got {show(algorithm)}")
+    kept, taken = without_programs(kind, {name: x for name, x in table.items() if name in fields_of(kind)})
+    kind(**kept)
+    return kept, taken
 
 
 def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "experiment") -> Experiment:

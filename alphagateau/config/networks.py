@@ -8,6 +8,10 @@ from alphagateau.config.chessformer import ChessformerConfig
 from alphagateau.config.network_keys import (
     ACTION_VALUES,
     ARCHITECTURE,
+    MOST_BINS,
+    MOST_BLOCKS,
+    MOST_FEATURES,
+    MOST_HEADS,
     MOVES_LEFT_HEAD,
     NUM_BINS,
     REMATERIALIZE,
@@ -24,8 +28,8 @@ class GateauConfig:
     plays_every_board: ClassVar[bool] = True
     policy_head: ClassVar[bool] = True
     architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
-    hidden_size: int = num("features of a node or an edge", default=128, low=1)
-    num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    hidden_size: int = num("features of a node or an edge", default=128, low=1, high=MOST_FEATURES)
+    num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=MOST_BLOCKS)
     normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
         "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
     )
@@ -42,7 +46,7 @@ class GateauConfig:
     history: bool = key("positions before the present one are seen", default=True)
     value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
     action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1)
+    num_bins: int = num(NUM_BINS, default=32, low=1, high=MOST_BINS)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
     board_statistics: str = key("boards with batch statistics of their own: chess, gardner_chess", default="none")
@@ -68,8 +72,8 @@ class AlphaZeroConfig:
 
     policy_head: ClassVar[bool] = True
     architecture: Literal["alphazero"] = choice(ARCHITECTURE, default="alphazero")
-    hidden_size: int = num("channels of a convolution", default=128, low=1)
-    num_blocks: int = num("residual blocks of two layers each", default=5, low=1)
+    hidden_size: int = num("channels of a convolution", default=128, low=1, high=MOST_FEATURES)
+    num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=MOST_BLOCKS)
     readout: Literal["dense", "squares"] = choice(
         "policy and value come from dense layers (one board), or from every square alike", default="dense"
     )
@@ -79,7 +83,7 @@ class AlphaZeroConfig:
     history: bool = key("positions before the present one are seen", default=True)
     value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
     action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1)
+    num_bins: int = num(NUM_BINS, default=32, low=1, high=MOST_BINS)
     reply_head: bool = key(REPLY_HEAD, default=False)
     moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
 
@@ -106,9 +110,9 @@ class TokenTransformerConfig:
         "sets hidden_size, num_blocks, num_heads: 64, 4, 4; 128, 4, 8; 256, 8, 8; 1024, 8, 8; 1024, 16, 8",
         default="402k",
     )
-    hidden_size: int = num("features of a token (0: as size says)", default=0)
-    num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0)
-    num_heads: int = num("heads of attention (0: as size says)", default=0)
+    hidden_size: int = num("features of a token (0: as size says)", default=0, high=MOST_FEATURES)
+    num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0, high=MOST_BLOCKS)
+    num_heads: int = num("heads of attention (0: as size says)", default=0, high=MOST_HEADS)
     rematerialize: bool = key(REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
@@ -116,7 +120,7 @@ class TokenTransformerConfig:
         f"{VALUE_HEADS}; none: of the best action value, or 0", default="scalar"
     )
     action_values: bool = key("values of moves, by a pass of the network each", default=False)
-    num_bins: int = num(NUM_BINS, default=128, low=1)
+    num_bins: int = num(NUM_BINS, default=128, low=1, high=MOST_BINS)
     prior_temperature: float = num(
         "of the prior of action values q, softmax(q / prior_temperature)", default=0.05, low=1e-3
     )
@@ -150,7 +154,7 @@ class GiraffeConfig:
     reply_head: ClassVar[bool] = False
     moves_left_head: ClassVar[bool] = False
     architecture: Literal["giraffe"] = choice(ARCHITECTURE, default="giraffe")
-    hidden_size: int = num("width of the second hidden layer", default=64, low=1)
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=8, low=1)
     view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
 
@@ -168,9 +172,11 @@ class GiraffeMovesConfig:
     reply_head: ClassVar[bool] = False
     moves_left_head: ClassVar[bool] = False
     architecture: Literal["giraffe_moves"] = choice(ARCHITECTURE, default="giraffe_moves")
-    hidden_size: int = num("width of the second hidden layer", default=64, low=1)
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
-    num_passes: int = num("looks at the moves; from the second on they know their place in the last", default=2, low=1)
+    num_passes: int = num(
+        "looks at the moves; from the second on they know their place in the last", default=2, low=1, high=16
+    )
 
 
 NetworkConfig = (

@@ -6,15 +6,17 @@ files: `X must be ..., got Y`, `unknown key ...; did you mean ...?`, `missing ke
 
 import dataclasses
 import difflib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
 
 import pydantic.dataclasses
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ArgsKwargs
 
 MAX_INT = 2**31 - 1
 UNKNOWN = "unexpected_keyword_argument"
+PROGRAM_OR_PATH = "program_or_path"  # in the declaration of such a key: its values that name none
 T = TypeVar("T")
 
 
@@ -25,6 +27,14 @@ class ConfigError(ValueError):
 def key(text: str, *, default: Any = ...) -> Any:
     """A switch or a text: its help and its default (none: the file must give it)."""
     return Field(default, strict=True, description=text)
+
+
+def program_or_path(text: str, *, default: Any = ..., words: Collection[str] = ()) -> Any:
+    """A text that names a program or a path, unless it is the default or one of `words`: for the user alone to give.
+
+    `without_programs` takes it out of what anybody else wrote.
+    """
+    return Field(default, strict=True, description=text, json_schema_extra={PROGRAM_OR_PATH: [default, *words]})
 
 
 def choice(text: str, *, default: str) -> Any:
@@ -51,15 +61,16 @@ def section(*, default: Any = ..., tag: str | None = None) -> Any:
     return Field(default, discriminator=tag)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(key, choice, num, names, section))
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(key, program_or_path, choice, num, names, section)
+)
 def record(cls: type[T]) -> type[T]:
     """Makes a class a frozen dataclass whose instances are valid: ConfigError, one line, where they cannot be."""
     made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)
-    check = made.__init__
 
-    def init(self: Any, **values: Any) -> None:
+    def init(self: Any, /, **values: Any) -> None:  # a file may have a key "self"
         try:
-            check(self, **values)
+            made.__pydantic_validator__.validate_python(ArgsKwargs((), values), self_instance=self)
         except ValidationError as error:
             raise ConfigError(explain(made, error)) from None
 
@@ -70,6 +81,14 @@ def record(cls: type[T]) -> type[T]:
 def fields_of(kind: Any) -> dict[str, FieldInfo]:
     """The declared keys of a record, by name, in the order of a file."""
     return kind.__pydantic_fields__
+
+
+def without_programs(kind: Any, table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """(the table without values that name a program or a path, the keys that had them), of a record's keys."""
+    extras = {name: field.json_schema_extra for name, field in fields_of(kind).items()}
+    harmless = {name: extra[PROGRAM_OR_PATH] for name, extra in extras.items() if isinstance(extra, dict) and extra}
+    taken = [name for name, value in table.items() if name in harmless and value not in harmless[name]]
+    return {name: value for name, value in table.items() if name not in taken}, taken
 
 
 def kinds_of(annotation: Any, tag: str | None = None) -> dict[str, type]:
@@ -187,5 +206,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def printable(text: Any) -> str:
-    """On one line, whatever is in it."""
-    return str(text) if str(text).isprintable() else ascii(str(text))[1:-1]
+    """On one line, whatever is in it: other letters stay, control and format characters become escapes."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
+
+
+def check_folder_name(name: str, what: str) -> str:
+    """The name, if a folder may be called so; `what` opens the ConfigError else."""
+    if not name or name.startswith((".", "-")) or name != name.strip() or not name.isprintable() or {*name} & {*"/\\"}:
+        raise ConfigError(
+            f"{what} is {show(name)}, expected a folder's name: no / or \\, no line end, no . at its start"
+        )
+    return name

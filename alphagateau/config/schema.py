@@ -17,6 +17,7 @@ from alphagateau.config.records import (
     key,
     keys_of,
     num,
+    program_or_path,
     record,
     section,
     sections_of,
@@ -38,7 +39,9 @@ class SelfPlayConfig:
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
-    starts: str = key("file of FENs where games begin, one a line (none: the first position)", default="none")
+    starts: str = program_or_path(
+        "file of FENs where games begin, one a line (none: the first position)", default="none"
+    )
     boards: str = key("boards of a run, with parts of its games: chess 2, gardner_chess 1 (none: game)", default="none")
     start_moves: int = num("random moves from such a start before a game begins", default=1, high=64)
     resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
@@ -50,7 +53,7 @@ class SelfPlayConfig:
 class DataConfig:
     """The labelled positions from which an iteration learns, in place of games."""
 
-    path: str = key("folder of labels that `alphagateau label` wrote, or Bagz shards of ChessBench")
+    path: str = program_or_path("folder of labels that `alphagateau label` wrote, or Bagz shards of ChessBench")
     record: Literal["board", "move"] = choice(
         "what a frame is: a board with all its labels, or one labelled move of a board", default="board"
     )

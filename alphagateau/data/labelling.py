@@ -19,11 +19,13 @@ from alphagateau.data.crew import Crew, Known, Order, Pace, Unit, part_path, sta
 from alphagateau.data.engine import OWN_OPTIONS
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
+from alphagateau.games.entries import GAME_NAMES
 from alphagateau.runs.files import remove_half_written, write_text
 from alphagateau.runs.programs import split_command
 
 UNIT = 256  # boards of a part
 FORMAT = 1
+FILES = ("parts", "shards")  # keys of a manifest that name files beside it
 
 
 def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], None]) -> bool:
@@ -142,7 +144,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not {"game", "target", "engine"} <= found.keys():
             raise ValueError("it does not say game, target and engine")
-    except (OSError, ValueError, RecursionError) as error:
+        if found["game"] not in GAME_NAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
+            raise ValueError("it names a board that there is not, or files elsewhere")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is no manifest of labels: {getattr(error, 'strerror', None) or error}") from None
     return found
 

@@ -23,16 +23,13 @@ import jax
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
+from alphagateau.config import ConfigError
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs.files import free_space, megabytes, reason, sync, write_text
+from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
 SCHEMA = 3  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest, 1 and 2 are read too
-FIELDS = {
-    **dict.fromkeys(("iteration", "parameters", "optimizer_steps"), int),
-    **dict.fromkeys(("game", "weights_hash"), str),
-    **dict.fromkeys(("progress", "network", "search", "files"), dict),
-    **dict.fromkeys(("order", "symptoms", "parts"), list),
-}  # of a manifest
+MOST_WEIGHT = 1e12  # a network with larger ones says NaN
 WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
 PUBLISHED = "published"  # key of a manifest: by whom a published checkpoint was trained, and at what cost
 
@@ -46,10 +43,14 @@ class NoCheckpointError(CheckpointError, ValueError):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint on disk whose manifest has been read."""
+    """A checkpoint on disk whose manifest has been read.
+
+    left_out: the keys of its search that name programs and paths; the manifest here is without them.
+    """
 
     path: Path
     manifest: dict[str, Any]
+    left_out: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -140,28 +141,29 @@ def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Reads the manifest of the checkpoint folder `path`. Raises CheckpointError."""
+    """Reads the manifest of the checkpoint folder `path`, whoever wrote it. Raises CheckpointError."""
     file = path / "manifest.json"
+    if not file.is_file():
+        raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json")
     try:
+        if (size := file.stat().st_size) > MAX_BYTES:
+            raise ValueError(f"it has {megabytes(size)}, expected at most {megabytes(MAX_BYTES)}")
         manifest = json.loads(file.read_text(encoding="utf-8"))
         schema, digest = manifest["schema"], manifest.pop("checksum", None)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
+        is_whole = digest == _manifest_checksum(manifest) or (schema, digest) == (1, None)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{file} is damaged: {reason(error)}") from None
     if schema not in range(1, SCHEMA + 1):
         raise CheckpointError(
             f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads 1 to {SCHEMA}"
         )
-    if digest != _manifest_checksum(manifest) and (schema, digest) != (1, None):
+    if not is_whole:
         raise CheckpointError(f"{file} is damaged: its checksum is wrong")
-    manifest = _migrated(manifest)
-    wrong = [name for name, kind in FIELDS.items() if not isinstance(manifest.get(name), kind)]
-    if wrong:
-        raise CheckpointError(f"{file} is damaged: {wrong[0]} is missing or no {FIELDS[wrong[0]].__name__}")
-    if len(manifest["order"]) != 3 or not all(type(n) is int for n in manifest["order"]):
-        raise CheckpointError(f"{file} is damaged: order is not three whole numbers")
-    return Checkpoint(path, manifest)
+    try:
+        known, left_out = check_manifest(_migrated(manifest))
+    except ConfigError as error:
+        raise CheckpointError(f"{file} is damaged: {error}") from None
+    return Checkpoint(path, known, tuple(left_out))
 
 
 def _migrated(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -215,7 +217,7 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
         verify(checkpoint, part)
     try:
         tree = _read_tree(checkpoint.path / part, abstract, is_shared)
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except Exception as error:  # of libraries, which read files that anybody may have written
         raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {reason(error)}") from None
     for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
         if (want.shape, want.dtype) != (got.shape, got.dtype):
@@ -223,6 +225,13 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
                 CheckpointError(
                     f"{checkpoint.path} does not fit: {jax.tree_util.keystr(path)} is "
                     f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+                )
+            )
+        if part == WEIGHTS and not (abs(np.asarray(got)) <= MOST_WEIGHT).all():
+            name = jax.tree_util.keystr(path)
+            raise everywhere(
+                CheckpointError(
+                    f"{checkpoint.path} cannot play: its weights {name} are not finite, or beyond {MOST_WEIGHT:g}"
                 )
             )
     return tree
@@ -294,6 +303,8 @@ def _without_empty(tree: Any) -> Any:
 def _checksums(folder: Path, part: str) -> Iterator[tuple[str, list]]:
     """(file below `folder`, [bytes, SHA-256]) of every file of a part, which may be a single one."""
     for path in [folder / part, *sorted((folder / part).rglob("*"))]:
+        if path.is_symlink():  # to anywhere, and `publish` would copy what is there
+            raise OSError(f"{path.relative_to(folder)} is a link, expected a file or folder of its own")
         if path.is_file():
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,6 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+from alphagateau.runs.terminal import visible
 
 # What a line on an iteration shows of its metrics, of those that there are.
 SHOWN = (
@@ -23,11 +26,21 @@ SHOWN = (
 JOULES = "joules"  # beside the seconds of each phase
 
 
+class VisibleConsole(Console):
+    """rich's console, whose texts are `visible` and no markup."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+
 class Reporter:
     """Progress for a person: a live bar with the time left on a terminal, plain lines elsewhere."""
 
     def __init__(self, is_quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=is_quiet)
+        self.console = VisibleConsole(stderr=True, quiet=is_quiet)
         self._progress: Progress | None = None
         self._task: Any = None
 
@@ -56,7 +69,7 @@ class Reporter:
 
     def say(self, text: str) -> None:
         """One line."""
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(text, highlight=False, soft_wrap=True)
 
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
         """One line on a finished iteration; `left`: seconds still to go, by the pace so far."""
@@ -97,8 +110,8 @@ def _clock(seconds: float) -> str:
 
 def print_table(table: Table, width: int = 120) -> None:
     """On standard output, as wide as the terminal, or `width` where there is none; brackets in names are no markup."""
-    console = Console(markup=False)
-    (console if console.is_terminal else Console(width=width, markup=False)).print(table)
+    console = VisibleConsole()
+    (console if console.is_terminal else VisibleConsole(width=width)).print(table)
 
 
 def warn(text: str) -> None:

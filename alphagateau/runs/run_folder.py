@@ -20,14 +20,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment
-from alphagateau.runs import checkpoint, files
+from alphagateau.config import ConfigError, Experiment, printable
+from alphagateau.runs import checkpoint, files, progress
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
 
 # Keys that may change from one start of a run to the next: they decide nothing that a checkpoint holds.
@@ -259,9 +260,26 @@ def _commit() -> str | None:
 def newest(source: Path, others: Sequence[str] = ()) -> Checkpoint:
     """The checkpoint `source`, or the newest of the run `source` whose weights are whole.
 
-    `others`: what else a user may have meant. Raises NoCheckpointError if there is none, CheckpointError if none is
-    whole.
+    `others`: what else a user may have meant. Programs and paths that its manifest names are left out, with one
+    warning. Raises NoCheckpointError if there is none, CheckpointError if none is whole.
     """
+    found = _newest(source, others)
+    if found.left_out:
+        say_left_out(found.run or found.path, found.left_out)
+    return found
+
+
+@lru_cache
+def say_left_out(source: Path, names: tuple[str, ...]) -> None:
+    """Warns, once, of the keys of a search that are not taken from a checkpoint or a run."""
+    keys = " and ".join(f"search.{name}" for name in names)
+    progress.warn(
+        f"{printable(source)} names a program or a path ({keys}), which is left out: only what you type or write may. "
+        f"To use one, give it yourself, as in PLAYER?{names[0]}=..."
+    )
+
+
+def _newest(source: Path, others: Sequence[str]) -> Checkpoint:
     if (source / "manifest.json").exists():
         return checkpoint.open_checkpoint(source)
     found, complaints = checkpoint.find(source / "checkpoints")

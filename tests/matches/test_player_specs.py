@@ -96,7 +96,7 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
         ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
         ("?mirrors=1", "average_mirrors is '1', expected true or false"),
         ("?search=action_value&endings=all", "endings is 'all', expected exact, repetition, none"),
-        ("?search=probability&nodes=1", "num_nodes must be an integer from 2 to 2147483647, got 1"),
+        ("?search=probability&nodes=1", "num_nodes must be an integer from 2 to 1000000, got 1"),
         ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
         ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
         ("?simulations=4&simulations=5", "'simulations=5' was given, expected options such as nodes=50, each once"),

@@ -18,13 +18,16 @@ import alphagateau
 from alphagateau import config
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, CheckpointError
+from alphagateau.runs.manifest import Manifest
 from alphagateau.training import resume
 
 TREE = {"params": {"w": np.arange(12, dtype=np.float32).reshape(3, 4)}}
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 
 
-def save(folder: Path, name: str = "1", symptoms: tuple = (), segments: int = 0) -> checkpoint.Checkpoint:
+def save(
+    folder: Path, name: str = "1", symptoms: tuple = (), segments: int = 0, weights: dict = TREE
+) -> checkpoint.Checkpoint:
     iteration = int(name.partition("-")[0])
     manifest = {
         "iteration": iteration,
@@ -34,11 +37,11 @@ def save(folder: Path, name: str = "1", symptoms: tuple = (), segments: int = 0)
         "game": "gardner_chess",
         "network": {},
         "search": {},
-        "weights_hash": checkpoint.weights_hash(TREE),
+        "weights_hash": checkpoint.weights_hash(weights),
         "parameters": 12,
         "optimizer_steps": 0,
     }
-    return checkpoint.save(folder, name, {WEIGHTS: TREE, TRAINING: {"window": np.zeros(100)}}, manifest)
+    return checkpoint.save(folder, name, {WEIGHTS: weights, TRAINING: {"window": np.zeros(100)}}, manifest)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +143,83 @@ def test_any_manifest_is_one_or_is_refused_in_one_sentence(written, content, is_
         file.write_bytes(whole)
 
 
+@fuzzed(500)
+@given(st.sampled_from([*config.fields_of(Manifest), "player"]), ANY_JSON, st.sampled_from([2, 3]))
+def test_a_manifest_forged_with_its_right_checksum_can_be_used_or_is_refused_in_one_sentence(
+    written, key, value, schema
+):
+    """Any key of any kind; what stands in it then is what every reader of it expects."""
+    file = written / "manifest.json"
+    whole = file.read_bytes()
+    manifest = {**json.loads(whole), "schema": schema, "segments": 1, key: value}
+    manifest.pop("checksum")
+    try:
+        checkpoint._write_manifest(written, manifest)
+        found = checkpoint.open_checkpoint(written)
+    except CheckpointError as error:
+        assert str(written) in str(error) and "\n" not in str(error)
+    else:
+        config.read_network(found.manifest["network"])
+        assert found.manifest.keys() <= config.fields_of(Manifest).keys()
+        assert all(type(n) is int and n >= 0 for n in (*found.order, found.manifest["optimizer_steps"]))
+        assert all(isinstance(size, int) for size, _ in found.manifest["files"].values())
+    finally:
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"search": {"algorithm": ["gumbel"]}}, "algorithm must be one of .*, got an array"),
+        (
+            {"search": {"num_simulations": 2**31 - 1}},
+            "num_simulations must be an integer from 1 to 65536, got 2147483647",
+        ),
+        ({"search": {"value_scale": float("nan")}}, "value_scale must be a finite number from 0 to .*, got nan"),
+        ({"network": {"num_blocks": 2**31 - 1}}, "num_blocks must be an integer from 1 to 128, got 2147483647"),
+        ({"network": {"self": 1}}, 'unknown key "self"'),
+        ({"network": {"board_statistics": "nowhere"}}, 'network.board_statistics names "nowhere"'),
+        (
+            {"files": {"weights/x": 3}},
+            "files.weights/x is 3, expected files to be by name within, its size and SHA-256",
+        ),
+        ({"files": [1, 2]}, "files is an array"),
+        ({"iteration": -1}, "iteration is -1, expected iteration to be a whole number, 0 or more"),
+        ({"optimizer_steps": float("inf")}, "optimizer_steps is inf"),  # JSON's 1e400
+        ({"optimizer_steps": True}, "optimizer_steps is true"),
+        ({"parameters": 10**40}, "parameters is a number of more than 30 digits"),
+        ({"order": [1, -1, 0]}, "order.1 is -1, expected order to be three whole numbers"),
+        ({"game": "shogi"}, 'game is "shogi", expected game to be one of chess, gardner_chess'),
+        ({"boards": ["shogi"]}, 'boards.0 is "shogi"'),
+        ({"weights_hash": "\x1b[2J"}, r'weights_hash is "\\x1b\[2J"'),
+        ({"symptoms": ["a\nb"]}, r'symptoms.0 is "a\\nb"'),
+        ({"published": {"run": "a", "spent": {"frames": "all"}}}, 'published.spent.frames is "all"'),
+        ({"progress": {"plies": 3}}, "progress lacks some of iteration, plies, epoch, steps, selfplay"),
+    ],
+)
+def test_absurd_values_of_a_well_sealed_manifest_are_one_sentence(copy, changes, said):
+    """Each was a traceback later, an endless loop, or passed."""
+    checkpoint._write_manifest(copy, {**checkpoint.open_checkpoint(copy).manifest, **changes})
+    with pytest.raises(CheckpointError, match=rf"manifest.json is damaged: .*{said}") as caught:
+        checkpoint.open_checkpoint(copy)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_manifest_too_large_to_be_one_is_not_read(copy, monkeypatch):
+    monkeypatch.setattr(checkpoint, "MAX_BYTES", 10)
+    with pytest.raises(CheckpointError, match=r"manifest.json is damaged: it has 0.0 MB, expected at most 0.0 MB"):
+        checkpoint.open_checkpoint(copy)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1e30])
+def test_weights_that_are_not_finite_are_refused_by_name(tmp_path, number):
+    """They loaded as healthy: a ladder rated nobody, an engine answered no move, Python returned NaN."""
+    weights = {"params": {"w": np.array([1, number, 2], np.float32)}}
+    found = save(tmp_path, weights=weights)
+    with pytest.raises(CheckpointError, match=rf"{found.path} cannot play: its weights .*'w'.* are not finite"):
+        checkpoint.load(found, WEIGHTS, weights)
+
+
 @pytest.mark.parametrize("schema", [0, 4, "new", None])
 def test_another_schema_is_refused_by_name(copy, schema):
     file = copy / "manifest.json"
@@ -200,19 +280,27 @@ def test_the_package_has_no_pickle_and_runs_no_data():
                 assert not is_numpy_load, path
 
 
-def test_names_in_a_manifest_lead_nowhere_outside(copy, tmp_path):
-    secret = tmp_path / "secret"
-    secret.write_text("mine")
-    manifest = checkpoint.open_checkpoint(copy).manifest
-    manifest["files"] |= {f"{WEIGHTS}/../../../secret": [4, "0" * 64], "../../secret": [4, "0" * 64]}
-    manifest["parts"] += ["../../secret"]
-    checkpoint._write_manifest(copy, manifest)
-    found = checkpoint.open_checkpoint(copy)
-    with pytest.raises(CheckpointError, match=r"secret is missing"):
-        checkpoint.load(found, WEIGHTS, TREE)
-    checkpoint.drop_part(found, TRAINING)
-    checkpoint.remove(found)
-    assert secret.read_text() == "mine" and names(tmp_path) == ["checkpoints", "secret"]
+@pytest.mark.parametrize(
+    "changes",
+    [{"files": {"weights/../../../secret": [4, "0" * 64]}}, {"files": {"/etc/passwd": [4, "0" * 64]}}]
+    + [{"parts": ["weights", name]} for name in ("../../secret", "/", "a\nb", "a\\b", "")],
+)
+def test_names_in_a_manifest_lead_nowhere_outside(copy, changes):
+    checkpoint._write_manifest(copy, {**checkpoint.open_checkpoint(copy).manifest, **changes})
+    with pytest.raises(CheckpointError, match=r"expected (files to be by name|parts to be names of files)"):
+        checkpoint.open_checkpoint(copy)
+
+
+@pytest.mark.parametrize("place", ["weights/d", "weights/more.txt", "weights"])
+def test_a_link_within_a_checkpoint_is_refused(copy, tmp_path, place):
+    """`publish` copied the folders of its user that links led to."""
+    outside = tmp_path / "outside"
+    shutil.copytree(copy / WEIGHTS, outside)
+    if (copy / place).is_dir():
+        shutil.rmtree(copy / place)
+    (copy / place).symlink_to(outside / "d" if place == "weights/d" else outside)
+    with pytest.raises(CheckpointError, match=f"{place} is a link, expected a file or folder of its own"):
+        checkpoint.verify(checkpoint.open_checkpoint(copy), WEIGHTS)
 
 
 def test_a_part_that_is_a_link_to_elsewhere_is_not_followed(copy, tmp_path):

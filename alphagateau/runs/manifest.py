@@ -1,0 +1,141 @@
+"""What manifest.json of a checkpoint may say: one record, which checks what a stranger may have written."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+import pydantic.dataclasses
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from alphagateau.config import ConfigError, fields_of, printable, read_network, read_search, show
+from alphagateau.games.entries import GAMES
+
+SEARCH = "search"
+MAX_BYTES = 10_000_000  # of the file
+
+
+def _is_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError
+    return text
+
+
+def _is_game(name: str) -> str:
+    if name not in GAMES:
+        raise ValueError
+    return name
+
+
+def _is_inside(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or str(path) != name or "\\" in name or name == ".":
+        raise ValueError
+    return _is_line(name)
+
+
+Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
+Amount = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Line = Annotated[str, Field(strict=True, max_length=1000), AfterValidator(_is_line)]
+Inside = Annotated[str, Field(strict=True, max_length=1000), AfterValidator(_is_inside)]
+Board = Annotated[str, Field(strict=True), AfterValidator(_is_game)]
+Digest = Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$")]
+Table = dict[Line, Any]
+
+CONFIG = ConfigDict(extra="ignore")  # what no version knows is not handed on
+
+
+@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+class Cost:
+    """What published weights have cost."""
+
+    frames: Amount = 0.0
+    device_seconds: Amount = 0.0
+    simulations: Amount = 0.0
+    flops: Amount = 0.0
+    joules: Amount = 0.0
+    devices: list[Line] = Field(default_factory=list)
+
+
+@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+class Published:
+    """By whom a checkpoint that is published was trained."""
+
+    run: Line
+    spent: Cost = Field(default_factory=Cost)
+
+
+@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+class Progress:
+    """Where in an iteration a run stood, in the counters of today or of schema 1 and 2."""
+
+    iteration: Count = 0
+    phase: Count = 0
+    segment: Count = 0
+    segment_size: Count = 0
+    phase_name: Line = ""
+    plies: Count = 0
+    epoch: Count = 0
+    steps: Count = 0
+    selfplay: dict[Line, float] | None = None
+    symptoms: list[Line] = Field(default_factory=list)
+
+
+@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+class Manifest:
+    """Each key with what it must be."""
+
+    schema: Count
+    iteration: Count = Field(description="a whole number, 0 or more")
+    parameters: Count = Field(description="a whole number, 0 or more")
+    optimizer_steps: Count = Field(description="a whole number, 0 or more")
+    order: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field(description="three whole numbers")
+    segments: Count = Field(0, description="a whole number, 0 or more")
+    game: Board = Field(description=f"one of {', '.join(GAMES)}")
+    boards: list[Board] = Field(default_factory=list, description=f"some of {', '.join(GAMES)}")
+    weights_hash: Annotated[Line, Field(max_length=100)] = Field(description="one line of text")
+    network: Table = Field(description="a table of keys")
+    search: Table = Field(description="a table of keys")
+    progress: Progress = Field(description="a table of counters")
+    seconds: dict[Line, Amount] = Field(default_factory=dict, description="seconds by phase")
+    symptoms: list[Line] = Field(description="an array of texts")
+    published: Published | None = Field(None, description="a run, and what it spent")
+    parts: list[Inside] = Field(description="names of files and folders within")
+    files: dict[Inside, tuple[Count, Digest]] = Field(description="by name within, its size and SHA-256")
+
+
+_ADAPTER = TypeAdapter(Manifest)
+
+
+def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """(the keys that a manifest may have, what its search named of programs and paths, which is left out).
+
+    Raises ConfigError, one sentence on the first thing that cannot be.
+    """
+    try:
+        _ADAPTER.validate_python(dict(manifest))
+    except ValidationError as error:
+        raise ConfigError(_explain(error)) from None
+    known = {name: manifest[name] for name in fields_of(Manifest) if name in manifest}
+    if "plies" in (progress := known["progress"]) and not {"iteration", "epoch", "steps", "selfplay"} <= {*progress}:
+        raise ConfigError("progress lacks some of iteration, plies, epoch, steps, selfplay")
+    try:
+        network = read_network(known["network"])
+        known[SEARCH], taken = read_search(known[SEARCH])
+    except ConfigError as error:
+        raise ConfigError(f"it names a network or a search that this version has not: {error}") from None
+    if known[SEARCH].get("algorithm") == "action_value" and not network.action_values:
+        raise ConfigError('search.algorithm is "action_value", and its network values no moves')
+    boards = getattr(network, "statistics_boards", ())
+    if not {*boards} <= GAMES.keys():
+        raise ConfigError(f"network.board_statistics names {show(', '.join(boards))}, expected {', '.join(GAMES)}")
+    return known, taken
+
+
+def _explain(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    name, *inner = map(str, problem["loc"])
+    expected = fields_of(Manifest)[name].description
+    if problem["type"] == "missing" and not inner:
+        return f"{name} is missing, expected {expected}"
+    where = printable(".".join([name, *inner]))[:80]
+    return f"{where} is {show(problem['input'])}, expected {name} to be {expected}"

@@ -1,0 +1,63 @@
+"""What is printed: the one filter between texts that strangers wrote and a terminal that obeys them.
+
+A terminal takes escape sequences for orders: to move, to delete lines, to rename its window, to answer as if typed.
+Names of players, tags, themes, manifests and what engines say may hold them, and end in tables and error sentences.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, TextIO
+
+
+def visible(text: str) -> str:
+    """The text with its line ends and tabs; other control and format characters become escapes such as \\x1b."""
+    if text.isprintable():
+        return text
+    return "".join(letter if _is_harmless(letter) else ascii(letter)[1:-1] for letter in text)
+
+
+def _is_harmless(letter: str) -> bool:
+    return letter.isprintable() or letter in "\n\t" or unicodedata.category(letter) == "Zs"
+
+
+class VisibleText:
+    """A text stream that writes what is `visible`; all else is the stream's own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = (
+            stream  # rich writes to it past this filter: its orders are its own; `progress` filters its texts
+        )
+
+    def write(self, text: str) -> int:
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        self.rich_proxied_file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def printing_visibly() -> Iterator[None]:
+    """Filters standard output and standard error, where there are any, for the length of the block."""
+    with ExitStack() as stack:
+        if sys.stdout is not None:
+            stack.enter_context(redirect_stdout(VisibleText(sys.stdout)))
+        if sys.stderr is not None:
+            stack.enter_context(redirect_stderr(VisibleText(sys.stderr)))
+        yield
+
+
+@contextmanager
+def printing_freely() -> Iterator[None]:
+    """Lets a library that colours its own text past the filter of standard output."""
+    with redirect_stdout(getattr(sys.stdout, "rich_proxied_file", sys.stdout)):
+        yield

@@ -1,0 +1,134 @@
+"""What a stranger's checkpoint names of programs and paths is not used, and no name leads a folder elsewhere."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from tiny_checkpoints import save_tiny
+
+import alphagateau
+from alphagateau import config
+from alphagateau.commands.main import main
+from alphagateau.config import ALGORITHMS, ARCHITECTURES, ConfigError, GateauConfig, fields_of
+from alphagateau.config.records import PROGRAM_OR_PATH
+from alphagateau.matches import player_specs
+from alphagateau.play.asked_players import find_player, player_without_tree
+from alphagateau.runs import checkpoint, run_folder
+
+DECLARED = [
+    (algorithm, name)
+    for algorithm, kind in ALGORITHMS.items()
+    for name, field in fields_of(kind).items()
+    if PROGRAM_OR_PATH in (field.json_schema_extra or {})
+]
+OTHER_TEXTS = {"board_statistics"}  # of a network: names of boards, which are checked
+
+
+def forge(found: checkpoint.Checkpoint, **changes) -> Path:
+    """The checkpoint with another manifest, well sealed; the folder."""
+    checkpoint._write_manifest(found.path, {**found.manifest, **changes})
+    return found.path
+
+
+@pytest.fixture
+def tiny(tmp_path) -> checkpoint.Checkpoint:
+    run_folder.say_left_out.cache_clear()
+    return save_tiny(tmp_path / "run" / "checkpoints", "gardner_chess", GateauConfig, "2", action_values=True)
+
+
+def test_every_text_of_a_search_or_a_network_is_declared_a_program_or_a_path_or_known_to_be_none():
+    """A later key cannot be forgotten."""
+    assert set(DECLARED) == {("probability", "split"), ("action_value", "finisher"), ("state_value", "finisher")}
+    for kind in (*ALGORITHMS.values(), *ARCHITECTURES.values()):
+        texts = {name for name, field in fields_of(kind).items() if field.annotation is str}
+        assert texts <= {name for _, name in DECLARED} | OTHER_TEXTS
+
+
+@pytest.mark.parametrize(("algorithm", "name"), DECLARED)
+def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, name, capsys):
+    """`match`, `uci`, `play`, `board` and Python ran the command that a manifest named as its finisher."""
+    search = {"algorithm": algorithm, name: f"sh -c 'touch {tmp_path / 'taken'}'"}
+    path = forge(tiny, search=search, player=search)  # `player` is a key that play/ has in memory alone
+    searches = [
+        player_specs.player_search(str(path), run_folder.newest(path).manifest["search"]),
+        player_without_tree(find_player(str(path))),
+        player_without_tree(find_player(f"{path}?search={algorithm}")),
+        player_specs.match_config(alphagateau.load(path).manifest["search"]),
+    ]
+    assert searches == [ALGORITHMS[algorithm]()] * 4
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"names a program or a path (search.{name}), which is left out" in said
+    assert not (tmp_path / "taken").exists()
+
+
+def test_a_key_of_another_search_waits_for_no_user_to_choose_it(tiny):
+    path = forge(tiny, search={"algorithm": "gumbel", "finisher": "sh -c true", "split": "somewhere"})
+    for algorithm in ("state_value", "probability"):
+        assert player_without_tree(find_player(f"{path}?search={algorithm}")) == ALGORITHMS[algorithm]()
+
+
+def test_what_the_user_writes_is_taken(tiny):
+    asked = f"{tiny.path}?search=state_value&finisher=stockfish"
+    assert find_player(asked).manifest["player"]["finisher"] == "stockfish"
+    assert forge(tiny, search={"algorithm": "probability", "split": "uniform"})
+    assert run_folder.newest(tiny.path).manifest["search"]["split"] == "uniform"  # a word, no path
+
+
+def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
+    run, search = tiny.path.parents[1], {"algorithm": "state_value", "finisher": "sh -c 'touch taken'"}
+    experiment = config.load(config.find_experiment("smoke"))
+    run_folder.claim(run, dataclasses.replace(experiment, search=config.StateValueConfig(finisher="sh -c true")))
+    run_folder.write_record(run, {"starts": [], "init_from": None})
+    forge(tiny, search=search, more={"finisher": "sh"})
+    assert main(["publish", str(run), "small", "--folder", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err.count("search.finisher") == 1
+    written = tmp_path / "out" / "small"
+    assert "finisher" not in (written / "manifest.json").read_text()
+    assert config.load(written / "experiment.toml").search == config.StateValueConfig()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "a\nb", "a\x1b[2Jb", "", ".hidden", "-x", " a"])
+def test_a_name_that_is_no_folders_name_is_refused_by_train(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "smoke", f"--run={name}"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("alphagateau: --run ") and said.count("\n") == 1 and "\x1b" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_names_of_every_alphabet_are_taken():
+    for name in ("my run", "läufe_1", "a[0-9]", "5x5-v2.1"):
+        assert config.check_folder_name(name, "--run") == name
+    with pytest.raises(ConfigError, match=r'the file is "a\\nb", expected a folder'):
+        config.check_folder_name("a\nb", "the file")
+
+
+def test_a_file_whose_name_has_a_line_end_gives_no_folder_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a\nb.toml").write_text('players = ["random"]')
+    for words in (["train", "a\nb.toml"], ["ladder", "a\nb.toml"], ["study", "a\nb.toml"]):
+        assert main(words) == 2 and capsys.readouterr().err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a\nb.toml"]
+
+
+def test_labels_name_no_files_elsewhere(tmp_path):
+    from alphagateau.data.labelling import read_manifest
+    from alphagateau.data.tables import DataError
+
+    whole = {"game": "chess", "target": "best", "engine": {}}
+    for more in ({"parts": {"../train-0": "x"}}, {"shards": ["/etc/x.bag"]}, {"parts": 3}, {"game": "shogi"}):
+        (tmp_path / "manifest.json").write_text(json.dumps({**whole, **more}))
+        with pytest.raises(DataError, match="is no manifest of labels"):
+            read_manifest(tmp_path)
+
+
+def test_an_engine_greets_and_then_refuses_weights_that_cannot_play(tiny):
+    """It answered `bestmove (none)` for ever."""
+    from alphagateau.commands.uci import once_it_can_play
+
+    found = tiny._replace(manifest={**tiny.manifest, "weights_hash": "0" * 16})
+    lines = once_it_can_play(found, iter(["uci\n", "setoption name Hash value 1\n", "isready\n"]))
+    assert [next(lines), next(lines)] == ["uci\n", "setoption name Hash value 1\n"]
+    with pytest.raises(checkpoint.CheckpointError, match="the weights are not those that its manifest names"):
+        next(lines)
