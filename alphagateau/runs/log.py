@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphagateau.runs.aim_process import AimProcess
-from alphagateau.runs.files import reason, write_text
+from alphagateau.runs.files import filling, reason, write_text
 from alphagateau.runs.progress import warn
 
 ENERGY = "energy/joules"
@@ -106,9 +106,10 @@ class MetricsLog(NamedTuple):
 
     def _write_waiting(self) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0
+        lines = "".join(self.waiting)
         try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("".join(self.waiting))
+            with filling(self.path, len(lines)), self.path.open("a", encoding="utf-8") as file:
+                file.write(lines)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:

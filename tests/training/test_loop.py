@@ -22,7 +22,7 @@ from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
-from alphagateau.runs import checkpoint, health, run_folder
+from alphagateau.runs import checkpoint, health, run_folder, trees
 from alphagateau.runs.log import read_metrics
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
@@ -372,7 +372,7 @@ def test_a_disk_that_is_full_leaves_the_last_checkpoint(run_copy, whole_run, mon
     def full(path, tree):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "_write_tree", full)
+    monkeypatch.setattr(trees, "write", full)
     assert train(run_copy.parent) == 1
     error = capfd.readouterr().err
     assert "No space left" in error and "needed" in error
