@@ -4,12 +4,14 @@ Each command is a module of its name, imported when it is asked for: an argument
 help, and `run(words) -> int`.
 """
 
+import atexit
 import contextlib
 import difflib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from alphagateau import __doc__ as ABOUT
 from alphagateau.commands.arguments import UsageError
@@ -73,5 +75,16 @@ def _fail(error: object, code: int) -> int:
     return code
 
 
+def script() -> NoReturn:
+    """Runs the command of this process and ends it, waiting for no thread, such as one that compiles what is no use."""
+    code = main()
+    atexit._run_exitfuncs()  # engines are closed; `sys.exit` would first join the threads
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = 1 if isinstance(error, BrokenPipeError) else _fail(f"standard output: {error.strerror}", 1)
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

@@ -11,6 +11,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import PGN
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -66,7 +67,7 @@ class Arguments:
     """games in progress at a time; 0: 64, on an accelerator as its memory allows"""
     sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
     """stop as soon as a sequential test has decided between two Elo differences of A over B"""
-    pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), PGN] = None
     """write the games"""
 
 

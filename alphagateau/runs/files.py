@@ -15,6 +15,9 @@ def write_text(path: Path, text: str) -> None:
     OSError names the file, and on a full disk what it needed and what was free. By hand because it is a few lines, and
     the standard library has none that also syncs the folder's list of names.
     """
+    if path.exists() and not path.is_file():  # such as /dev/stdout, which is no file to replace
+        path.write_text(text, encoding="utf-8")
+        return
     with replacing(path, len(text.encode())) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

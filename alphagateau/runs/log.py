@@ -97,12 +97,12 @@ class MetricsLog(NamedTuple):
         if self.aim is not None:
             self.aim.poke()
 
-    def close(self) -> None:
-        """Tries once more what could not be written, and lets Aim come to its end."""
+    def close(self, is_waiting: bool = True) -> None:
+        """Tries once more what could not be written, and lets Aim come to its end; waits for it, or lets it alone."""
         if self.waiting:
             self._write_waiting()
         if self.aim is not None:
-            self.aim.close()
+            self.aim.close(is_waiting)
 
     def _write_waiting(self) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0

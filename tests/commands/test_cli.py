@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from fuzzing import fuzzed
@@ -320,3 +321,19 @@ def test_any_command_line_is_read_or_refused(minimal_file, words):
 def test_argument_records_are_frozen():
     for module in MODULES.values():
         assert dataclasses.is_dataclass(module.Arguments) and module.Arguments.__dataclass_params__.frozen
+
+
+def test_no_command_waits_for_a_thread_once_it_has_ended():
+    """A run that could not begin stayed for a minute after its error: its programs were being compiled."""
+    code = "import sys, threading, alphagateau.commands.main as m; sys.argv = ['alphagateau', 'trian']\n"
+    code += "threading.Thread(target=threading.Event().wait).start(); m.script()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2 and "train" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+def test_a_result_that_the_disk_has_no_room_for_is_no_success():
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "alphagateau.commands.main", "rate", "--help"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and "No space left on device" in done.stderr and done.stderr.count("\n") == 1
