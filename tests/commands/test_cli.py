@@ -72,7 +72,7 @@ def test_the_example_in_a_commands_help_is_understood(name, capsys):
 
 
 def test_help_of_train_lists_every_key_with_its_help_and_default(minimal_file):
-    words = [str(minimal_file), "--help"]
+    words = [str(minimal_file), "--help", "all"]
     text = plain(subprocess_output(["train", *words]))
     experiment = loads(MINIMAL)
     for name, value in config.flatten(experiment).items():
@@ -84,6 +84,30 @@ def test_help_of_train_lists_every_key_with_its_help_and_default(minimal_file):
         assert f"{flag} " in text
     assert "[EXPERIMENT]" in text
     assert "(required)" in plain(help_of(MODULES["train"].Arguments, "train"))
+
+
+def test_help_of_train_is_by_section(minimal_file, capfd):
+    """It was 341 lines."""
+    shown = {}
+    for section in ("", "window", "training"):
+        assert main(["train", str(minimal_file), "--help", *section.split()]) == 0
+        shown[section] = capfd.readouterr().out
+    assert "--seed INT" in shown[""] and "--window.size" not in shown[""] and shown[""].count("\n") < 80
+    assert re.findall(r"--[a-z.]+", shown["window"]) == ["--window.size"]
+    assert "--training.batch-size INT" in shown["training"]
+    assert main(["train", "--help", "widow"]) == 2
+    assert "expected one of network, search, " in capfd.readouterr().err
+
+
+def test_help_of_a_board_and_a_loss_lists_what_they_may_be():
+    from alphagateau.games.entries import GAME_NAMES
+    from alphagateau.training.losses import LOSSES
+
+    fields = config.fields_of(config.Experiment), config.fields_of(config.TrainingConfig)
+    assert set(re.findall(r"\w+chess|chess", fields[0]["game"].description)) == set(GAME_NAMES)
+    names, kinds = fields[1]["loss"].description.split(", with X one of ")
+    expanded = {name.replace("_X", f"_{kind}") for name in re.findall(r"\w+_\w+", names) for kind in kinds.split(", ")}
+    assert expanded == set(LOSSES)
 
 
 def subprocess_output(words: list[str]) -> str:
