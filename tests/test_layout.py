@@ -19,7 +19,7 @@ TABLE: dict[str, set[str]] = {
     "config": set(),
     "games": set(),
     "distributed": set(),
-    "ratings": set(),
+    "ratings": {"runs"},
     "runs": {"config", "games", "distributed"},
     "networks": {"config", "games", "distributed", "runs"},
     "search": {"games", "networks"},

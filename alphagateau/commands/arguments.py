@@ -21,6 +21,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from alphagateau.commands.outputs import refusal
 from alphagateau.config.records import fields_of, nearest, sections_of, show, suggestion
 from alphagateau.runs.terminal import printing_freely
 
@@ -51,6 +52,8 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
         raise UsageError(_one_sentence(said.getvalue(), kind, command)) from None
     if unknown:
         raise UsageError(_unknown(unknown[0], help_of(kind, command, default)))
+    if why := refusal(arguments):
+        raise UsageError(why)
     return arguments
 
 

@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import HTML, JSON
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,7 @@ class Arguments:
 
     path: tyro.conf.Positional[Path]
     """a checkpoint, or a run: its newest one"""
-    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html")] = None
+    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
     """where the page goes; None: attention.html in the current folder"""
     game: str | None = None
     """the board; None: the one it learnt on"""
@@ -47,7 +48,7 @@ class Arguments:
     """of random games, over which correlations are taken"""
     least: float = 0.5
     """correlation from which a head is said to follow a pattern"""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the correlations"""
 
 

@@ -10,6 +10,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import JSON
 from alphagateau.config.records import show
 
 GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", "memory", "chessformer", "data", "all")
@@ -31,7 +32,7 @@ class Arguments:
     """3 rounds in place of 7"""
     cpu_devices: int = 1
     """devices that a CPU counts as, among which minimax cuts its games; the others use the first"""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the rows as JSON"""
 
 

@@ -12,6 +12,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import JSON
 from alphagateau.commands.telling import make_teller
 from alphagateau.config.records import counted
 
@@ -46,7 +47,7 @@ class Arguments:
     """only the first so many; 0: all"""
     seed: int = 0
     """of the random mover"""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """write all measures of each player, with their intervals"""
 
 

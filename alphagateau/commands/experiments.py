@@ -1,16 +1,17 @@
 """The experiment of a command line: a name and options in, a checked Experiment out."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import tyro
 
 from alphagateau import config
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.commands.arguments import UsageError, help_of, parse
+from alphagateau.config import ConfigError, Experiment, show
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,13 +30,39 @@ def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) 
     """(arguments, file, experiment with the options given). Raises UsageError, ConfigError."""
     if not words or words[0].startswith("-"):
         if {"-h", "--help"} & set(words):
-            parse(kind, ["--help"], command)
+            print_help(kind, words, command)
         raise UsageError(f"{command} needs an experiment file or name first: alphagateau {command} quickstart")
     path = config.find_experiment(words[0])
     experiment = config.load(path)
-    arguments = parse(kind, words, command, kind(words[0], _change_kinds(experiment, words)))
+    default = kind(words[0], _change_kinds(experiment, words))
+    if {"-h", "--help"} & set(words):
+        print_help(kind, words, command, default)
+    arguments = parse(kind, words, command, default)
     name = f"{path} with the options given" if words[1:] else str(path)
     return arguments, path, config.from_dict(_table_of(arguments), name)
+
+
+def print_help(kind: type[Arguments], words: Sequence[str], command: str, default: Arguments | None = None) -> NoReturn:
+    """The options of a command on standard output, those of a section only where it is named behind --help.
+
+    Raises SystemExit(0), UsageError.
+    """
+    place = next(i for i, word in enumerate(words) if word in ("-h", "--help"))
+    asked = next(iter(words[place + 1 : place + 2]), "")
+    text = "".join(f"{line.rstrip()}\n" for line in help_of(kind, command, default).splitlines())
+    head, *parts = re.split(r"^(?= [a-z ]+\n -{9})", text, flags=re.MULTILINE)  # each below its title, underlined
+    by_name = {part.split()[0]: part for part in parts}
+    sections = [name for name in by_name if name not in ("positional", "options")]
+    if asked in sections:
+        print(by_name[asked].rstrip())
+    elif asked == "all":
+        print(text, end="")
+    elif asked and not asked.startswith("-"):
+        raise UsageError(f"--help {show(asked)}: expected one of {', '.join(sections)}, or all")
+    else:
+        print(head + by_name["positional"] + by_name["options"], end="")
+        print(f" Options of a section: --help SECTION, one of {', '.join(sections)}; --help all")
+    raise SystemExit(0)
 
 
 def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.outputs import FOLDER
 
 if TYPE_CHECKING:
     from alphagateau.data.crew import Order
@@ -43,7 +44,7 @@ class Arguments:
     """the hash table is emptied before each move of a board, or once for all of them: faster where nodes are few"""
     multipv: bool = False
     """all moves of a board by one search, of --nodes a move: for equal time nearer to long ones than --clear board"""
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), FOLDER] = None
     """where the labels go; None: the folder labels in that of the boards"""
     known: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """labels of the same engine and nodes, from which those of boards that it has too are taken"""

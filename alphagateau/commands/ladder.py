@@ -13,6 +13,7 @@ import tyro
 from alphagateau import config
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import LADDER
 from alphagateau.config import LadderConfig
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Arguments:
     players: tyro.conf.Positional[tuple[str, ...]]
     """a ladder file, or runs, checkpoints, random, uci:COMMAND"""
     settings: Annotated[LadderConfig, tyro.conf.arg(name="")]
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), LADDER] = None
     """where to; None: eval/<name of the file>, or eval/ladder"""
     watch: bool = False
     """never end: take up new checkpoints of the runs as they appear, until a signal stops it"""

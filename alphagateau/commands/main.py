@@ -168,5 +168,21 @@ def print_commands() -> None:
         app.cli(prog="alphagateau", description=str(about).partition("\n")[0], args=["--help"])
 
 
+def script():
+    """Runs the command of this process and ends it, waiting for no thread, such as one that compiles what is no use."""
+    import atexit
+    import os
+
+    code = main()
+    atexit._run_exitfuncs()  # engines are closed; `sys.exit` would first join the threads
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = 1
+        if not isinstance(error, BrokenPipeError):
+            print(f"alphagateau: standard output: {error.strerror}", file=sys.stderr)
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.matches.match import MatchResult
     from alphagateau.matches.openings import Openings
     from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.commands.outputs import PGN
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -86,7 +87,7 @@ class Arguments:
     """of that test: chance to find A stronger by ELO1 though it is so by ELO0 alone"""
     beta: float = 0.05
     """of that test: chance to find A no stronger than by ELO0 though it is so by ELO1"""
-    pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), PGN] = None
     """write the games"""
 
 

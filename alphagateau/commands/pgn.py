@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import HTML, JSON, PGN
 from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
@@ -34,15 +35,15 @@ class Arguments:
     """a PGN file; -: standard input"""
     each: bool = False
     """print a line for every game"""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """write the counts and what is wrong"""
     analyse: Annotated[str | None, tyro.conf.arg(metavar="CKPT")] = None
     """a run or a checkpoint that says what it thinks of every position"""
     simulations: int = 64
     """of its search of each position; 0: none"""
-    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html")] = None
+    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
     """write its evaluations, both sides' accuracy and the moves that lost much as a page"""
-    annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn")] = None
+    annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
     """write the games with its evaluations as [%eval] comments"""
 
 

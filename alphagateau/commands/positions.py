@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import BOARDS
 from alphagateau.commands.telling import make_teller
 from alphagateau.config.records import counted
 
@@ -31,7 +32,7 @@ class Arguments:
 
     sources: tyro.conf.Positional[tuple[Path, ...]]
     """PGN files and runs"""
-    output: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    output: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), BOARDS]
     """where train.parquet and test.parquet go"""
     game: str = "chess"
     """the board"""

@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import JSON, PUZZLES
 from alphagateau.commands.telling import make_teller
 from alphagateau.config.records import counted
 
@@ -43,9 +44,9 @@ class Arguments:
     """only the first so many; 0: all"""
     seed: int = 0
     """of the random mover"""
-    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("eval/puzzles")
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), PUZZLES] = Path("eval/puzzles")
     """where index.html, puzzles.svg and solutions.csv go"""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """write name, score, total, bands and themes of each player"""
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.outputs import RATINGS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Arguments:
     """how ratings are estimated"""
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None
     """the player whose rating is 0; None: the mean is 1000"""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), RATINGS] = None
     """write the table, the plot and a page there too"""
 
 

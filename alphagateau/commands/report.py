@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from alphagateau.commands.arguments import parse
+from alphagateau.commands.outputs import DRAWING
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Arguments:
 
     run: tyro.conf.Positional[Path]
     """the run's folder, or that of a study's or a ladder's results"""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.html")] = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.html"), DRAWING] = None
     """where to; None: RUN/report.html, index.html of a study, curves.svg of a ladder"""
 
 

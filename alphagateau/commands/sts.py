@@ -12,6 +12,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.outputs import JSON, SVG
 
 if TYPE_CHECKING:
     from alphagateau.suites.sts import ThemeScore
@@ -41,9 +42,9 @@ class Arguments:
     """only so many positions of each theme; 0: all"""
     seed: int = 0
     """of the random mover"""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the scores as JSON"""
-    plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), SVG] = None
     """also draw the share of points of each theme, an SVG file"""
 
 

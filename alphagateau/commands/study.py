@@ -10,6 +10,7 @@ import tyro
 
 from alphagateau import config
 from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.outputs import STUDY
 from alphagateau.runs.stop import StopRequest, parse_duration
 from alphagateau.studies.plan import Plan, make_plan
 
@@ -32,7 +33,7 @@ class Arguments:
     """a study file, or the name of one that comes with the package: smoke_widths"""
     runs: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
     """where runs live"""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), STUDY] = None
     """where the results go; None: eval/<study>"""
     stop_after: Annotated[str | None, tyro.conf.arg(metavar="TIME")] = None
     """stop after this time, such as 3h or 45m, and exit 0"""

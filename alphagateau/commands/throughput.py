@@ -19,6 +19,7 @@ from alphagateau.config import GateauConfig
 from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
+from alphagateau.runs.files import write_result
 from alphagateau.runs.progress import print_table
 from alphagateau.training.frames import Frame
 from alphagateau.training.selfplay import start_games
@@ -103,4 +104,4 @@ def print_rows(rows: list[Row]) -> None:
 
 def write_rows(rows: list[Row], path: Path) -> None:
     """The rows as a JSON list of {name, value, reference, ratio, target, ...}."""
-    path.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n", encoding="utf-8")
+    write_result(path, json.dumps([row._asdict() for row in rows], indent=1) + "\n")

@@ -33,6 +33,8 @@ class Arguments(ExperimentArguments):
 
     init_from: Annotated[Path | None, tyro.conf.arg(metavar="CKPT")] = None
     """start from the weights of this checkpoint or run, on the same board or another"""
+    network_from_init: bool = False
+    """with the network's keys of that checkpoint or run, whatever the experiment has"""
     run: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """name of the run's folder; None: that of the experiment"""
     runs: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
@@ -68,8 +70,25 @@ def run(words: Sequence[str]) -> int:
             raise UsageError(str(error)) from None
         launch.start(here)
         with processes.ending_together():
+            if arguments.network_from_init:
+                experiment = with_network_of(arguments.init_from, experiment, folder)
             run_experiment(experiment, path, folder, stop, arguments.init_from)
     return 0
+
+
+def with_network_of(source: Path | None, experiment: Experiment, folder: Path) -> Experiment:
+    """The experiment with the network of a checkpoint or run; once a run has begun, with its own.
+
+    Raises UsageError, ConfigError, CheckpointError.
+    """
+    from alphagateau.networks.trained import network_config
+    from alphagateau.runs.run_folder import newest
+
+    if source is None:
+        raise UsageError("--network-from-init needs --init-from CKPT, whose network it takes")
+    own = folder / "config.toml"
+    network = config.load(own).network if own.exists() else network_config(newest(source))
+    return dataclasses.replace(experiment, network=network)
 
 
 def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
@@ -101,15 +120,17 @@ def conclude(experiment: Experiment, folder: Path, state: "RunState", reporter: 
     import jax
 
     from alphagateau.distributed import processes
-    from alphagateau.matches.final_match import final_match, print_scores
+    from alphagateau.matches.final_match import final_match, known_scores, print_scores
 
     is_first = processes.is_first()
     processes.part()
     if not experiment.evaluation.num_games or not is_first:
         return True
-    reporter.say("the match at the end: the last network against iteration 0 and the random mover")
     variables = jax.device_get(state.train.playing)
-    scores = final_match(experiment, folder, variables, lambda: stop.reason is not None)
+    scores = known_scores(experiment, folder, variables)
+    if not scores:
+        reporter.say("the match at the end: the last network against iteration 0 and the random mover")
+        scores = final_match(experiment, folder, variables, lambda: stop.reason is not None)
     if scores is None:
         reporter.say(f"stopped ({stop.reason}) in the match at the end; the same command plays it")
         return False

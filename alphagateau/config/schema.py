@@ -26,6 +26,11 @@ from alphagateau.config.records import (
 )
 from alphagateau.config.search_records import DepthConfig, GumbelConfig, ProbabilityConfig, SearchConfig
 
+LOSS = (
+    "the loss: policy_value, policy_value_l1, policy_wdl of games; of labels behavioral_cloning, and action_value_X, "
+    "state_value_X, all_labels_X, with X one of hl_gauss, log, l2"
+)
+
 
 @record
 class SelfPlayConfig:
@@ -98,7 +103,7 @@ class TargetsConfig:
 class TrainingConfig:
     """How the network learns from its frames."""
 
-    loss: str = key("the loss, by name", default="policy_value")
+    loss: str = key(LOSS, default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
     optimizer: Literal["adam", "nadam", "muon", "adadelta"] = choice(
         "nadam: Adam with Nesterov's momentum; muon: steps made orthogonal; adadelta: as Giraffe", default="adam"
@@ -170,7 +175,7 @@ class HealthConfig:
 class Experiment:
     """Everything that decides a run. Raises ConfigError when made with an impossible value."""
 
-    game: str = key("board, such as gardner_chess (5x5) or chess (8x8)")
+    game: str = key("board: chess (8x8), gardner_chess (5x5) or los_alamos_chess (6x6)")
     seed: int = num("seed of all randomness", default=0)
     num_iterations: int = num("iterations of self-play and training", low=1)
     checkpoint_every: int = num("iterations between checkpoints", default=1, low=1)

@@ -21,7 +21,7 @@ from alphagateau.games.notation import board_edges, board_from_fen, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
-from alphagateau.runs.files import sync, write_text
+from alphagateau.runs.files import filling, sync, write_text
 
 FORMAT = 1
 CHUNK = 256  # boards entered at once
@@ -120,7 +120,19 @@ def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[st
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    paths, number = {name: temporary / f"{name}.npy" for name in columns_of(game)}, 0
+    try:
+        with filling(folder):
+            _write_columns(game, temporary, blocks)
+        write_text(temporary / "packed.json", json.dumps({"format": FORMAT, "labels": manifest}))
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.rename(folder)
+
+
+def _write_columns(game: Game, folder: Path, blocks: Iterable[Boards]) -> None:
+    paths, number = {name: folder / f"{name}.npy" for name in columns_of(game)}, 0
     with ExitStack() as stack:
         files = {name: stack.enter_context(path.open("wb")) for name, path in paths.items()}
         _write_headers(game, files, 0)
@@ -131,9 +143,6 @@ def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[st
         _write_headers(game, files, number)
     for path in paths.values():
         sync(path)
-    write_text(temporary / "packed.json", json.dumps({"format": FORMAT, "labels": manifest}))
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
 
 
 def _write_headers(game: Game, files: Mapping[str, IO[bytes]], number: int) -> None:

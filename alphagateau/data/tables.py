@@ -1,7 +1,6 @@
 """Tables of boards and of labels as parquet files that are whole or not there."""
 
 import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from alphagateau.runs.files import sync
+from alphagateau.runs.files import replacing, sync
 
 BOARDS = pa.schema(
     [
@@ -38,11 +37,9 @@ class DataError(RuntimeError):
 def write_table(path: Path, columns: Mapping[str, list], schema: pa.Schema, about: Mapping[str, str]) -> None:
     """Writes rows, with `about` kept beside them; the same rows give the same bytes."""
     table = pa.table(dict(columns), schema=schema.with_metadata(dict(about)))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    pq.write_table(table, temporary, compression="zstd")
-    sync(temporary)
-    temporary.replace(path)
-    sync(path.parent)
+    with replacing(path, table.nbytes) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+        sync(temporary)
 
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:

@@ -62,32 +62,39 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
             print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
 
 
+def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:
+    """The scores of the match at the end, if it was played by these weights as the experiment asks; else none."""
+    known, identity = read_final(run), checkpoint.weights_hash(variables)
+    if known and (known["weights_hash"], known["evaluation"]) == (identity, _asked(experiment)):
+        return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
+    return []
+
+
+def _asked(experiment: Experiment) -> list[Any]:
+    """What [evaluation] asks for; a switch that is off changes no match."""
+    return [value for value in vars(experiment.evaluation).values() if value is not False]
+
+
 def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) -> list[Score] | None:
     """The last network against iteration 0 and the random mover; None if stopped.
 
     All networks search alike, without noise, from the same openings; each opening is played with both colors. The
     run's results.json has the scores, results.pgn the games.
     """
-    rule, path = experiment.evaluation, run / "results.json"
-    asked = [value for value in vars(rule).values() if value is not False]  # a switch that is off changes no match
-    identity = checkpoint.weights_hash(variables)
-    known = read_final(run)
-    if known and known["weights_hash"] == identity and known["evaluation"] == asked:
-        return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
-    simulations = rule.num_simulations or experiment.search.num_simulations
+    simulations = experiment.evaluation.num_simulations or experiment.search.num_simulations
     results = _play(experiment, run, variables, simulations, should_stop)
     if results is None:
         return None
     scores = [score_of(*names, result) for names, result in results.items()]
     record = {
-        "weights_hash": identity,
-        "evaluation": asked,
+        "weights_hash": checkpoint.weights_hash(variables),
+        "evaluation": _asked(experiment),
         "simulations": simulations,
         "scores": [score[:6] for score in scores],
         "strengths": [_to_json(score.pairs) for score in scores],
     }
     files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
-    files.write_text(path, json.dumps(record, indent=1))
+    files.write_text(run / "results.json", json.dumps(record, indent=1))
     return scores
 
 

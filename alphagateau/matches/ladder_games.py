@@ -10,7 +10,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.pgn import GameRecord, player_tags, read_note
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.ratings.results import Results, Row, make_results
-from alphagateau.runs.files import write_text
+from alphagateau.runs.files import filling, write_text
 
 POINTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}
 
@@ -43,8 +43,9 @@ def key_of(game: StoredGame) -> GameKey:
 
 def append_game(path: Path, game: StoredGame) -> None:
     """The game is on disk when this returns."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(game._asdict()) + "\n")
+    line = json.dumps(game._asdict()) + "\n"
+    with filling(path, len(line)), path.open("a", encoding="utf-8") as file:
+        file.write(line)
         file.flush()
         os.fsync(file.fileno())
 

@@ -24,6 +24,7 @@ from alphagateau.ratings.results import (
     make_results,
     without_colors,
 )
+from alphagateau.runs.files import write_text
 
 RESULTS_HEADER = ["player", "opponent", "wins", "draws", "losses"]
 RATINGS_HEADER = ["player", "rating", "standard_error", "games", "score", "lower", "upper"]
@@ -237,7 +238,6 @@ def write_ratings(
 
 
 def _write_csv(path: str | os.PathLike[str], header: list[str], rows: Iterable) -> None:
-    part = Path(f"{os.fspath(path)}.part")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
-    part.replace(path)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    write_text(Path(path), text.getvalue())

@@ -44,8 +44,8 @@ class RatingsReport(NamedTuple):
 def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     """Writes ratings.csv, results.csv, games.pgn, ratings.svg and index.html, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_results(report.results, folder / "results.csv")
     write_ratings(report.ratings, folder / "ratings.csv", report.columns)
+    write_results(report.results, folder / "results.csv")
     if report.records:
         write_text(folder / "games.pgn", "".join(map(to_pgn, report.records)))
     players = rated_players(report)

@@ -51,12 +51,14 @@ class AimProcess:
             while self._process is not None:
                 self._take(self._answers.get_nowait())
 
-    def close(self) -> None:
-        """Waits, CLOSE_SECONDS at most, until Aim has all of the run."""
+    def close(self, is_waiting: bool = True) -> None:
+        """Waits, CLOSE_SECONDS at most, until Aim has all of the run; its process comes to an end by itself too."""
         if self._process is None:
             return
         if self._process.stdin is not None:
             self._process.stdin.close()
+        if not is_waiting:
+            return
         deadline = time.monotonic() + CLOSE_SECONDS
         try:
             while self._process is not None:

@@ -9,11 +9,9 @@ restored 12, wrong and without a word. The renaming is ours because it is of all
 last, where orbax's is of its own files.
 """
 
-import contextlib
 import hashlib
 import json
 import shutil
-from collections import namedtuple
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -25,7 +23,8 @@ from jax.sharding import SingleDeviceSharding
 
 from alphagateau.config import ConfigError
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.runs.files import free_space, megabytes, reason, sync, write_text
+from alphagateau.runs import trees
+from alphagateau.runs.files import filling, megabytes, reason, sync, write_text
 from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
 SCHEMA = 3  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest, 1 and 2 are read too
@@ -88,19 +87,17 @@ def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
 
+    needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
     try:
-        on_first(begin, OSError)
-        for part, tree in parts.items():
-            _write_tree(temporary / part, tree)
-        manifest = on_first(lambda: seal(temporary, target, manifest), OSError)
-    except (OSError, ValueError, RuntimeError) as error:
-        needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
-        with contextlib.suppress(OSError):
-            shutil.rmtree(temporary, ignore_errors=True)
+        with filling(target, needed):
+            on_first(begin, OSError)
+            for part, tree in parts.items():
+                trees.write(temporary / part, tree)
+            manifest = on_first(lambda: seal(temporary, target, manifest), OSError)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(
-            f"could not write checkpoint {target} (about {megabytes(needed)} needed, "
-            f"{megabytes(free_space(folder))} free): {reason(error)}; "
-            "the checkpoints written before are untouched"
+            f"could not write checkpoint {target}: {reason(error)}; the checkpoints written before are untouched"
         ) from error
     return Checkpoint(target, manifest)
 
@@ -216,7 +213,7 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     else:
         verify(checkpoint, part)
     try:
-        tree = _read_tree(checkpoint.path / part, abstract, is_shared)
+        tree = trees.read(checkpoint.path / part, abstract, is_shared)
     except Exception as error:  # of libraries, which read files that anybody may have written
         raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {reason(error)}") from None
     for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
@@ -269,35 +266,6 @@ def clean(folder: Path) -> None:
             path.rename(target)
         elif path.suffix in (".tmp", ".old", ".aside"):
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _write_tree(path: Path, tree: Any) -> None:
-    import orbax.checkpoint as ocp
-
-    with ocp.StandardCheckpointer() as checkpointer:
-        checkpointer.save(path.resolve(), _without_empty(tree))
-        checkpointer.wait_until_finished()
-
-
-def _read_tree(path: Path, abstract: Any, is_shared: bool) -> Any:
-    import orbax.checkpoint as ocp
-
-    options, here = ocp.options.MultiprocessingOptions(), jax.process_index()
-    if not is_shared:
-        options = ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
-    with ocp.StandardCheckpointer(multiprocessing_options=options) as checkpointer:
-        tree = checkpointer.restore(path.resolve(), _without_empty(abstract))
-    return jax.tree.unflatten(jax.tree.structure(abstract), jax.tree.leaves(tree))
-
-
-def _without_empty(tree: Any) -> Any:
-    """A tree without the fields and keys that hold no arrays, so that a record may gain such a field."""
-    if isinstance(tree, tuple) and hasattr(tree, "_asdict"):
-        kept = {name: _without_empty(x) for name, x in tree._asdict().items() if jax.tree.leaves(x)}
-        return type(tree)(**kept) if len(kept) == len(tree) else namedtuple(type(tree).__name__, kept)(**kept)
-    if isinstance(tree, dict):
-        return {name: _without_empty(x) for name, x in tree.items() if jax.tree.leaves(x)}
-    return tuple(map(_without_empty, tree)) if isinstance(tree, tuple) else tree
 
 
 def _checksums(folder: Path, part: str) -> Iterator[tuple[str, list]]:

@@ -4,21 +4,56 @@ import errno
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
     """Replaces a file at once: a reader or a kill sees the old text or the new, never a part; several may do it.
 
-    By hand because it is a few lines, and the standard library has none that also syncs the folder's list of names.
+    OSError names the file, and on a full disk what it needed and what was free. By hand because it is a few lines, and
+    the standard library has none that also syncs the folder's list of names.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
+    if path.exists() and not path.is_file():  # such as /dev/stdout, which is no file to replace
+        path.write_text(text, encoding="utf-8")
+        return
+    with replacing(path, len(text.encode())) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
-    sync(path.parent)
+
+
+@contextmanager
+def replacing(path: Path, needed: int = 0) -> Iterator[Path]:
+    """A name under which to write a file's new content, of `needed` bytes; the file has it at the end of the block.
+
+    After an error nothing is left of it, and the file is as it was.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with filling(path, needed):
+        try:
+            yield temporary
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        sync(path.parent)
+
+
+@contextmanager
+def filling(path: Path, needed: int = 0) -> Iterator[None]:
+    """Raises each OSError of the block as one of `path`; on a full disk it says how much room was needed and free."""
+    free = free_space(path.parent)
+    try:
+        yield
+    except OSError as error:
+        why = reason(error)
+        if error.errno == errno.ENOSPC:
+            amount = f"about {megabytes(needed)}" if needed > free else f"more than {megabytes(free)}"
+            why += f" ({amount} needed, {megabytes(free)} free)"
+        raise OSError(error.errno, why, str(path)) from error
 
 
 def write_result(path: Path, text: str) -> None:
@@ -49,13 +84,14 @@ def sync(path: Path) -> None:
 
 
 def free_space(folder: Path) -> int:
+    """Bytes free where a folder is, or will be."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
 def megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
 
 
 def reason(error: Exception) -> str:

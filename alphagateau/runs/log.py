@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphagateau.runs.aim_process import AimProcess
-from alphagateau.runs.files import reason, write_text
+from alphagateau.runs.files import filling, reason, write_text
 from alphagateau.runs.progress import warn
 
 ENERGY = "energy/joules"
@@ -97,18 +97,19 @@ class MetricsLog(NamedTuple):
         if self.aim is not None:
             self.aim.poke()
 
-    def close(self) -> None:
-        """Tries once more what could not be written, and lets Aim come to its end."""
+    def close(self, is_waiting: bool = True) -> None:
+        """Tries once more what could not be written, and lets Aim come to its end; waits for it, or lets it alone."""
         if self.waiting:
             self._write_waiting()
         if self.aim is not None:
-            self.aim.close()
+            self.aim.close(is_waiting)
 
     def _write_waiting(self) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0
+        lines = "".join(self.waiting)
         try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("".join(self.waiting))
+            with filling(self.path, len(lines)), self.path.open("a", encoding="utf-8") as file:
+                file.write(lines)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:

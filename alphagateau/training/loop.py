@@ -6,6 +6,7 @@ repeat num_iterations times:
     weights <- one epoch over the window in batches
 """
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,9 +23,9 @@ from alphagateau.distributed import processes
 from alphagateau.distributed.collectives import is_any
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.runs import files, run_folder
+from alphagateau.runs import checkpoint, files, run_folder
 from alphagateau.runs.aim_process import AimProcess
-from alphagateau.runs.checkpoint import weights_hash
+from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash
 from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
 from alphagateau.runs.log import MetricsLog, open_log
@@ -32,8 +33,17 @@ from alphagateau.runs.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
-from alphagateau.training.phases import Progress, RunState, advance, compile_ahead
-from alphagateau.training.resume import load_weights, newest_state, origin_hash, retire, save, seconds_before
+from alphagateau.training.phases import Progress, RunState, advance, compile_all
+from alphagateau.training.resume import (
+    check_fits,
+    load_weights,
+    newest_state,
+    origin_hash,
+    restore,
+    retire,
+    save,
+    seconds_before,
+)
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -67,10 +77,14 @@ def train(
         processes.check_shared(folder)
         on_first(partial(run_folder.check, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
-        if jax.default_backend() == "cpu" and processes.count() == 1:  # elsewhere kernels are timed, each alone
-            trainer = trainer._replace(phases=compile_ahead(trainer.phases, trainer.abstract_state))
         record = on_first(partial(run_folder.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
+        if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
+            is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # else kernels are timed, each alone
+            phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say)
+            trainer = trainer._replace(phases=phases)
+        else:
+            reporter.say(f"{folder} is finished: a larger --num-iterations goes on with it")
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
@@ -82,7 +96,7 @@ def train(
             return state is not None and conclude(state, reporter)
         finally:
             if log is not None:
-                log.close()
+                log.close(is_waiting=sys.exception() is None)
 
 
 def begin(
@@ -93,6 +107,8 @@ def begin(
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
+        if init_from:
+            check_fits(trainer, experiment.network, init_from)
         variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin_hash(init_from) if init_from else None
@@ -100,11 +116,24 @@ def begin(
     if found is None:
         on_first(partial(run_folder.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
-        found = Progress(), trainer.init(variables), []
-        save(trainer, experiment, folder, found[1], found[0])
+        saved = save(trainer, experiment, folder, trainer.init(variables), Progress())
+        found = *read_back(trainer, saved), []
     elif processes.is_first():
         retire(experiment, folder / "checkpoints")  # what a kill left half done, or a new `[retention]` lets go
     return found
+
+
+def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
+    """The state of a run's first checkpoint, from which the run begins, so that none is trained that nobody can read.
+
+    Raises CheckpointError.
+    """
+    try:
+        return restore(trainer, saved)
+    except CheckpointError as error:
+        if processes.is_first():
+            checkpoint.remove(saved)
+        raise CheckpointError(f"what this run writes cannot be read, so it does not begin: {error}") from None
 
 
 def check_goes_on(

@@ -5,7 +5,7 @@ its RunState and Progress, so a run can be put on disk between any two segments 
 """
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from alphagateau.games.state import Array
@@ -65,25 +65,36 @@ class Progress(NamedTuple):
         return self.phase == self.segment == 0
 
 
-def compile_ahead(phases: tuple[Phase, ...], state: RunState) -> tuple[Phase, ...]:
-    """The phases, all being compiled at once for RunStates like `state`; a phase's segments wait for its own program.
+def compile_all(
+    phases: tuple[Phase, ...], state: RunState, is_ahead: bool, say: Callable[[str], None]
+) -> tuple[Phase, ...]:
+    """The phases for RunStates like `state`; each says so where its first segment waits until it is compiled.
 
-    XLA compiles mostly on one core, so whoever comes first, the next one is compiled while it runs.
+    is_ahead: all are compiled at once, in threads; XLA compiles mostly on one core, so whoever comes first, the next
+    one is compiled while it runs. Else each is compiled by its first segment.
     """
     pool = ThreadPoolExecutor(len(phases))
-
-    def waiting(phase: Phase) -> Phase:
-        compiled = pool.submit(phase.compile, state)  # raises in the first segment what it raised
-
-        def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
-            compiled.result()
-            return phase.run_segment(state, iteration, segment)
-
-        return phase._replace(run_segment=run_segment)
-
-    phases = tuple(map(waiting, phases))
+    compiled = [pool.submit(phase.compile, state) if is_ahead else None for phase in phases]
     pool.shutdown(wait=False)
-    return phases
+    total = len(phases)
+    titles = [f"compiling {phase.name}, program {number} of {total}" for number, phase in enumerate(phases, 1)]
+    return tuple(_compiled(*each, say) for each in zip(phases, compiled, titles, strict=True))
+
+
+def _compiled(phase: Phase, compiled: Future | None, title: str, say: Callable[[str], None]) -> Phase:
+    """The phase, whose first segment says `title` unless it has been compiled, and waits for that."""
+    is_first = True
+
+    def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
+        nonlocal is_first
+        if is_first and not (compiled and compiled.done()):
+            say(f"{title}: a minute or more, and seconds when it is started again")
+        is_first = False
+        if compiled:
+            compiled.result()  # raises what compiling it raised
+        return phase.run_segment(state, iteration, segment)
+
+    return phase._replace(run_segment=run_segment)
 
 
 def advance(phases: tuple[Phase, ...], state: RunState, progress: Progress) -> tuple[RunState, Progress]:

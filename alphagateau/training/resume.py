@@ -8,10 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import ConfigError, Experiment, board_experiments, read_network
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_experiments, read_network, show
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
+from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
@@ -104,6 +105,32 @@ def load_weights(trainer: Trainer, source: Path) -> Variables:
     variables = checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
     boards = map(get_game, found.manifest.get("boards", [learnt]))
     return trainer.network.move_from(variables, max(boards, key=lambda board: board.size))
+
+
+def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
+    """Raises ConfigError that names the keys in which a checkpoint's network differs, if its weights do not fit `here`.
+
+    Raises CheckpointError if there is none.
+    """
+    path, table = on_first(lambda: (str(newest(source).path), newest(source).manifest["network"]), CheckpointError)
+    there = read_network(table)
+    theirs = jax.eval_shape(make_network(trainer.game, there).init, jax.random.key(0))
+    if sizes(theirs) == sizes(trainer.abstract_state.train.variables):
+        return
+    names = [name for name in vars(there) | vars(here) if vars(there).get(name) != vars(here).get(name)]
+    differences = [f"network.{x} is {show(vars(there).get(x))}, not {show(vars(here).get(x))}" for x in names]
+    raise everywhere(
+        ConfigError(
+            f"the weights of {path} do not fit this experiment: there {', '.join(differences)}; "
+            "--network-from-init takes the network's keys from there"
+        )
+    )
+
+
+def sizes(tree: Any) -> dict[str, tuple]:
+    """Shape and type of each array, by its path."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path): (leaf.shape, leaf.dtype) for path, leaf in leaves}
 
 
 def origin_hash(source: Path) -> str:

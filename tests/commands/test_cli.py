@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from fuzzing import fuzzed
@@ -71,7 +72,7 @@ def test_the_example_in_a_commands_help_is_understood(name, capsys):
 
 
 def test_help_of_train_lists_every_key_with_its_help_and_default(minimal_file):
-    words = [str(minimal_file), "--help"]
+    words = [str(minimal_file), "--help", "all"]
     text = plain(subprocess_output(["train", *words]))
     experiment = loads(MINIMAL)
     for name, value in config.flatten(experiment).items():
@@ -83,6 +84,30 @@ def test_help_of_train_lists_every_key_with_its_help_and_default(minimal_file):
         assert f"{flag} " in text
     assert "[EXPERIMENT]" in text
     assert "(required)" in plain(help_of(MODULES["train"].Arguments, "train"))
+
+
+def test_help_of_train_is_by_section(minimal_file, capfd):
+    """It was 341 lines."""
+    shown = {}
+    for section in ("", "window", "training"):
+        assert main(["train", str(minimal_file), "--help", *section.split()]) == 0
+        shown[section] = capfd.readouterr().out
+    assert "--seed INT" in shown[""] and "--window.size" not in shown[""] and shown[""].count("\n") < 80
+    assert re.findall(r"--[a-z.]+", shown["window"]) == ["--window.size"]
+    assert "--training.batch-size INT" in shown["training"]
+    assert main(["train", "--help", "widow"]) == 2
+    assert "expected one of network, search, " in capfd.readouterr().err
+
+
+def test_help_of_a_board_and_a_loss_lists_what_they_may_be():
+    from alphagateau.games.entries import GAME_NAMES
+    from alphagateau.training.losses import LOSSES
+
+    fields = config.fields_of(config.Experiment), config.fields_of(config.TrainingConfig)
+    assert set(re.findall(r"\w+chess|chess", fields[0]["game"].description)) == set(GAME_NAMES)
+    names, kinds = fields[1]["loss"].description.split(", with X one of ")
+    expanded = {name.replace("_X", f"_{kind}") for name in re.findall(r"\w+_\w+", names) for kind in kinds.split(", ")}
+    assert expanded == set(LOSSES)
 
 
 def subprocess_output(words: list[str]) -> str:
@@ -320,3 +345,19 @@ def test_any_command_line_is_read_or_refused(minimal_file, words):
 def test_argument_records_are_frozen():
     for module in MODULES.values():
         assert dataclasses.is_dataclass(module.Arguments) and module.Arguments.__dataclass_params__.frozen
+
+
+def test_no_command_waits_for_a_thread_once_it_has_ended():
+    """A run that could not begin stayed for a minute after its error: its programs were being compiled."""
+    code = "import sys, threading, alphagateau.commands.main as m; sys.argv = ['alphagateau', 'trian']\n"
+    code += "threading.Thread(target=threading.Event().wait).start(); m.script()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2 and "train" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+def test_a_result_that_the_disk_has_no_room_for_is_no_success():
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "alphagateau.commands.main", "rate", "--help"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and "No space left on device" in done.stderr and done.stderr.count("\n") == 1

@@ -196,7 +196,7 @@ def test_what_cannot_be_published_is_one_sentence(published, trained, tmp_path, 
     assert "rates no player trained/2" in refused(str(trained), "b", "--ratings", str(tmp_path / "none.csv"))
     assert "is no ratings.csv" in refused(str(trained), "b", "--ratings", str(tmp_path / "absent.csv"))
     monkeypatch.setattr(publishing, "MAX_BYTES", 100)
-    assert "expected at most 0.0 MB" in refused(str(trained), "b")
+    assert "expected at most 0.1 kB" in refused(str(trained), "b")
 
 
 def test_no_run_is_begun_in_it(published):

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import shutil
 from pathlib import Path
 
@@ -62,6 +63,31 @@ def names(folder: Path) -> list[str]:
 def test_what_is_written_is_read(written):
     tree = checkpoint.load(checkpoint.open_checkpoint(written), WEIGHTS, TREE)
     assert tree["params"]["w"].tolist() == TREE["params"]["w"].tolist()
+
+
+@pytest.mark.parametrize("name", ["proj [old]", "[", "*", "a?b", "[!a]", "{a,b} %41 #1"])
+def test_a_checkpoint_is_read_below_a_folder_whose_name_is_a_pattern(tmp_path, name):
+    """A library matched the whole path: training ran to its end, and no checkpoint could be read, moved or not."""
+    found = save(tmp_path / name / "checkpoints")
+    assert checkpoint.weights_hash(checkpoint.load(found, WEIGHTS, TREE)) == found.manifest["weights_hash"]
+    moved = found._replace(path=(tmp_path / name).rename(tmp_path / "plain") / "checkpoints" / "1")
+    assert checkpoint.weights_hash(checkpoint.load(moved, WEIGHTS, TREE)) == found.manifest["weights_hash"]
+
+
+def test_a_disk_that_is_full_is_one_sentence_without_a_libraries_tracebacks(tmp_path, capfd, monkeypatch):
+    """Each of orbax's threads logged its own, and tensorstore's found their event loop closed."""
+    import tensorstore
+
+    def refuse(*words, **options):
+        raise ValueError("RESOURCE_EXHAUSTED: Error writing local file \"x\" [os_error_code='28']")
+
+    monkeypatch.setattr(tensorstore, "open", refuse)
+    with pytest.raises(CheckpointError) as caught:
+        save(tmp_path)
+    said = rf"could not write checkpoint {tmp_path / '1'}: No space left on device \(.* needed, .* free\); the .*"
+    assert re.fullmatch(said, str(caught.value))
+    assert capfd.readouterr().err == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_kill_while_a_checkpoint_is_written_anew_gives_the_old_its_name_back(copy):

@@ -22,7 +22,7 @@ from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
-from alphagateau.runs import checkpoint, health, run_folder
+from alphagateau.runs import checkpoint, health, run_folder, trees
 from alphagateau.runs.log import read_metrics
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
@@ -228,6 +228,9 @@ def test_a_deadline_stops_a_run_with_a_checkpoint(whole_run, tmp_path):
     assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
 
 
+RESULT = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), 0, {}, [], 1.0, 9, 1.0, 9.0, (math.nan, math.nan))
+
+
 def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, monkeypatch, capfd):
     def interrupted(*players, should_stop, **options):
         os.kill(os.getpid(), signal.SIGUSR1)
@@ -239,8 +242,7 @@ def test_a_signal_in_the_match_at_the_end_leaves_it_to_the_next_start(run_copy, 
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert "stopped (SIGUSR1) in the match at the end; the same command plays it" in capfd.readouterr().err
     assert not (run_copy / "results.json").exists()
-    result = MatchResult(1, 1, 0, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), 0, {}, [], 1.0, 9, 1.0, 9.0, (math.nan, math.nan))
-    monkeypatch.setattr(final_match, "play_match", lambda *players, **options: result)
+    monkeypatch.setattr(final_match, "play_match", lambda *players, **options: RESULT)
     assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
     assert json.loads((run_copy / "results.json").read_text())["scores"][0][2:] == [1, 1, 0, 0]
 
@@ -315,10 +317,56 @@ def test_more_iterations_than_a_schedule_was_made_for_are_said(tmp_path, capfd):
 
 def test_init_from_a_network_of_another_shape_is_one_sentence(whole_run, tmp_path, capfd):
     options = ["--init-from", str(whole_run), "--network.hidden-size", "16"]
-    assert train(tmp_path, *options) == 1
+    assert train(tmp_path, *options) == 2
     error = capfd.readouterr().err
-    assert "does not fit" in error and "Traceback" not in error
-    assert not (tmp_path / "smoke" / "checkpoints").exists()
+    assert "network.hidden_size is 8, not 16; --network-from-init takes" in error and error.count("\n") == 1
+    assert not (tmp_path / "smoke").exists()
+
+
+def test_init_from_weights_that_do_not_fit_is_said_before_anything_is_compiled(whole_run, tmp_path, monkeypatch):
+    """Programs were being compiled meanwhile, and the process stayed for a minute after its error."""
+    monkeypatch.setattr(loop, "compile_all", lambda *_: pytest.fail("compiled"))
+    assert train(tmp_path, "--init-from", str(whole_run), "--network.num-blocks", "2") == 2
+
+
+def test_network_from_init_takes_the_network_of_the_source(whole_run, tmp_path, capfd):
+    options = ["--num-iterations", "1", "--network.hidden-size", "16", "--network-from-init"]
+    assert train(tmp_path, *options) == 2
+    assert "--network-from-init needs --init-from" in capfd.readouterr().err
+    for _ in range(2):  # the second goes on with the run, as the same command does
+        assert train(tmp_path, *options, "--init-from", str(whole_run)) == 0
+    assert config.load(tmp_path / "smoke" / "config.toml").network.hidden_size == 8
+    assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
+
+
+def test_a_run_whose_checkpoints_cannot_be_read_does_not_begin(tmp_path, monkeypatch, capfd):
+    """It was trained to its end, and the match at the end found nothing to play."""
+
+    def unreadable(*_):
+        raise ValueError("NOT_FOUND")
+
+    monkeypatch.setattr(trees, "read", unreadable)
+    assert train(tmp_path) == 1
+    assert "what this run writes cannot be read, so it does not begin: " in capfd.readouterr().err
+    assert list((tmp_path / "smoke" / "checkpoints").iterdir()) == []
+    assert not (tmp_path / "smoke" / "metrics.jsonl").exists()
+
+
+def test_a_finished_run_says_so_and_compiles_and_plays_nothing(run_copy, monkeypatch, capfd):
+    played = []
+
+    def play(*players, **options):
+        played.append(players)
+        return RESULT
+
+    monkeypatch.setattr(final_match, "play_match", play)
+    monkeypatch.setattr(loop, "compile_all", lambda *_: pytest.fail("compiled"))
+    for match_is_said in (True, False):
+        assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
+        out, error = capfd.readouterr()
+        assert "smoke is finished: " in error and ("the match at the end: " in error) == match_is_said
+        assert "iteration 0" in out
+    assert len(played) == 2  # against iteration 0 and the random mover, once
 
 
 @pytest.mark.parametrize(
@@ -372,7 +420,7 @@ def test_a_disk_that_is_full_leaves_the_last_checkpoint(run_copy, whole_run, mon
     def full(path, tree):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "_write_tree", full)
+    monkeypatch.setattr(trees, "write", full)
     assert train(run_copy.parent) == 1
     error = capfd.readouterr().err
     assert "No space left" in error and "needed" in error

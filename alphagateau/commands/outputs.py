@@ -1,0 +1,98 @@
+"""Outputs of a command: none that is one of its inputs, or that replaces a file of another kind, or other games."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
+
+
+class Output(NamedTuple):
+    """Marks an argument that names a file to write, or a folder in which files are written."""
+
+    kind: str  # of the file
+    names: tuple[str, ...] = ()  # of the files in a folder; a folder with some of them but the first is another's
+
+
+PGN, JSON, HTML, SVG, DRAWING, FOLDER = map(Output, ("PGN", "JSON", "HTML", "SVG", "HTML or SVG", "folder"))
+RATINGS = Output("folder", ("ratings.csv", "results.csv", "games.pgn", "ratings.svg", "index.html"))
+LADDER = Output("folder", ("games.jsonl", *RATINGS.names))
+PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
+BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
+STUDY = Output("folder", ("study.json", "study.md"))
+BEGINNINGS = {"HTML": ("<!doctype html",), "SVG": ("<svg", "<?xml"), "PGN": ()}  # in lower case; no games are replaced
+BEGINNINGS["HTML or SVG"] = BEGINNINGS["HTML"] + BEGINNINGS["SVG"]
+
+
+def refusal(arguments: Any) -> str | None:
+    """One sentence on the first output of an argument record that must not be written; None: all may be."""
+    hints = get_type_hints(type(arguments), include_extras=True)
+    values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
+    marks = {name: _mark(hints[name]) for name in values}
+    inputs = [path for name, value in values.items() if not marks[name] for path in _paths(value)]
+    written: list[Path] = []
+    for name, mark in marks.items():
+        if mark is None or values[name] is None:
+            continue
+        path, flag = Path(values[name]), "--" + name.replace("_", "-")
+        targets = [path / file for file in mark.names] or [path]
+        for target in targets:
+            if any(_is_within(target, source) for source in inputs):
+                return f"{flag} {path}: {target} is what this command reads: write somewhere else"
+            if target.resolve() in written:
+                return f"{flag} {path}: {target} is written by another option too: write somewhere else"
+        written += [target.resolve() for target in targets]
+        if other := _other(mark, path, targets):
+            return f"{flag} {path} {other}: write somewhere else, or move that away"
+    return None
+
+
+def _mark(hint: Any) -> Output | None:
+    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Output)), None)
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """What an argument may read: a path, or a player with options behind its path, or several."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from _paths(item)
+    elif isinstance(value, str | Path):
+        for text in {str(value), str(value).partition("?")[0]}:
+            path = Path(text)
+            if text and "\0" not in text and path.exists():
+                yield path
+
+
+def _is_within(target: Path, source: Path) -> bool:
+    """Whether a file or folder is the source, by any name or link, or a file of a checkpoint that is the source."""
+    if not target.exists():
+        return False
+    is_of_checkpoint = (source / "manifest.json").exists() and source.resolve() in target.resolve().parents
+    return target.samefile(source) or is_of_checkpoint
+
+
+def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
+    """What there is that is not of the kind to be written; None: nothing, or a result of the same kind."""
+    if mark.kind == "folder":
+        found = [target.name for target in targets if target.exists()]
+        is_other = bool(found) and not targets[0].exists()
+        return f"holds {found[0]}, which this command did not write" if is_other and mark.names else None
+    if path.is_dir():
+        return f"is a folder, expected a file for {mark.kind}"
+    if not path.is_file() or not path.stat().st_size:
+        return None
+    if mark.kind == "JSON":
+        return None if _is_json(path) else "holds something that is not JSON"
+    with path.open("rb") as file:
+        head = file.read(64).lstrip().lower()
+    if head.startswith(tuple(text.encode() for text in BEGINNINGS[mark.kind])):
+        return None
+    return "is there already" if mark.kind == "PGN" else f"holds something that is not {mark.kind}"
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""Outputs: none that is an input, by any name, and none that holds something else."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from alphagateau.commands.main import main
+
+GAME = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1. e4 1-0\n'
+RESULTS = "player,opponent,wins,draws,losses\nA,B,3,0,0\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    """A current folder with a file of each kind, linked in each way."""
+    monkeypatch.chdir(tmp_path)
+    Path("games.pgn").write_text(GAME)
+    Path("results.csv").write_text(RESULTS)
+    Path("other").mkdir()
+    Path("other/results.csv").write_text(RESULTS)
+    Path("soft.pgn").symlink_to("games.pgn")
+    os.link("games.pgn", "hard.pgn")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "pgn games.pgn --analyse C --annotate games.pgn",
+        "pgn games.pgn --analyse C --annotate other/../games.pgn",
+        "pgn games.pgn --analyse C --annotate soft.pgn",
+        "pgn soft.pgn --json hard.pgn",
+        "pgn games.pgn --analyse C --output games.pgn",
+        "rate results.csv --out .",
+        "rate other/results.csv --out other",
+        "match random random --openings games.pgn --pgn games.pgn",
+        "puzzles random results.csv --json results.csv",
+        "sts random games.pgn --json games.pgn",
+        "sts random games.pgn --plot ./games.pgn",
+        "positions games.pgn --output .",
+        "evaluate random other --json other/results.csv",
+        "pgn games.pgn --json x --analyse C --annotate x",
+    ],
+)
+def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, folder, capfd):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert main(words.split()) == 2
+    error = capfd.readouterr().err
+    assert "write somewhere else" in error and error.count("\n") == 1
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("match random random --pgn games.pgn", "--pgn games.pgn is there already"),
+        ("rate results.csv --out other", "--out other holds results.csv, which this command did not write"),
+        ("bench --json games.pgn", "holds something that is not JSON"),
+        ("report other --out games.pgn", "holds something that is not HTML"),
+        ("sts random results.csv --json other", "is a folder"),
+    ],
+)
+def test_a_file_of_other_games_or_of_another_kind_is_not_replaced(words, said, capfd):
+    assert main(words.split()) == 2
+    assert said in capfd.readouterr().err
+    assert Path("games.pgn").read_text() == GAME and Path("other/results.csv").read_text() == RESULTS
+
+
+def test_a_result_of_the_same_command_is_replaced(capfd):
+    for _ in range(2):
+        assert main(["rate", "results.csv", "--out", "ratings"]) == 0
+        assert main(["pgn", "games.pgn", "--json", "counts.json"]) == 0
+    assert (Path("ratings") / "results.csv").read_text() == RESULTS
+
+
+def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):
+    """/dev/null became a file."""
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert main(["pgn", "games.pgn", "--json", "pipe"]) == 0
+    assert os.read(reader, 100).startswith(b"{") and Path("pipe").is_fifo()
+    os.close(reader)
