@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from alphagateau.data.crew import Order, label_board, start_engine
-from alphagateau.data.engine import Engine
+from alphagateau.data.crew import Order, label_board, start
 from alphagateau.data.positions import board_name
 from alphagateau.data.scores import win_probability
 from alphagateau.data.tables import BOARDS, read_table
+from alphagateau.engines.engine import Engine
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import split_spec
 
@@ -39,7 +39,7 @@ def ways_of(order: Order, deep: int) -> dict[str, Order]:
 
 def label_all(order: Order, fens: list[str]) -> tuple[list[np.ndarray], float]:
     """q of each board's moves, and milliseconds of processor time a board."""
-    engine = start_engine(order)
+    engine = start(order)
     try:
         label_board(order, engine, fens[0])  # the first finds pages and tables cold
         began = processor_seconds(engine)

@@ -1,4 +1,4 @@
-"""Units of boards in, their parts on disk out: threads with an engine each, which are watched and replaced."""
+"""Labels units of boards into parts on disk, by threads with an engine each that is replaced when it fails."""
 
 import threading
 import time
@@ -11,16 +11,20 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from alphagateau.data.engine import Engine, EngineError, Found
 from alphagateau.data.scores import NO_SCORE
+from alphagateau.data.searches import Found, search, search_moves
 from alphagateau.data.tables import LABELS, DataError, write_table
+from alphagateau.engines.engine import Engine, EngineError, EngineFault, Setup, start_engine
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.rules import Game
 
 Known = Callable[[str], dict[str, Any] | None]  # FEN -> labels found before, if any
 
-WATCH_SECONDS = 0.5
-MOST_STARTS = 3  # of an engine in the place of one that failed
+WATCH_SECONDS = 0.5  # between two looks at how it goes
+MOST_STARTS = 3  # of an engine that ends or hangs as it starts
+MOST_FAILURES = 5  # boards one after another on which the engine fails, before it is given up
+OWN_OPTIONS = {"Threads": "1", "Hash": "1", "Contempt": "0"}  # where the engine has them and the user says nothing
+FLAGS = ("--nodes", "--timeout", "--multipv", "--workers")  # that are written as an engine's options by mistake
 TARGETS = ("actions", "states", "best")
 
 
@@ -64,8 +68,9 @@ def part_path(folder: Path, unit: Unit) -> Path:
     return folder / f"{unit.name}.parquet"
 
 
-def start_engine(order: Order) -> Engine:
-    return Engine(order.command, order.options, order.game.uci_variant, order.timeout)
+def start(order: Order, should_stop: Callable[[], bool] = lambda: False) -> Engine:
+    """The engine of an order. Raises EngineError."""
+    return start_engine(Setup(order.command, order.options, order.timeout, OWN_OPTIONS, FLAGS), order.game, should_stop)
 
 
 class Crew:
@@ -78,13 +83,15 @@ class Crew:
         self._engines: list[Engine] = []
         self._lock, self._began = threading.Lock(), time.monotonic()
         self._labelled, self._engine_seconds, self._before = 0, 0.0, self._in_parts()
+        self._failures = 0  # boards one after another on which the engine failed
         self._is_over = threading.Event()
 
     def work(self, first: Engine) -> None:
-        watch = threading.Thread(target=self._watch, daemon=True)
-        watch.start()
+        teller = threading.Thread(target=self._tell_regularly, daemon=True)
+        teller.start()
         locks = self.order.output / ".locks"
         locks.mkdir(exist_ok=True)
+        self._engines.append(first)
         try:
             with ThreadPoolExecutor(self.order.workers) as pool:
                 engines = [first, *[None] * (self.order.workers - 1)]
@@ -92,11 +99,12 @@ class Crew:
                     worker.result()
         finally:
             self._is_over.set()
-            watch.join()
-            first.close()
+            teller.join()
+            for engine in self._engines.copy():
+                self._leave(engine)
             self._tell(self._pace())
 
-    def _stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         return self.failure is not None or self._should_stop()
 
     def _take_units(self, engine: Engine | None) -> None:
@@ -104,79 +112,79 @@ class Crew:
         try:
             for unit in self.units:
                 path = part_path(self.order.output, unit)
-                if self._stopped():
+                if self.is_stopped():
                     break
                 with suppress(Timeout), FileLock(self.order.output / ".locks" / unit.name, timeout=0):
                     if not path.exists():
-                        engine = self._label_unit(self._join(engine), unit)
+                        engine = self._label_unit(engine, unit)
         except DataError as error:
             self.failure = self.failure or error
         except OSError as error:
             self.failure = self.failure or DataError(f"{self.order.output}: {error.strerror or error}")
-        finally:
-            if engine:
-                self._leave(engine)
 
-    def _join(self, engine: Engine | None) -> Engine:
-        engine = engine or start_engine(self.order)
+    def _label_unit(self, engine: Engine | None, unit: Unit) -> Engine | None:
+        """Writes the part of a unit, unless it is stopped; the engine that runs then."""
+        found: list[dict[str, Any]] = []
+        for row, board in enumerate(unit.boards, unit.first):
+            try:
+                if (labels := self._known(board["fen"])) is None:
+                    engine, labels = self._label(engine, board["fen"])
+            except (DataError, EngineError, ValueError) as error:
+                if self.is_stopped():
+                    return engine
+                raise DataError(f"{unit.source}, row {row}: {error}") from None
+            if self.is_stopped() and (labels["failed"] or row < unit.first + len(unit.boards) - 1):
+                return engine
+            found.append({**labels, **board})
+            with self._lock:
+                self._labelled += 1
+        write_part(self.order, self.identity, unit, found)
+        return engine
+
+    def _label(self, engine: Engine | None, fen: str) -> tuple[Engine | None, dict[str, Any]]:
+        """The labels of a board, or why it has none, and the engine if it runs.
+
+        A board on which the engine fails is tried once more, unless the one before was in vain too. Raises DataError,
+        EngineError, ValueError.
+        """
+        why = ""
+        for _ in range(1 if self._failures else 2):
+            engine = engine or self._start()
+            try:
+                labels = label_board(self.order, engine, fen)
+                self._failures = 0
+                return engine, labels
+            except EngineFault as error:
+                why = str(error)
+                self._leave(engine)
+                engine = None
         with self._lock:
-            if engine not in self._engines:
-                self._engines.append(engine)
+            self._failures += 1
+        if self._failures >= min(MOST_FAILURES, max(len(unit.boards) for unit in self.units)):
+            raise DataError(f"the engine is given up: it failed on {self._failures} boards one after another, {why}")
+        return engine, no_labels(why)
+
+    def _start(self) -> Engine:
+        """An engine; one that ends or hangs as it starts is tried again. Raises EngineError."""
+        for left in reversed(range(MOST_STARTS)):
+            try:
+                engine = start(self.order, self.is_stopped)
+                break
+            except EngineFault:
+                if not left or self.is_stopped():
+                    raise
+        with self._lock:
+            self._engines.append(engine)
         return engine
 
     def _leave(self, engine: Engine) -> None:
         with self._lock:
             self._engine_seconds += _processor_seconds(engine)
-            if engine in self._engines:
-                self._engines.remove(engine)
+            self._engines.remove(engine)
         engine.close()
 
-    def _label_unit(self, engine: Engine, unit: Unit) -> Engine:
-        """Writes the part of a unit, unless it is stopped; an engine that fails makes room for another."""
-        found: list[dict[str, Any]] = []
-        for row, board in enumerate(unit.boards, unit.first):
-            if self._stopped():
-                return engine
-            try:
-                if (labels := self._known(board["fen"])) is None:
-                    engine, labels = self._label_twice(engine, board["fen"])
-            except (DataError, ValueError) as error:
-                raise DataError(f"{unit.source}, row {row}: {error}") from None
-            found.append({**labels, **board})
-            with self._lock:
-                self._labelled += 1
-        is_long = len(found) == max(len(unit.boards) for unit in self.units)
-        if is_long and all(row["failed"] for row in found):  # of a split's few last ones each board may be at fault
-            raise DataError(f"none of the {len(found)} boards of {unit.name} could be labelled: {found[0]['failed']}")
-        write_part(self.order, self.identity, unit, found)
-        return engine
-
-    def _label_twice(self, engine: Engine, fen: str) -> tuple[Engine, dict[str, Any]]:
-        """An engine that runs, and the labels of a board, or why it has none. Raises DataError, ValueError."""
-        why = ""
-        for _ in range(2):
-            try:
-                return engine, label_board(self.order, engine, fen)
-            except EngineError as error:
-                why = str(error)
-                self._leave(engine)
-                engine = self._replacement()
-        return engine, no_labels(why)
-
-    def _replacement(self) -> Engine:
-        """Another engine; one that ends or hangs as it starts is tried again. Raises DataError."""
-        for _ in range(MOST_STARTS - 1):
-            with suppress(EngineError):
-                return self._join(None)
-        return self._join(None)
-
-    def _watch(self) -> None:
-        """Kills engines that hang, and says how it goes."""
+    def _tell_regularly(self) -> None:
         while not self._is_over.wait(WATCH_SECONDS):
-            with self._lock:
-                hung = [engine for engine in self._engines if engine.deadline < time.monotonic()]
-            for engine in hung:
-                engine.process.kill()
             self._tell(self._pace())
 
     def _in_parts(self) -> int:
@@ -198,20 +206,20 @@ def _processor_seconds(engine: Engine) -> float:
 
 
 def label_board(order: Order, engine: Engine, fen: str) -> dict[str, Any]:
-    """The labels of a board. Raises EngineError, DataError, and ValueError for a FEN that is none of the game's."""
+    """The labels of a board. Raises EngineFault, DataError, and ValueError for a FEN that is none of the game's."""
     board = board_from_fen(order.game, fen)
     moves = board_edges(order.game, board)
     if order.multipv:
-        by_move = engine.search_moves(fen, order.nodes, moves.values())
+        by_move = search_moves(engine, fen, order.nodes, moves.values())
         best = max(by_move.values(), key=lambda found: found.score)
         return labels_of(best, {edge: by_move[move] for edge, move in moves.items()})
-    state = engine.search(fen, order.nodes)
+    state = search(engine, fen, order.nodes)
     if state.move not in moves.values():
         raise DataError(f"engine {order.command!r} answered {state.move}, which is no legal move of {fen}")
     found = {}
     if order.target == "actions":
         is_fresh = order.clear == "move"
-        found = {edge: engine.search(fen, order.nodes, move, is_fresh) for edge, move in moves.items()}
+        found = {edge: search(engine, fen, order.nodes, move, is_fresh) for edge, move in moves.items()}
     elif order.target == "best":
         found = {edge: state for edge, move in moves.items() if move == state.move}
     return labels_of(state, found)

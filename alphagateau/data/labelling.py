@@ -1,4 +1,4 @@
-"""Boards in, what an engine says of them out: units of boards, each a file that is whole or not there.
+"""Labels boards by an engine: units of boards, each a file that is whole or not there.
 
 A label depends on the board, the engine, its options and the nodes alone: each search begins from an empty hash table,
 or all searches of a board do, in the order of its edges. So workers, their number, their order and kills cannot change
@@ -15,10 +15,10 @@ import pyarrow as pa
 from filelock import FileLock
 
 from alphagateau.data.bagz import describe_shards, find_shards
-from alphagateau.data.crew import Crew, Known, Order, Pace, Unit, part_path, start_engine
-from alphagateau.data.engine import OWN_OPTIONS
+from alphagateau.data.crew import OWN_OPTIONS, Crew, Known, Order, Pace, Unit, part_path, start
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, rows
+from alphagateau.engines.engine import EngineError
 from alphagateau.games.entries import GAME_NAMES
 from alphagateau.runs.files import remove_half_written, write_text
 from alphagateau.runs.programs import split_command
@@ -39,7 +39,12 @@ def label(order: Order, should_stop: Callable[[], bool], tell: Callable[[Pace], 
     if is_finished(order, units):
         shutil.rmtree(order.output / ".locks", ignore_errors=True)  # of who was killed in the last moment
         return True
-    first = start_engine(order)
+    try:
+        first = start(order, should_stop)
+    except EngineError as error:
+        if should_stop():
+            return False
+        raise DataError(str(error)) from None
     try:
         if order.multipv and first.most_lines < order.game.max_legal_moves:
             raise DataError(

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from filelock import FileLock, Timeout
 
 from alphagateau.data.crew import Order, Pace, Unit, labels_of, part_path, write_part
-from alphagateau.data.engine import Found
 from alphagateau.data.labelling import claim, describe, finish, read_units
 from alphagateau.data.positions import SPLITS
+from alphagateau.data.searches import Found
 from alphagateau.data.tables import DataError
 from alphagateau.games.notation import board_edges, board_from_fen
 

@@ -1,9 +1,9 @@
-"""Scores of a game's positions in, how well both sides played out: winning chances, accuracy, moves that lost much.
+"""How well both sides of a game played, by winning chances: accuracy, and the moves that lost much.
 
-All as Lichess has it: https://lichess.org/page/accuracy for winning chances and the accuracy of a move; for a game
-AccuracyPercent.scala, for judgements Advice.scala of https://github.com/lichess-org/lila. That program adds 1 % to each
-move for the doubt of its own analysis, and takes the start for 15 centipawns; here each move has the accuracy that the
-page gives, and the start is evaluated as all else.
+As Lichess has it: https://lichess.org/page/accuracy for the accuracy of a move; for a game AccuracyPercent.scala, for
+judgements Advice.scala of https://github.com/lichess-org/lila. That program adds 1 % to each move for the doubt of its
+own analysis, and takes the start for 15 centipawns, all beyond 1000 for 1000; here each move has the accuracy that the
+page gives, and chances are the analyst's own, at the start and at the ends too.
 """
 
 import math
@@ -16,7 +16,6 @@ import chess.pgn
 
 from alphagateau.games.pgn import GameRecord
 
-CEILING = 1000  # centipawns, also of a mate
 WINDOW_SHARE, WINDOW_BOUNDS = 10, (2, 8)  # moves of a window of volatility: a tenth of the game's, within these
 WEIGHT_BOUNDS = (0.5, 12.0)
 
@@ -26,13 +25,9 @@ class AnalysedGame(NamedTuple):
 
     record: GameRecord
     scores: tuple[chess.engine.Score, ...]  # White's, [n + 1]
+    chances: tuple[float, ...]  # of White to win, percent, [n + 1]
     best: tuple[str, ...]  # UCI, [n + 1]; "" where the game is over
     analyst: str
-
-    @property
-    def chances(self) -> list[float]:
-        """White's winning chances, [n + 1]."""
-        return [win_percent(score) for score in self.scores]
 
     @property
     def white_begins(self) -> bool:
@@ -53,13 +48,6 @@ JUDGEMENTS = (
     Judgement("mistake", 10.0, chess.pgn.NAG_MISTAKE, "?"),
     Judgement("inaccuracy", 5.0, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
 )
-
-
-def win_percent(score: chess.engine.Score) -> float:
-    """Winning chances, 0 to 100, of the side whose score it is."""
-    sign = 1 if score > chess.engine.Cp(0) else -1
-    centipawns = sign * CEILING if score.is_mate() else min(max(score.score() or 0, -CEILING), CEILING)
-    return 50 + 50 * (2 / (1 + math.exp(-0.00368208 * centipawns)) - 1)
 
 
 def move_accuracy(before: float, after: float) -> float:

@@ -1,16 +1,29 @@
-"""Values in [-1, 1] in, what chess programs make of them out: centipawns, scores, the share of games won."""
+"""Centipawns and chances of winning, by one formula; values in [-1, 1] as the scores that chess programs show.
+
+A chance of winning is 1 / (1 + exp(-0.00368208 c)) of c centipawns, as Lichess (https://lichess.org/page/accuracy) and
+ChessBench (Ruoss et al. 2024) have it; the value of a search is twice the chance, less 1.
+"""
 
 import math
+from typing import Any
 
 import chess.engine
+import numpy as np
 
-LEAST_DOUBT = 1e-5  # a value is never surer than this, as that of a proven mate would be endless
+SCALE = 0.00368208  # of centipawns, in the exponent
+MOST = 30_000  # centipawns, which a sure win has
+
+
+def win_chance(centipawns: Any) -> Any:
+    """In [0, 1], of a score or an array of scores, for the same player."""
+    return 1 / (1 + np.exp(-SCALE * np.clip(centipawns, -MOST, MOST)))
 
 
 def centipawns(value: float) -> int:
-    """400 log10((1 + v) / (1 - v)), for the same player: the Elo difference whose expected score is (1 + v) / 2."""
-    value = min(max(value, LEAST_DOUBT - 1), 1 - LEAST_DOUBT)
-    return round(400 * math.log10((1 + value) / (1 - value)))
+    """The score whose chance of winning is (1 + value) / 2, for the same player."""
+    if abs(value) >= 1:
+        return MOST if value > 0 else -MOST
+    return round(math.log((1 + value) / (1 - value)) / SCALE)
 
 
 def white_score(value: float, is_white: bool, mate: int | None = None) -> chess.engine.Score | None:

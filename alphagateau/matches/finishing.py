@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 import chess
-import chess.engine
 import numpy as np
 
+from alphagateau.engines.engine import Engine
 from alphagateau.games.notation import edge_to_uci, to_board
 from alphagateau.games.rules import Game
+from alphagateau.games.scores import win_chance
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.matches.uci_player import UciSpec, analyse, start_process
@@ -30,7 +31,7 @@ TIMEOUT = 60.0  # seconds
 def make_finish(game_name: str, command: str) -> Finish:
     """Asks an engine, which is started here and runs until this program ends. Raises UciError if it cannot be."""
     game, asked = get_game(game_name), UciSpec(command, ("nodes", NODES), {}, TIMEOUT, 1)
-    process, lock = start_process(asked, game), threading.Lock()
+    engine, lock = start_process(asked, game), threading.Lock()
 
     def finish(positions: Position, candidates: Any) -> np.ndarray:
         edges = np.asarray(candidates)
@@ -38,25 +39,18 @@ def make_finish(game_name: str, command: str) -> Finish:
         for row in np.flatnonzero(edges[:, 0] >= 0):
             position = Position(*(np.asarray(x)[row] for x in positions))
             with lock:
-                found[row] = _choose(game, position, edges[row][edges[row] >= 0].tolist(), process, asked)
+                found[row] = _choose(game, position, edges[row][edges[row] >= 0].tolist(), engine, asked)
         return found
 
     return finish
 
 
-def _choose(game: Game, position: Position, edges: Sequence[int], process: Any, asked: UciSpec) -> int:
+def _choose(game: Game, position: Position, edges: Sequence[int], engine: Engine, asked: UciSpec) -> int:
     """The engine's edge, or -1 where it does not hold the position for won."""
     board = to_board(game, position)
     moves = {edge_to_uci(game, board, edge): edge for edge in edges}
-    info = analyse(process, asked, board, [chess.Move.from_uci(uci) for uci in moves])
-    found, line = info.get("score"), info.get("pv")
-    if found is None or not line:
+    line = analyse(engine, asked, board, [chess.Move.from_uci(uci) for uci in moves]).line
+    if line is None:
         return -1
-    score = found.pov(board.turn)
-    is_won = (score.mate() or 0) > 0 or chance(score.score(mate_score=0) or 0) >= WON
-    return moves.get(line[0].uci(), -1) if is_won else -1
-
-
-def chance(centipawns: float) -> float:
-    """Of winning, as in `data/scores.py`."""
-    return 1 / (1 + np.exp(-0.00368208 * centipawns))
+    is_won = line.number > 0 if line.kind == "mate" else win_chance(line.number) >= WON
+    return moves.get(line.move, -1) if is_won else -1

@@ -1,4 +1,4 @@
-"""Games and a network in, what its search thinks of every position out."""
+"""Analyses games by a network: what its search thinks of every position."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -89,22 +89,23 @@ def _put_together(
     record: GameRecord, edges: np.ndarray, values: np.ndarray, analyst: str, is_over: bool
 ) -> AnalysedGame:
     game = get_game(record.game)
-    board, scores, best = board_from_fen(game, record.start_fen), [], []
-    for uci, edge, value in zip([*record.moves, ""], edges.tolist(), values.tolist(), strict=True):
-        scores.append(Cp(centipawns(value) if board.turn else -centipawns(value)))
+    board, found, best = board_from_fen(game, record.start_fen), [], []
+    for uci, edge, value in zip([*record.moves, ""], edges.tolist(), values.clip(-1, 1).tolist(), strict=True):
+        found.append(value if board.turn else -value)
         best.append(edge_to_uci(game, board, edge) if edge >= 0 else "")
         if uci:
             board.push_uci(uci)
+    scores: list[Score] = [Cp(centipawns(value)) for value in found]
     if is_over or not any(board.generate_legal_moves()):
-        scores[-1], best[-1] = _end_score(board), ""
-    return AnalysedGame(record, tuple(scores), tuple(best), analyst)
+        found[-1], scores[-1], best[-1] = *_end(board), ""
+    return AnalysedGame(record, tuple(scores), tuple(50 + 50 * value for value in found), tuple(best), analyst)
 
 
-def _end_score(board: chess.Board) -> Score:
-    """White's, of a game that is over."""
+def _end(board: chess.Board) -> tuple[float, Score]:
+    """White's value and score of a game that is over."""
     if not board.is_checkmate():
-        return Cp(0)
-    return Mate(0) if board.turn else MateGiven
+        return 0.0, Cp(0)
+    return (-1.0, Mate(0)) if board.turn else (1.0, MateGiven)
 
 
 def annotated(game: AnalysedGame) -> GameRecord:

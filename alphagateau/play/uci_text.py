@@ -1,6 +1,7 @@
 """The text of the UCI protocol: commands and options read, lines of information written.
 
-score cp    400 log10((1 + v) / (1 - v)) of the value v: the Elo difference whose expected score is (1 + v) / 2
+score cp    ln((1 + v) / (1 - v)) / 0.00368208 of the value v: the centipawns whose chance of winning is (1 + v) / 2
+            on Lichess
 score mate  moves to a mate that the tree proves, negative if it is against the player to move
 wdl         of a value alone, as if a win took two tosses of a coin that falls right with p = (1 + v) / 2: a draw is
             one of each, and wins + draws / 2 = p

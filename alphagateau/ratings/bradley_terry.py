@@ -1,17 +1,14 @@
 """Fits ratings to wins, draws and losses, up to a shift of the scale; `rate.py` makes them a table.
 
-`fit_bradley_terry` is maximum likelihood with Davidson's draws; `fit_wls` is the AlphaGateau paper's
-weighted least squares. docs/ratings.md compares them.
+Maximum likelihood with Davidson's draws; docs/ratings.md compares it with the paper's least squares (`wls.py`).
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.optimize
 import scipy.sparse
-import scipy.sparse.csgraph
 import scipy.sparse.linalg
 import scipy.special
 

@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 import scipy.sparse
 import scipy.sparse.csgraph
-import scipy.sparse.linalg
 import scipy.special
 
 from alphagateau.ratings.results import Results

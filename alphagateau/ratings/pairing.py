@@ -1,4 +1,4 @@
-"""Chooses who plays whom next and when to stop: pairings for a pool, and an SPRT for two players."""
+"""Chooses who plays whom next: the pairings of a pool."""
 
 import itertools
 import math
@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
 import scipy.special
 
 from alphagateau.ratings.bradley_terry import Fit, fit_bradley_terry

@@ -106,7 +106,7 @@ def rate(
 
 
 def _rate_wls(games: Games) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """As `_rate_bradley_terry`, by `elo.fit_wls`."""
+    """As `_rate_bradley_terry`, by `fit_wls`."""
     shutouts = int(np.sum((games.points == 0) | (games.points == games.total)))
     note = f"{shutouts} pair(s) in which one side scored nothing are rated by the added draw"
     return *fit_wls(games), {"notes": (note,) if shutouts else ()}

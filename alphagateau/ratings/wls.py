@@ -1,12 +1,7 @@
 """The AlphaGateau paper's weighted least squares on pair scores."""
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
 import scipy.sparse
-import scipy.sparse.csgraph
-import scipy.sparse.linalg
-import scipy.special
 
 from alphagateau.ratings.model import ELO_PER_NAT, Games, connected, free_players, inverse, pair_design
 

@@ -6,11 +6,11 @@ from functools import partial
 import jax
 import numpy as np
 
-from alphagateau.data.engine import Found
 from alphagateau.data.player_labelling import Labeller
-from alphagateau.data.scores import encode_value
+from alphagateau.data.searches import Found
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
+from alphagateau.games.scores import centipawns
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import Player, SpecError
@@ -33,7 +33,7 @@ def make_labeller(game: Game, rated: RatedPlayer) -> Labeller:
         made = jax.device_get(look(variables, jax.random.split(jax.random.key(0), ROWS), states))
         host = jax.device_get(states)
         moves = map(partial(edge_to_uci, game), (one_state(host, row) for row in range(len(fens))), made.edge)
-        scores = (encode_value(float(value)) for value in np.asarray(made.search_value))
+        scores = (centipawns(float(value)) for value in np.asarray(made.search_value))
         return [Found(score, 0, move) for move, score in zip(moves, scores, strict=False)]
 
     about = {"name": rated.name, "weights": player.identity.weights, "search": player.identity.search}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import chess
 import numpy as np
@@ -16,12 +17,15 @@ from fake_engine import score
 from random_games import random_records
 
 from alphagateau.data import crew
-from alphagateau.data.engine import Engine
 from alphagateau.data.labelling import Order, label, read_manifest, read_part
 from alphagateau.data.positions import gather
-from alphagateau.data.scores import MATE, NO_SCORE, encode, encode_value, win_probability
+from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
+from alphagateau.data.searches import search, search_moves
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, rows, write_table
+from alphagateau.engines.engine import EngineFault, Setup, start_engine
 from alphagateau.games.notation import board_edges, board_from_fen
+from alphagateau.games.scores import centipawns
+from alphagateau.games.variants import get_game
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -76,7 +80,7 @@ def test_scores_become_win_probabilities():
 def test_values_of_our_searches_become_scores_of_the_same_probability():
     """A value v is the probability (1 + v) / 2, to half a centipawn; a sure win or loss is certain."""
     values = np.array([0.0, 0.5, -0.98, 1.0, -1.0])
-    codes = [encode_value(value) for value in values]
+    codes = [centipawns(value) for value in values]
     assert codes[0] == 0 and codes[1] == 298 and codes[3:] == [30_000, -30_000]
     np.testing.assert_allclose(win_probability(codes), (1 + values) / 2, atol=5e-4)
 
@@ -127,9 +131,10 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(gardner, boards, label
     assert files_of(tmp_path / "labels") == files_of(labelled)
 
 
-@pytest.mark.parametrize(("manner", "why"), [("crash", "ended by itself (exit code 3)"), ("hang", "within 3 s")])
-def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, monkeypatch, manner, why):
-    monkeypatch.setattr(crew, "WATCH_SECONDS", 0.05)
+@pytest.mark.parametrize(
+    ("manner", "why"), [("crash", "ended by itself (exit code 3)"), ("hang", "did not answer 'go nodes 50' within 3 s")]
+)
+def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, manner, why):
     victim = read_table(boards / "train.parquet", BOARDS)[0]["fen"][5].as_py()
     order = order_of(gardner, boards, tmp_path, fake(manner, victim), timeout=3.0 if manner == "hang" else 20.0)
     assert run(order)
@@ -192,7 +197,7 @@ def test_an_engine_that_shows_too_few_moves_is_refused(gardner, boards, tmp_path
 
 
 def test_a_split_of_one_board_that_fails_costs_that_board(gardner, boards, tmp_path):
-    """A unit as long as any, of which no board can be labelled, is the engine's fault."""
+    """An engine that fails on several boards one after another is given up."""
     table, about = read_table(boards / "train.parquet", BOARDS)
     for split, part in (("train", table.slice(0, 10)), ("test", table.slice(10, 1))):
         write_table(tmp_path / f"{split}.parquet", part.to_pydict(), BOARDS, about)
@@ -201,8 +206,40 @@ def test_a_split_of_one_board_that_fails_costs_that_board(gardner, boards, tmp_p
     assert run(order)
     (line,) = (order.output / "failed.jsonl").read_text().splitlines()
     assert json.loads(line)["fen"] == victim
-    with pytest.raises(DataError, match="none of the 10 boards of train-00000 could be labelled"):
+    with pytest.raises(DataError, match="row 4: the engine is given up: it failed on 5 boards one after another"):
         run(order._replace(output=tmp_path / "none", command=fake("crash"), workers=1))
+
+
+def test_an_engine_that_hangs_is_not_tried_twice_on_each_board(gardner, tmp_path, monkeypatch):
+    """Two searches of the first board and one of each other; five boards are enough."""
+    fens = []
+
+    def hang(order, engine, fen):
+        fens.append(fen)
+        raise EngineFault("engine 'x' did not answer 'go nodes 50' within 60 s")
+
+    idle = SimpleNamespace(process=SimpleNamespace(pid=2**30), close=lambda: None)  # no process has this number
+    monkeypatch.setattr(crew, "label_board", hang)
+    monkeypatch.setattr(crew, "start", lambda order, should_stop: SimpleNamespace(**vars(idle)))
+    order = order_of(gardner, tmp_path, tmp_path, "x", workers=1)
+    units = [crew.Unit("train-00000", [{"fen": str(number)} for number in range(256)], "train.parquet")]
+    workers = crew.Crew(order, "", units, lambda fen: None, lambda: False, lambda pace: None)
+    workers.work(idle)
+    assert fens == ["0", "0", "1", "2", "3", "4"]
+    assert str(workers.failure) == (
+        "train.parquet, row 4: the engine is given up: it failed on 5 boards one after another, engine 'x' did not "
+        "answer 'go nodes 50' within 60 s"
+    )
+
+
+def test_a_stop_is_heard_while_an_engine_does_not_answer(gardner, boards, tmp_path):
+    """At its start and in a search, neither of which would be given up for 600 seconds."""
+    order = order_of(gardner, boards, tmp_path / "labels", fake("silent"), timeout=600.0)
+    assert not label(order, lambda: True, lambda pace: None)
+    is_told = []  # the first thing told comes while engines search
+    order = order._replace(command=fake("hang"))
+    assert not label(order, lambda: bool(is_told), is_told.append)
+    assert not list(order.output.glob("*.parquet"))
 
 
 def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
@@ -220,8 +257,8 @@ def test_an_engine_that_lies_is_refused(gardner, boards, tmp_path):
         ("hash", "much", "option 'hash' is 'much', expected a whole number from 1 to 99"),
         ("Limit", "1", "option 'Limit' is '1', expected true or false"),
         ("Style", "Wild", "option 'Style' is 'Wild', expected one of Solid, Risky"),
-        ("MultiPV", "2", "option 'MultiPV' is '2', expected to be left to the labelling"),
-        ("UCI_Variant", "chess", "option 'UCI_Variant' is 'chess', expected to be left to the labelling"),
+        ("MultiPV", "2", "option 'MultiPV' is '2', expected none: what is searched decides it"),
+        ("UCI_Variant", "chess", "option 'UCI_Variant' is 'chess', expected none: what is searched decides it"),
     ],
 )
 def test_an_option_that_the_engine_would_pass_over_is_refused(gardner, boards, tmp_path, name, value, why):
@@ -232,7 +269,7 @@ def test_an_option_that_the_engine_would_pass_over_is_refused(gardner, boards, t
 
 
 def test_an_engine_that_says_nothing_at_its_start_is_one_sentence(gardner, boards, tmp_path):
-    with pytest.raises(DataError, match=r"engine .* did not answer within 0.5 s"):
+    with pytest.raises(DataError, match=r"engine .* did not answer 'uci' within 0.5 s"):
         run(order_of(gardner, boards, tmp_path, fake("silent"), timeout=0.5))
     with pytest.raises(DataError, match="engine '' cannot be started"):
         run(order_of(gardner, boards, tmp_path, ""))
@@ -287,14 +324,14 @@ def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
 def test_stockfish_scores_all_moves_at_once():
     """The two mates are mates; what each move is worth is near what longer searches of its own say."""
-    engine = Engine(str(STOCKFISH), {}, "chess", 60.0)
+    engine = start_engine(Setup(str(STOCKFISH), defaults=crew.OWN_OPTIONS), get_game("chess"))
     try:
         fen = "6k1/5ppp/8/8/8/8/1R6/R5K1 w - - 0 1"
         moves = [move.uci() for move in chess.Board(fen).legal_moves]
-        found = engine.search_moves(fen, 200, moves)
-        assert found == engine.search_moves(fen, 200, moves)
+        found = search_moves(engine, fen, 200, moves)
+        assert found == search_moves(engine, fen, 200, moves)
         assert {move for move, said in found.items() if said.score == MATE - 1} == {"a1a8", "b2b8"}
-        deep = {move: engine.search(fen, 5000, move) for move in moves}
+        deep = {move: search(engine, fen, 5000, move) for move in moves}
         codes = [[said[move].score for move in moves] for said in (found, deep)]
         assert np.abs(np.subtract(*win_probability(codes))).mean() < 0.1
     finally:
@@ -303,12 +340,12 @@ def test_stockfish_scores_all_moves_at_once():
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
 def test_stockfish_says_mate_and_stalemate():
-    engine = Engine(str(STOCKFISH), {}, "chess", 60.0)
+    engine = start_engine(Setup(str(STOCKFISH), defaults=crew.OWN_OPTIONS), get_game("chess"))
     try:
-        mate = engine.search("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
-        stalemate = engine.search("7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", 1000, "f1f7")
+        mate = search(engine, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
+        stalemate = search(engine, "7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", 1000, "f1f7")
         assert (mate.score, stalemate.score) == (MATE - 1, 0) and engine.options["Threads"] == "1"
-        again = engine.search("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
+        again = search(engine, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
         assert again == mate
     finally:
         engine.close()

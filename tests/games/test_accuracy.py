@@ -3,25 +3,15 @@
 from itertools import pairwise
 
 import pytest
-from chess.engine import Cp, Mate, MateGiven
+from chess.engine import Cp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphagateau.games.accuracy import AnalysedGame, game_accuracy, judge, judgements, move_accuracy, win_percent
+from alphagateau.games.accuracy import AnalysedGame, game_accuracy, judge, judgements, move_accuracy
 from alphagateau.games.pgn import GameRecord
 from alphagateau.games.variants import get_game
 
 near = pytest.approx
-
-
-def test_winning_chances():
-    assert win_percent(Cp(0)) == 50
-    assert win_percent(Cp(100)) == near(59.1026, abs=1e-4)  # 2 / (1 + e^-0.368208) = 1.182052
-    assert win_percent(Cp(-100)) == near(100 - 59.1026, abs=1e-4)
-    for score in (Cp(1000), Cp(5000), Mate(7), MateGiven):
-        assert win_percent(score) == near(97.5447, abs=1e-4)  # 1000 centipawns are the most
-    for score in (Cp(-1000), Mate(-1), Mate(0)):
-        assert win_percent(score) == near(2.4553, abs=1e-4)
 
 
 def test_accuracy_of_a_move():
@@ -68,6 +58,6 @@ def test_judgements_go_by_winning_chances_lost():
 def test_the_move_that_the_analyst_would_have_made_is_no_blunder():
     start = get_game("gardner_chess").start_fen
     record = GameRecord("gardner_chess", start, ("b1c3", "d4c3", "b2c3"), "*")
-    scores = (Cp(0), Cp(-300), Cp(300), Cp(300))
-    found = judgements(AnalysedGame(record, scores, ("a2a3", "d4c3", "b2c3", "a4a3"), "somebody"))
+    scores, chances = (Cp(0), Cp(-300), Cp(300), Cp(300)), (50.0, 24.9, 75.1, 75.1)
+    found = judgements(AnalysedGame(record, scores, chances, ("a2a3", "d4c3", "b2c3", "a4a3"), "somebody"))
     assert [one and one.glyph for one in found] == ["??", None, None]

@@ -1,16 +1,29 @@
 """Scores of values, by hand."""
 
+import numpy as np
 from chess.engine import Cp, Mate
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import approx
 
-from alphagateau.games.scores import centipawns, white_score
+from alphagateau.data.scores import win_probability
+from alphagateau.games.scores import centipawns, white_score, win_chance
+from alphagateau.play.uci_text import score_text
+from alphagateau.search.tree_lines import Line
 
 
-def test_a_score_is_an_elo_difference():
-    assert centipawns(0) == 0
-    assert centipawns(9 / 11) == 400  # ten times as many wins as losses
-    assert centipawns(1) == 2120 and centipawns(-1) == -2120
+def test_centipawns_are_those_of_lichess():
+    """1 / (1 + exp(-0.00368208 c)) is the chance of winning; a sure win is the most that a label may have."""
+    assert win_chance(100) == approx(0.591026, abs=1e-6) and win_chance(-300) == approx(0.248874, abs=1e-6)
+    assert centipawns(0) == 0 and centipawns(0.5) == 298 and win_chance(298.37) == approx(0.75, abs=1e-5)
+    assert (centipawns(1), centipawns(-1)) == (30_000, -30_000) and win_chance(10**9) == win_chance(30_000) == 1
+
+
+def test_one_value_is_one_score_everywhere():
+    """Half way to a win: a chance of 75 %, in UCI, in PGN and as a label."""
+    code = centipawns(0.5)
+    assert score_text(Line((), 1, 0.5, None), False) == f"score cp {code}" and white_score(0.5, True) == Cp(code)
+    assert win_probability(np.array([code])) == approx(0.75, abs=5e-4)
 
 
 @given(st.floats(-1, 1))
@@ -19,7 +32,7 @@ def test_scores_are_odd(value: float):
 
 
 def test_a_score_in_pgn_is_whites_and_of_the_position_after_the_move():
-    assert white_score(9 / 11, True) == Cp(400) and white_score(9 / 11, False) == Cp(-400)
+    assert white_score(0.5, True) == Cp(298) and white_score(0.5, False) == Cp(-298)
     assert white_score(1.0, True, 1) is None  # this move mates
     assert white_score(1.0, True, 3) == Mate(1) and white_score(1.0, False, 5) == Mate(-2)
     assert white_score(-1.0, True, -2) == Mate(-1) and white_score(-1.0, False, -4) == Mate(2)

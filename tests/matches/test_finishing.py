@@ -10,7 +10,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
 from alphagateau.matches.find_moves import compiled_search
-from alphagateau.matches.finishing import chance, make_finish
+from alphagateau.matches.finishing import make_finish
 from alphagateau.matches.players import PlayerError
 from alphagateau.matches.uci_player import UciError
 from alphagateau.search.search import SearchOutput
@@ -41,10 +41,6 @@ def test_the_engine_mates():
 @needs_stockfish
 def test_a_position_that_is_not_won_is_left_to_the_player():
     assert asked(CHESS.start_fen, "e2e4", "d2d4") is None
-
-
-def test_chances_are_those_of_labels():
-    assert chance(100) == pytest.approx(0.591026, abs=1e-6) and chance(-300) == pytest.approx(0.248874, abs=1e-6)
 
 
 def test_an_engine_that_fails_within_a_search_is_its_players_failure():

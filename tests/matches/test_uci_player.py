@@ -10,9 +10,10 @@ from pathlib import Path
 
 import chess
 import pytest
-from chess.engine import Cp, Mate, PovScore
+from chess.engine import Cp, Mate
 
 from alphagateau.api import play_match as play_api_match
+from alphagateau.engines.engine import Line
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder_players import load_players
@@ -224,12 +225,13 @@ def test_program_that_is_no_engine(gardner: Game, command: str, message: str) ->
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ("node=50", "has no option 'node'; did you mean 'nodes'?"),
         ("Move Overhaed=5", "has no option 'Move Overhaed'; did you mean 'Move Overhead'?"),
-        ("Move Overhead=101", "expected value for option 'Move Overhead' to be at most 100, got: 101"),
-        ("Move Overhead=some", "expected integer for spin option 'Move Overhead', got: 'some'"),
-        ("Style=Risky", "invalid value for combo option 'Style', got: Risky (available: Solid, Very Risky)"),
+        ("Move Overhead=101", "option 'Move Overhead' is '101', expected a whole number from 0 to 100"),
+        ("Move Overhead=some", "option 'Move Overhead' is 'some', expected a whole number from 0 to 100"),
+        ("Style=Risky", "option 'Style' is 'Risky', expected one of Solid, Very Risky"),
         ("Quiet=yes", "option 'Quiet' is 'yes', expected true or false"),
-        ("UCI_Variant=chess", "option 'UCI_Variant' is 'chess', expected to be left to the match"),
+        ("UCI_Variant=chess", "option 'UCI_Variant' is 'chess', expected none: what is searched decides it"),
     ],
 )
 def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) -> None:
@@ -260,12 +262,11 @@ def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game
 
 
 def test_an_engines_score_and_time_are_whites_and_of_the_position_after_its_move():
-    info = {"score": PovScore(Cp(30), chess.BLACK)}
-    assert score_after(info, chess.BLACK) == Cp(-30) and score_after({}, chess.WHITE) is None
-    for mate, white in {3: Mate(2), 1: None, -2: Mate(-2)}.items():
-        assert score_after({"score": PovScore(Mate(mate), chess.WHITE)}, chess.WHITE) == white
+    assert score_after(Line("cp", 30, 1, ""), chess.BLACK) == Cp(-30) and score_after(None, chess.WHITE) is None
+    for mate, white in {3: Mate(2), 1: None, -2: Mate(-2), 0: Mate(0)}.items():
+        assert score_after(Line("mate", mate, 1, ""), chess.WHITE) == white
     for mate, white in {3: Mate(-2), 1: None, -2: Mate(2)}.items():
-        assert score_after({"score": PovScore(Mate(mate), chess.BLACK)}, chess.BLACK) == white
+        assert score_after(Line("mate", mate, 1, ""), chess.BLACK) == white
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="stockfish is not installed")

@@ -207,11 +207,11 @@ def test_a_pgn_is_read_and_written(port: int):
 
 
 def test_a_saved_game_says_who_played_and_what_was_thought(port: int):
-    """White is the first checkpoint; 0.5 is half way to a win: 400 log10(3) = 191 centipawns."""
+    """White is the first checkpoint; 0.5 is half way to a win: 298 centipawns."""
     asked = {**GARDNER, "moves": ["b1c3", "b4c3"], "white": "0", "black": "Human", "values": [0.5], "simulations": 9}
     written = ask(port, "/write-pgn", asked).json()["pgn"]
     (record,) = read_pgn(written)
-    assert "[%eval 1.91]" in written and len(record.notes) == 1
+    assert "[%eval 2.98]" in written and len(record.notes) == 1
     assert record.headers["WhiteSearch"] == "growing gumbel 9 simulations" and len(record.headers["WhiteWeights"]) == 16
     assert record.headers["BlackType"] == "human" and "BlackWeights" not in record.headers
     for values in ([0.1] * 3, [1.5], [float("nan")]):

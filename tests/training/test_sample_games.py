@@ -24,14 +24,14 @@ def test_sample_games_say_what_the_search_thought():
         edge=edges,
         discount=np.array([[0, -1], [-1, -1], [-1, -1], [0, -1]], np.float32),
         position=SimpleNamespace(ply=np.array([[9, 5], [0, 6], [1, 7], [2, 8]])),
-        search_value=np.array([[0.9, 0], [9 / 11, 0], [9 / 11, 0], [0, 0]], np.float32),
+        search_value=np.array([[0.9, 0], [0.5, 0], [0.5, 0], [0, 0]], np.float32),
     )
     tags = {"Event": "run"} | player_tags("White", "run/3", Identity("run", 3, "0123456789abcdef", "gumbel"))
     tags, games = tags | {"Round": "4"}, finished_games(trajectory)
     text = sample_pgn(game, trajectory, games, tags)
     (record,) = read_pgn(text)
     assert record.moves == ("b1c3", "d4c3", "b2c3")
-    assert [note.score for note in record.notes] == [Cp(400), Cp(-400), Cp(0)]
+    assert [note.score for note in record.notes] == [Cp(298), Cp(-298), Cp(0)]
     assert (record.headers["Round"], record.headers["WhiteWeights"]) == ("4.1", "0123456789abcdef")
     assert text == sample_pgn(game, trajectory, first_games(games, 1), tags)
     assert sample_pgn(game, trajectory, first_games(games, 0), tags) == ""
