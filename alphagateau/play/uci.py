@@ -46,7 +46,7 @@ class Session:
     thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
     played: "Played | None" = None
     fault: str = ""  # of the last position, if it was refused
-    idle_since: float = 0.0  # when the last search ended
+    idle_since: float = 0.0  # when the last search or compilation ended
 
 
 class Search(NamedTuple):
@@ -215,6 +215,7 @@ def _thinker(session: Session) -> "Thinker":
 
         device = find_device(str(session.options["Device"]))
         session.thinker = make_thinker(session.found, name, int(session.options["Hash"]), device)
+        session.idle_since = time.monotonic()  # no clock runs for who has not waited for `readyok`
         session.write("info string compiled")
     return session.thinker
 
