@@ -230,9 +230,23 @@ def _edges(game_name: str) -> dict[tuple[int, int, int], int]:
     return {squares: edge for edge, squares in enumerate(zip(*columns, strict=True))}
 
 
+def usual_uci(board: chess.Board, text: str) -> str:
+    """A move as UCI usually spells it; text that is no legal move comes back as it is.
+
+    Programs write promotions in upper case, and castling as the king's move onto the rook.
+    """
+    try:
+        return board.parse_uci(text.lower()).uci()
+    except ValueError:
+        return text
+
+
 def uci_to_edge(game: Game, state: State, uci: str) -> int:
-    """The edge of a legal move given in UCI; ValueError, in one sentence, if it is none."""
-    edge = legal_moves(game, state).get(uci)
+    """The edge of a legal move given in UCI, as `usual_uci` reads it; ValueError, in one sentence, if it is none."""
+    moves = legal_moves(game, state)
+    edge = moves.get(uci)
+    if edge is None:
+        edge = moves.get(usual_uci(to_board(game, state), uci))
     if edge is None:
         fen = to_fen(game, state)
         raise ValueError(f"{uci[:20]!r} is not a move: expected a legal one of {fen}")

@@ -249,6 +249,28 @@ def test_what_is_no_move(uci):
     assert_one_sentence(str(error.value))
 
 
+@pytest.mark.parametrize(
+    ("fen", "text", "uci"),
+    [
+        ("8/4P1k1/8/8/8/8/6K1/8 w - - 0 1", "e7e8Q", "e7e8q"),
+        ("8/8/8/8/6k1/8/K3p3/8 b - - 0 1", "E2E1n", "e2e1n"),
+        ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1h1", "e1g1"),
+        ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1a1", "e1c1"),
+        ("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1", "e8a8", "e8c8"),
+    ],
+)
+def test_moves_as_programs_spell_them(fen, text, uci):
+    """Upper-case promotions and the king's move onto its rook were no moves to the engine."""
+    state = from_fen(CHESS, fen)
+    assert edge_to_uci(CHESS, state, uci_to_edge(CHESS, state, text)) == uci
+
+
+@pytest.mark.parametrize("text", ["e1h1", "e1a1"])
+def test_a_king_that_may_not_castle_takes_no_rook(text):
+    with pytest.raises(ValueError, match="is not a move"):
+        uci_to_edge(CHESS, from_fen(CHESS, "r3k2r/8/8/8/8/8/8/R3K2R w kq - 0 1"), text)
+
+
 def test_a_promotion_needs_its_letter():
     state = from_fen(CHESS, "8/P3k3/8/8/8/8/8/4K3 w - - 0 1")
     assert {uci for uci in legal_moves(CHESS, state) if uci.startswith("a7")} == {
