@@ -41,6 +41,9 @@ class Cost(NamedTuple):
     slow: float = 0.0
 
 
+UNMEASURED = Cost()
+
+
 def budget(clock: Clock, overhead: float) -> Budget:
     """What one move may take; `overhead` seconds of each are lost on the way."""
     left = max(0.0, clock.remaining - overhead)

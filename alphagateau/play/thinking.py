@@ -17,7 +17,7 @@ from alphagateau.matches.player_specs import match_search
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.asked_players import player_without_tree
-from alphagateau.play.clock import Budget, Cost, forget, learn, may_grow, may_look
+from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_grow, may_look
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.anytime import grow, is_done, make_evaluate, make_look, start_tree
 from alphagateau.search.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
@@ -46,8 +46,8 @@ class Thinker:
     tree: Tree
     root: Played | None = None  # what the tree has grown from, if it may be kept
     look: Evaluate | None = None  # of a player without a tree that grows
-    look_cost: Cost = Cost()  # of the root's evaluation
-    batch_cost: Cost = Cost()
+    look_cost: Cost = UNMEASURED  # of the root's evaluation
+    batch_cost: Cost = UNMEASURED
 
 
 class Limits(NamedTuple):
@@ -95,7 +95,7 @@ def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any 
     thinker = Thinker(game, jax.jit(rules.step), tree, look=look)
     start = replay(thinker, game.start_fen, ())
     for _ in range(2):  # compiles, then measures
-        thinker.look_cost = thinker.batch_cost = Cost()
+        thinker.look_cost = thinker.batch_cost = UNMEASURED
         think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
     thinker.root = None
     return thinker

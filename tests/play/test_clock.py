@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphagateau.play.clock import FEW, Budget, Clock, Cost, budget, fixed, forget, learn, may_grow, may_look
+from alphagateau.play.clock import (
+    FEW,
+    UNMEASURED,
+    Budget,
+    Clock,
+    Cost,
+    budget,
+    fixed,
+    forget,
+    learn,
+    may_grow,
+    may_look,
+)
 
 BLIND = 0.001  # seconds that a move without an evaluation takes
 LAG = 0.003  # seconds of a move that no evaluation takes
@@ -25,12 +37,12 @@ class Machine:
     load: float = 1.0
     pause_at: float = NEVER
     now: float = 0.0
-    look_cost: Cost = Cost()
-    batch_cost: Cost = Cost()
+    look_cost: Cost = UNMEASURED
+    batch_cost: Cost = UNMEASURED
     rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
-        self.look_cost, self.batch_cost = learn(Cost(), LOOK * self.batch), learn(Cost(), self.batch)
+        self.look_cost, self.batch_cost = learn(UNMEASURED, LOOK * self.batch), learn(UNMEASURED, self.batch)
 
     def work(self, seconds: float) -> float:
         """Time passes; the pause comes as soon as its time has. Returns how much."""
@@ -57,7 +69,7 @@ class Machine:
 
 @dataclass
 class Played:
-    """A game: the least time left, what is left at its end, its batches a move, and the moves that could be looked at."""
+    """A game: the least time left, what is left at its end, and its batches a move."""
 
     least: float
     left: float
@@ -137,7 +149,7 @@ def test_a_load_that_goes_is_forgotten():
 
 
 def test_a_slow_batch_is_learnt_at_once_and_a_cost_not_yet_measured_stays_so():
-    assert learn(Cost(), 0.2) == Cost(0.2, 0.2, 0.2) and forget(Cost()) == Cost()
+    assert learn(UNMEASURED, 0.2) == Cost(0.2, 0.2, 0.2) and forget(UNMEASURED) == UNMEASURED
     assert learn(Cost(0.1, 0.1, 0.1), 0.2) == Cost(0.1, pytest.approx(0.125), 0.2)
     assert learn(Cost(0.1, 0.1, 0.1), 0.06).least == 0.06
 
