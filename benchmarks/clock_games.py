@@ -1,6 +1,6 @@
 """Games of the UCI engine by a real clock: python benchmarks/clock_games.py CHECKPOINT --base 10 --increment 0.1
 
-The opponent moves at once, so that all the time is the engine's: a UCI engine of a few nodes (--opponent), or at random.
+The opponent moves at once, so that all time is the engine's: a UCI engine of a few nodes (--opponent), or at random.
 Prints of each game the moves that were made without a node, the share of the clock used over the first forty moves (of
 a shorter game, over all), and the least time left; then how many flags fell. --load starts busy loops beside it, and
 --fen starts elsewhere, as from an ending with seconds left: --base 2.5 --fen "8/8/8/3k4/8/8/8/KQ6 w - - 0 40".

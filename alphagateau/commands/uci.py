@@ -10,6 +10,7 @@ import tyro
 
 from alphagateau.commands.arguments import parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.typed_input import open_input
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ def write(text: str) -> None:
 
 def run(words: Sequence[str]) -> int:
     """Serves until `quit` or the end of input."""
-    arguments = parse(Arguments, words, "uci")
+    arguments, lines_in = parse(Arguments, words, "uci"), open_input("uci")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.play.asked_players import find_player
     from alphagateau.play.uci import serve
@@ -49,9 +50,8 @@ def run(words: Sequence[str]) -> int:
     use_compilation_cache()
     found = find_player(arguments.path)
     verify(found, WEIGHTS)
-    sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     try:
-        thread = serve(found, sys.stdin, write)
+        thread = serve(found, lines_in, write)
     except KeyboardInterrupt:
         os._exit(0)
     if thread.is_alive():  # compiling: nothing else would end it
