@@ -2,8 +2,8 @@
 
 Two kinds of evaluation have each a cost of their own. A look at the root gives the policy, without which a move is
 made blindly, so a look is made as long as a few more would fit. A batch grows the tree, and is begun if at least half
-of it falls into the time for the move. A cost follows the machine upward at once; each move that goes without brings
-it back toward the least ever seen, since a cost that forbids its own measurement would stay for ever.
+of it falls into the time for the move; the first one also if ten such moves would fit. A cost that forbids its own
+measurement would stay for ever, so each move that goes without an evaluation trusts what it was less.
 """
 
 import math
@@ -14,7 +14,8 @@ HORIZON = 30  # moves that the time left must last for, where the control does n
 FED_HORIZON = 16  # the same, where the increment is more than what each move loses
 SHORTEST_HORIZON = 10  # the same, of a clock so low that the overhead would eat the rest
 FEW = 3  # looks that must fit for one to be made
-LEARNING, FORGETTING = 0.25, 0.3  # of the way to the newest time, and back to the least
+RISE, FALL = 0.25, 0.5  # of the way to the newest time, where it is longer and where it is shorter
+DOUBT = 0.7  # what a move without an evaluation leaves of the trust in its cost
 
 
 class Clock(NamedTuple):
@@ -29,16 +30,17 @@ class Budget(NamedTuple):
     """Seconds since the search was asked for, for one move."""
 
     target: float  # to be used
+    first: float  # for the first batch; at least the target
     limit: float  # not to be passed even by a slow batch
     left: float  # until the flag falls
 
 
 class Cost(NamedTuple):
-    """Seconds of one kind of evaluation on this machine, as it is now."""
+    """Seconds of one kind of evaluation on this machine, as they were measured, and the trust in them, up to 1."""
 
-    least: float = math.inf
     usual: float = 0.0
     slow: float = 0.0
+    trust: float = 1.0
 
 
 UNMEASURED = Cost()
@@ -50,7 +52,7 @@ def budget(clock: Clock, overhead: float) -> Budget:
     spare = left - min(RESERVE, left / 4)
     share = spare / _moves(clock, spare, overhead)
     target = min(max(0.0, share + clock.increment - overhead), left / 2)
-    return Budget(target, max(target, left / 4), left)
+    return Budget(target, max(target, left / SHORTEST_HORIZON - overhead), max(target, left / 4), left)
 
 
 def _moves(clock: Clock, spare: float, overhead: float) -> float:
@@ -66,30 +68,30 @@ def _moves(clock: Clock, spare: float, overhead: float) -> float:
 def fixed(seconds: float, overhead: float) -> Budget:
     """What a move of fixed time may take; there is no clock to lose, so a look is taken in any case."""
     target = max(0.0, seconds - overhead)
-    return Budget(target, target, math.inf)
+    return Budget(target, target, target, math.inf)
 
 
 def may_look(given: Budget, elapsed: float, look: Cost) -> bool:
     """Whether there is time to evaluate the root."""
-    return elapsed + FEW * look.usual <= given.left
+    return elapsed + max(1, FEW * look.trust) * look.usual <= given.left
 
 
-def may_grow(given: Budget, elapsed: float, batch: Cost) -> bool:
-    """Whether there is time for another batch."""
-    return elapsed + batch.usual / 2 <= given.target and elapsed + batch.slow <= given.limit
+def may_grow(given: Budget, elapsed: float, batch: Cost, is_first: bool) -> bool:
+    """Whether there is time for another batch. Doubt spends time on a try, but does not risk the flag."""
+    usual, slow = batch.trust * batch.usual, batch.usual + batch.trust * (batch.slow - batch.usual)
+    fits = elapsed + usual / 2 <= given.target or (is_first and elapsed + usual <= given.first)
+    return fits and elapsed + slow <= given.limit
 
 
 def learn(cost: Cost, seconds: float) -> Cost:
     """The cost after one more evaluation; a single one that stood still moves `slow` alone by much."""
-    if math.isinf(cost.least):
-        return Cost(seconds, seconds, seconds)
-    usual = cost.usual + LEARNING * (min(seconds, 2 * cost.usual) - cost.usual)
-    return Cost(min(cost.least, seconds), usual, max(seconds, cost.slow + LEARNING * (usual - cost.slow)))
+    if cost == UNMEASURED:
+        return Cost(seconds, seconds)
+    rate = FALL if seconds < cost.usual else RISE
+    usual = cost.usual + rate * (min(seconds, 2 * cost.usual) - cost.usual)
+    return Cost(usual, max(seconds, cost.slow + rate * (usual - cost.slow)))
 
 
 def forget(cost: Cost) -> Cost:
     """The cost after a move without such an evaluation."""
-    if math.isinf(cost.least):
-        return cost
-    usual, slow = (seconds + FORGETTING * (cost.least - seconds) for seconds in (cost.usual, cost.slow))
-    return Cost(cost.least, usual, slow)
+    return cost._replace(trust=DOUBT * cost.trust)

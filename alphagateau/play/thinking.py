@@ -157,7 +157,7 @@ def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
     is_forced = limits.budget and tree.counts[tree.root] == 1
     while done < most and not is_done(tree) and not is_forced and not watch.is_stopped():
         began = watch.now()
-        if limits.budget and not may_grow(limits.budget, began - watch.started, thinker.batch_cost):
+        if limits.budget and not may_grow(limits.budget, began - watch.started, thinker.batch_cost, not done):
             break
         done += grow(tree, int(min(BATCH, most - done)))
         thinker.batch_cost = learn(thinker.batch_cost, watch.now() - began)

