@@ -26,7 +26,7 @@ from alphagateau.games.notation import (
 from alphagateau.games.variants import get_game
 
 CHESS, GARDNER = get_game("chess"), get_game("gardner_chess")
-QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+QUICK = settings(max_examples=60, derandomize=True)
 
 
 def walk(name: str, seed: int, num_plies: int) -> chess.Board:

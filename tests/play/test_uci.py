@@ -15,7 +15,7 @@ from alphagateau.config import AlphaZeroConfig, GateauConfig
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci import serve
-from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
 from alphagateau.search.anytime import grow
 from alphagateau.search.tree import Tree
 
@@ -254,6 +254,26 @@ def test_ready_is_said_after_what_came_before_it_once_the_move_is_heard(found: C
 
     serve(found, lines_in(), write)
     assert heard[-3].startswith("bestmove") and "Nonsense" in heard[-2] and heard[-1] == "readyok"
+
+
+def test_quit_is_heard_while_it_compiles(found: Checkpoint, monkeypatch: pytest.MonkeyPatch):
+    is_asked, is_over = threading.Event(), threading.Event()
+
+    def endless(*arguments):
+        is_asked.set()
+        is_over.wait()
+        raise CheckpointError("compiled for too long")
+
+    def lines_in() -> Iterator[str]:
+        yield "isready"
+        assert is_asked.wait(60)
+        yield "quit"
+
+    monkeypatch.setattr("alphagateau.play.thinking.make_thinker", endless)
+    thread = serve(found, lines_in(), lambda text: None)
+    assert thread.is_alive()
+    is_over.set()
+    thread.join(60)
 
 
 def test_searchmoves(gui: Gui):
