@@ -21,7 +21,7 @@ from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.matches.openings import make_openings
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
-from alphagateau.play.clock import Budget
+from alphagateau.play.clock import fixed
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pair_counts, sprt
 from alphagateau.runs.run_folder import newest
@@ -100,7 +100,7 @@ def main() -> None:
     use_compilation_cache()
     thinker = make_thinker(newest(args.checkpoint), args.game, 256)
     ours, theirs = [], []
-    timed = Limits(budget=Budget(args.seconds, args.seconds))
+    timed = Limits(budget=fixed(args.seconds, 0.0))
     limits = [Limits(number) for number in args.simulations] if args.simulations else [timed, timed]
     movers = growing(thinker, limits[0], ours), gumbel(thinker, args.checkpoint, limits[1], theirs)
     points = []

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import pytest
+from hypothesis import settings
 
 from alphagateau import config
 from alphagateau.games.rules import Game
@@ -22,6 +23,8 @@ def pytest_configure() -> None:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
         jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    settings.register_profile("patient", deadline=None)  # an example may be slow where the machine does other work
+    settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

@@ -8,4 +8,4 @@ from hypothesis import settings
 def fuzzed(examples: int) -> settings:
     """`examples` inputs, the same ones each time, or as many new ones as FUZZ_EXAMPLES says."""
     asked = os.environ.get("FUZZ_EXAMPLES")
-    return settings(max_examples=int(asked or examples), derandomize=asked is None, deadline=None)
+    return settings(max_examples=int(asked or examples), derandomize=asked is None)

@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.typed_input import open_input
 
 TREE_MEGABYTES = 256
 
@@ -42,6 +43,7 @@ def run(words: Sequence[str]) -> int:
     arguments = parse(Arguments, words, "play")
     if arguments.simulations < 0:
         raise UsageError(f"--simulations is {arguments.simulations}: expected 0 or more")
+    open_input("play")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
     from alphagateau.play.asked_players import find_player, identity_of

@@ -11,6 +11,7 @@ import tyro
 
 from alphagateau.commands.arguments import parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.commands.typed_input import open_input
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.runs.checkpoint import Checkpoint
@@ -58,7 +59,7 @@ def once_it_can_play(found: "Checkpoint", lines: Iterable[str]) -> Iterator[str]
 
 def run(words: Sequence[str]) -> int:
     """Serves until `quit` or the end of input."""
-    arguments = parse(Arguments, words, "uci")
+    arguments, lines_in = parse(Arguments, words, "uci"), open_input("uci")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.play.asked_players import find_player
     from alphagateau.play.uci import serve
@@ -68,10 +69,9 @@ def run(words: Sequence[str]) -> int:
     use_compilation_cache()
     found = find_player(arguments.path)
     verify(found, WEIGHTS)
-    sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread = serve(found, once_it_can_play(found, sys.stdin), write)
+        thread = serve(found, once_it_can_play(found, lines_in), write)
     except KeyboardInterrupt:
         os._exit(0)
     if thread.is_alive():  # compiling: nothing else would end it

@@ -1,16 +1,21 @@
-"""The time left on a clock in, the time to spend on a move out; pure functions, so that tests simulate whole games.
+"""Shares out a clock: the time for one move, and whether another evaluation still fits; pure functions.
 
-A batch of evaluations in progress is not interrupted, so a batch is begun only if it should end in time. `RESERVE` is
-kept for what nobody foresees, such as a machine that stands still for a second. Once that is all there is left, a
-move is made of what is known already, without an evaluation.
+Two kinds of evaluation have each a cost of their own. A look at the root gives the policy, without which a move is
+made blindly, so a look is made as long as a few more would fit. A batch grows the tree, and is begun if at least half
+of it falls into the time for the move; the first one also if ten such moves would fit. A cost that forbids its own
+measurement would stay for ever, so each move that goes without an evaluation trusts what it was less.
 """
 
 import math
 from typing import NamedTuple
 
-RESERVE = 1.5  # seconds, of a clock that has them
-HORIZON = 40  # moves that the time left must last for, where the control does not say
-INCREMENT_SHARE = 0.8  # of the increment, to be spent at once
+RESERVE = 0.6  # seconds, of a clock that has them, for a machine that stands still
+HORIZON = 30  # moves that the time left must last for, where the control does not say
+FED_HORIZON = 16  # the same, where the increment is more than what each move loses
+SHORTEST_HORIZON = 10  # the same, of a clock so low that the overhead would eat the rest
+FEW = 3  # looks that must fit for one to be made
+RISE, FALL = 0.25, 0.5  # of the way to the newest time, where it is longer and where it is shorter
+DOUBT = 0.7  # what a move without an evaluation leaves of the trust in its cost
 
 
 class Clock(NamedTuple):
@@ -22,27 +27,71 @@ class Clock(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Seconds since the search was asked for; no batch should end later."""
+    """Seconds since the search was asked for, for one move."""
 
-    target: float
-    first: float  # of the first batch, without which nothing is known of the position; at least the target
+    target: float  # to be used
+    first: float  # for the first batch; at least the target
+    limit: float  # not to be passed even by a slow batch
+    left: float  # until the flag falls
+
+
+class Cost(NamedTuple):
+    """Seconds of one kind of evaluation on this machine, as they were measured, and the trust in them, up to 1."""
+
+    usual: float = 0.0
+    slow: float = 0.0
+    trust: float = 1.0
+
+
+UNMEASURED = Cost()
 
 
 def budget(clock: Clock, overhead: float) -> Budget:
-    """What one move may take; `overhead` seconds of each are lost on the way, those of the moves to come are kept."""
-    usable = max(0.0, clock.remaining - overhead)
-    moves = min(HORIZON, max(1, clock.moves_to_go or HORIZON))
-    kept = RESERVE + HORIZON * max(0.0, overhead - clock.increment)
-    share = (usable - min(kept, usable / 2)) / moves
-    target = min(max(0.0, share + INCREMENT_SHARE * clock.increment - overhead), usable / 2)
-    return Budget(target, max(target, (usable - kept) / 4, usable / HORIZON))
+    """What one move may take; `overhead` seconds of each are lost on the way."""
+    left = max(0.0, clock.remaining - overhead)
+    spare = left - min(RESERVE, left / 4)
+    share = spare / _moves(clock, spare, overhead)
+    target = min(max(0.0, share + clock.increment - overhead), left / 2)
+    return Budget(target, max(target, left / SHORTEST_HORIZON - overhead), max(target, left / 4), left)
+
+
+def _moves(clock: Clock, spare: float, overhead: float) -> float:
+    """Moves that the spare time is shared among; of a low clock so few that each has its overhead once more."""
+    if clock.increment > overhead:
+        moves = FED_HORIZON
+    else:
+        lost = max(overhead - clock.increment, 1e-6)
+        moves = min(HORIZON, max(SHORTEST_HORIZON, spare / (2 * lost)))
+    return min(moves, max(1, clock.moves_to_go)) if clock.moves_to_go else moves
 
 
 def fixed(seconds: float, overhead: float) -> Budget:
-    """What a move of fixed time may take; there is no clock to lose, so its first batch is begun in any case."""
-    return Budget(max(0.0, seconds - overhead), math.inf)
+    """What a move of fixed time may take; there is no clock to lose, so a look is taken in any case."""
+    target = max(0.0, seconds - overhead)
+    return Budget(target, target, target, math.inf)
 
 
-def may_begin(given: Budget, elapsed: float, batch_seconds: float, is_first: bool) -> bool:
-    """Whether there is time for a batch that takes about `batch_seconds`."""
-    return elapsed + batch_seconds <= (given.first if is_first else given.target)
+def may_look(given: Budget, elapsed: float, look: Cost) -> bool:
+    """Whether there is time to evaluate the root."""
+    return elapsed + max(1, FEW * look.trust) * look.usual <= given.left
+
+
+def may_grow(given: Budget, elapsed: float, batch: Cost, is_first: bool) -> bool:
+    """Whether there is time for another batch. Doubt spends time on a try, but does not risk the flag."""
+    usual, slow = batch.trust * batch.usual, batch.usual + batch.trust * (batch.slow - batch.usual)
+    fits = elapsed + usual / 2 <= given.target or (is_first and elapsed + usual <= given.first)
+    return fits and elapsed + slow <= given.limit
+
+
+def learn(cost: Cost, seconds: float) -> Cost:
+    """The cost after one more evaluation; a single one that stood still moves `slow` alone by much."""
+    if cost == UNMEASURED:
+        return Cost(seconds, seconds)
+    rate = FALL if seconds < cost.usual else RISE
+    usual = cost.usual + rate * (min(seconds, 2 * cost.usual) - cost.usual)
+    return Cost(usual, max(seconds, cost.slow + rate * (usual - cost.slow)))
+
+
+def forget(cost: Cost) -> Cost:
+    """The cost after a move without such an evaluation."""
+    return cost._replace(trust=DOUBT * cost.trust)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board
+from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board, usual_uci
 from alphagateau.games.pgn import GameRecord, Identity, player_tags, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
@@ -120,11 +120,11 @@ def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
 
 def _read(game: Game, played: Played, word: str) -> str | None:
     """A legal move in UCI, of one in SAN or UCI; None if it is none."""
-    legal = legal_moves(game, played.state)
-    if word.lower() in legal:
-        return word.lower()
+    legal, board = legal_moves(game, played.state), to_board(game, played.state)
+    if (move := usual_uci(board, word)) in legal:
+        return move
     try:
-        move = to_board(game, played.state).parse_san(word).uci()
+        move = board.parse_san(word).uci()
     except ValueError:
         return None
     return move if move in legal else None

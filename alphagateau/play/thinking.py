@@ -2,9 +2,8 @@
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +17,7 @@ from alphagateau.matches.player_specs import match_search
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.asked_players import player_without_tree
-from alphagateau.play.clock import Budget, may_begin
+from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_grow, may_look
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.anytime import grow, is_done, make_evaluate, make_look, start_tree
 from alphagateau.search.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
@@ -46,8 +45,9 @@ class Thinker:
     step: Callable[[State, int], State]
     tree: Tree
     root: Played | None = None  # what the tree has grown from, if it may be kept
-    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=15))  # of the last batches
     look: Evaluate | None = None  # of a player without a tree that grows
+    look_cost: Cost = UNMEASURED  # of the root's evaluation
+    batch_cost: Cost = UNMEASURED
 
 
 class Limits(NamedTuple):
@@ -94,7 +94,9 @@ def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any 
     look = make_look(game, match_search(game_name, config, player, is_endless=True)) if player else None
     thinker = Thinker(game, jax.jit(rules.step), tree, look=look)
     start = replay(thinker, game.start_fen, ())
-    think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
+    for _ in range(2):  # compiles, then measures
+        thinker.look_cost = thinker.batch_cost = UNMEASURED
+        think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
     thinker.root = None
     return thinker
 
@@ -139,18 +141,35 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played, limits, watch)
     if not is_root:
         thinker.root = None
-        if limits.budget and not _has_time(thinker, limits.budget, watch, True):
+        if not _may_look(thinker, limits, watch):
+            thinker.look_cost, thinker.batch_cost = forget(thinker.look_cost), forget(thinker.batch_cost)
             return False, 0
-        _timed(thinker, watch, lambda: start_tree(thinker.tree, played.state, limits.allowed))
+        began = watch.now()
+        start_tree(thinker.tree, played.state, limits.allowed)
+        thinker.look_cost = learn(thinker.look_cost, watch.now() - began)
     thinker.root = played if limits.allowed is None else None
+    return True, _grow(thinker, limits, watch)
+
+
+def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
+    """Grows the tree until a limit is reached. Returns the simulations done."""
     tree, done, most = thinker.tree, 0, math.inf if limits.simulations is None else limits.simulations
-    while done < most and not is_done(tree) and not watch.is_stopped():
-        is_forced = limits.budget and tree.counts[tree.root] == 1
-        if limits.budget and (is_forced or not _has_time(thinker, limits.budget, watch, False)):
+    is_forced = limits.budget and tree.counts[tree.root] == 1
+    while done < most and not is_done(tree) and not is_forced and not watch.is_stopped():
+        began = watch.now()
+        if limits.budget and not may_grow(limits.budget, began - watch.started, thinker.batch_cost, not done):
             break
-        done += _timed(thinker, watch, lambda done=done: grow(tree, int(min(BATCH, most - done))))
+        done += grow(tree, int(min(BATCH, most - done)))
+        thinker.batch_cost = learn(thinker.batch_cost, watch.now() - began)
         watch.report(done)
-    return True, done
+    if not done:
+        thinker.batch_cost = forget(thinker.batch_cost)
+    return done
+
+
+def _may_look(thinker: Thinker, limits: Limits, watch: Watch) -> bool:
+    elapsed = watch.now() - watch.started
+    return limits.budget is None or may_look(limits.budget, elapsed, thinker.look_cost)
 
 
 def _go_on(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bool:
@@ -161,23 +180,9 @@ def _go_on(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bo
         return False
     if is_full(tree, CROWDED):
         if limits.budget and PACK_SECONDS * tree.num_nodes > limits.budget.target:
-            return not _has_time(thinker, limits.budget, watch, True)
+            return not _may_look(thinker, limits, watch)
         pack(tree)
     return True
-
-
-def _has_time(thinker: Thinker, budget: Budget, watch: Watch, is_first: bool) -> bool:
-    """Whether a batch would end in time if it took as long as the slowest of the last ones, the very slowest apart."""
-    batch = sorted(thinker.seconds)[-2:][0] if thinker.seconds else 0.0
-    return may_begin(budget, watch.now() - watch.started, batch, is_first)
-
-
-def _timed(thinker: Thinker, watch: Watch, work: Callable):
-    """The result of one batch of work, whose time is kept."""
-    started = watch.now()
-    result = work()
-    thinker.seconds.append(watch.now() - started)
-    return result
 
 
 def choose(thinker: Thinker, played: Played, temperature: float = 0.0, seed: int = 0) -> int | None:

@@ -1,7 +1,7 @@
 """Lines of the UCI protocol in, an engine's answers out: one thread reads, another searches.
 
-The thread that reads answers `uci`, `stop` and `quit` at once, and `isready` while a search is in progress; all else
-is done in order by the other.
+The thread that reads answers `uci`, `stop`, `ponderhit` and `quit` at once, and `isready` while a search is in
+progress; all else is done in order by the other.
 """
 
 import queue
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
 from alphagateau.play.boards import check_plays, plays
+from alphagateau.play.signals import Signals
 from alphagateau.play.uci_text import (
     OPTIONS,
     VARIANTS,
@@ -46,14 +47,7 @@ class Session:
     thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
     played: "Played | None" = None
     fault: str = ""  # of the last position, if it was refused
-    idle_since: float = 0.0  # when the last search ended
-
-
-class Search(NamedTuple):
-    """A `go` that has not been answered yet."""
-
-    is_stopped: threading.Event
-    is_endless: bool  # answered only once it is stopped
+    idle_since: float = 0.0  # when the last search or compilation ended
 
 
 class Job(NamedTuple):
@@ -61,7 +55,7 @@ class Job(NamedTuple):
 
     name: str
     words: list[str]
-    search: Search
+    signals: Signals
     read_at: float
 
 
@@ -70,12 +64,12 @@ class Worker:
     """The thread that searches, and what the one that reads must know of it."""
 
     jobs: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
-    searches: deque[Search] = field(default_factory=deque)  # asked for and not yet answered
+    searches: deque[Signals] = field(default_factory=deque)  # of those asked for and not yet answered
 
     def stop(self, only_endless: bool = False) -> None:
-        for search in tuple(self.searches):
-            if search.is_endless or not only_endless:
-                search.is_stopped.set()
+        for signals in tuple(self.searches):
+            if signals.is_endless or not only_endless:
+                signals.stop()
 
 
 def default_variant(found: Checkpoint) -> str:
@@ -137,11 +131,11 @@ def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None
     elif name == "isready" and worker.searches:
         session.write("readyok")
     else:
-        search = Search(threading.Event(), bool({"infinite", "ponder"} & set(words)))
+        signals = Signals(bool({"infinite", "ponder"} & set(words)), "ponder" in words and "infinite" not in words)
         if name == "go":
             worker.stop(only_endless=True)
-            worker.searches.append(search)
-        worker.jobs.put(Job(name, words, search, time.monotonic()))
+            worker.searches.append(signals)
+        worker.jobs.put(Job(name, words, signals, time.monotonic()))
 
 
 def _greet(session: Session, worker: Worker) -> None:
@@ -159,6 +153,12 @@ def _greet(session: Session, worker: Worker) -> None:
 def _stop(session: Session, worker: Worker) -> None:
     del session
     worker.stop()
+
+
+def _hit(session: Session, worker: Worker) -> None:
+    del session
+    for signals in tuple(worker.searches):
+        signals.hit()
 
 
 def _ignore(session: Session, worker: Worker) -> None:
@@ -215,6 +215,7 @@ def _thinker(session: Session) -> "Thinker":
 
         device = find_device(str(session.options["Device"]))
         session.thinker = make_thinker(session.found, name, int(session.options["Hash"]), device)
+        session.idle_since = time.monotonic()  # no clock runs for who has not waited for `readyok`
         session.write("info string compiled")
     return session.thinker
 
@@ -262,10 +263,10 @@ def _go(session: Session, job: Job) -> str:
     thinker = _thinker(session)
     played = session.played or replay(thinker, thinker.game.start_fen, ())
     started = max(job.read_at, session.idle_since)
-    return search(Request(thinker, played, session.options, session.write, started, *job.search), read_go(job.words))
+    return search(Request(thinker, played, session.options, session.write, started, job.signals), read_go(job.words))
 
 
-NOW = {"uci": _greet, "stop": _stop, "ponderhit": _stop, "debug": _ignore, "register": _ignore}
+NOW = {"uci": _greet, "stop": _stop, "ponderhit": _hit, "debug": _ignore, "register": _ignore}
 IN_ORDER = {
     "isready": _ready,
     "setoption": _set_option,

@@ -1,13 +1,13 @@
 """A position and a `go` in; lines of information while it is searched and the best move out."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from alphagateau.games.notation import edge_to_uci, legal_moves, to_board
+from alphagateau.games.notation import edge_to_uci, legal_moves, to_board, usual_uci
 from alphagateau.play.clock import Budget, Clock, budget, fixed
+from alphagateau.play.signals import Signals
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, think
 from alphagateau.play.uci_text import Go, Value, info_text, shown, simulations_of
 from alphagateau.search.tree_lines import hashfull, lines
@@ -25,42 +25,67 @@ class Request(NamedTuple):
     options: Mapping[str, Value]
     write: Write
     started: float  # by time.monotonic()
-    is_stopped: threading.Event
-    is_endless: bool  # answered only once it is stopped
+    signals: Signals
 
 
 def search(request: Request, go: Go) -> str:
-    """The best move, in UCI: (none) if there is none, any move if there was no time to look at one."""
-    thinker, played = request.thinker, request.played
-    moves = legal_moves(thinker.game, played.state)
-    illegal = [move for move in go.moves if move not in moves]
-    complaints = [*go.complaints, *(f"searchmoves {shown(move)} is no legal move: it is left out" for move in illegal)]
-    if "ponder" in go.flags:
-        complaints.append("there is no pondering: this is searched until stop")
-    for complaint in complaints:
-        request.write(f"info string {complaint}")
-    limits, teller = _limits(request, go, moves), Teller(request)
-    watch = Watch(request.started, request.is_stopped.is_set, teller.now_and_then)
-    is_known, done = think(thinker, played, limits, watch) if moves else (False, 0)
-    if request.is_endless:
-        request.is_stopped.wait()
+    """The best move, in UCI, and the one to ponder on: (none) if there is none, any if there was no time to look."""
+    game, state = request.thinker.game, request.played.state
+    moves = legal_moves(game, state)
+    allowed, teller = _allowed(request, go, moves), Teller(request, request.started)
+    is_known, done = _think(request, go, allowed, teller) if moves else _await(request)
     if is_known:
         teller(done)
-        temperature, seed = int(request.options["Temperature"]) / 100, int(request.options["Seed"])
-        best = edge_to_uci(thinker.game, played.state, choose(thinker, played, temperature, seed))
-    else:
-        best = next((move for move, edge in moves.items() if edge in (limits.allowed or [edge])), "(none)")
-        score = "mate 0" if to_board(thinker.game, played.state).is_checkmate() else "cp 0"
-        request.write(f"info depth 0 score {score} nodes 0 time {teller.milliseconds()}")
-    return best
+        return _best(request)
+    score = "mate 0" if to_board(game, state).is_checkmate() else "cp 0"
+    request.write(f"info depth 0 score {score} nodes 0 time {teller.milliseconds()}")
+    return next((move for move, edge in moves.items() if edge in (allowed or [edge])), "(none)")
 
 
-def _limits(request: Request, go: Go, moves: Mapping[str, int]) -> Limits:
+def _allowed(request: Request, go: Go, moves: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The edges of `searchmoves`, None for all; what is wrong with a `go` becomes lines of information."""
+    board = to_board(request.thinker.game, request.played.state)
+    asked = [usual_uci(board, move) for move in go.moves]
+    illegal = [f"searchmoves {shown(move)} is no legal move: it is left out" for move in asked if move not in moves]
+    for complaint in [*go.complaints, *illegal]:
+        request.write(f"info string {complaint}")
+    return tuple(moves[move] for move in asked if move in moves) or None
+
+
+def _await(request: Request) -> tuple[bool, int]:
+    """Nothing to search, but an endless search has its answer when it is due."""
+    if request.signals.is_endless:
+        request.signals.woken.wait()
+    return False, 0
+
+
+def _think(request: Request, go: Go, allowed: tuple[int, ...] | None, teller: "Teller") -> tuple[bool, int]:
+    """Searches without limits until woken, if asked to, and then, unless stopped, by the limits of a `go`."""
+    thinker, played, signals = request.thinker, request.played, request.signals
+    if signals.is_endless:
+        watch = Watch(request.started, signals.woken.is_set, teller.now_and_then)
+        found = think(thinker, played, Limits(allowed=allowed), watch)
+        teller(found[1])  # it may be done long before it is stopped
+        _await(request)
+        if signals.stopped.is_set():
+            return found
+        teller.started = max(request.started, signals.hit_at)
+    watch = Watch(teller.started, signals.stopped.is_set, teller.now_and_then)
+    return think(thinker, played, _limits(request, go, allowed), watch)
+
+
+def _best(request: Request) -> str:
+    """The move chosen, and what the tree expects after it."""
+    thinker, played = request.thinker, request.played
+    temperature, seed = int(request.options["Temperature"]) / 100, int(request.options["Seed"])
+    edge = choose(thinker, played, temperature, seed)
+    found = next(line.edges for line in lines(thinker.tree, thinker.game.max_legal_moves) if line.edges[0] == edge)
+    return " ponder ".join(_in_uci(thinker, played, found[:2]))
+
+
+def _limits(request: Request, go: Go, allowed: tuple[int, ...] | None) -> Limits:
     """What a `go` asks for; without any limit it is so many simulations as the option says."""
     overhead, is_white = int(request.options["Move Overhead"]) / 1000, int(request.played.state.color) == 0
-    allowed = tuple(moves[move] for move in go.moves if move in moves) or None
-    if request.is_endless:
-        return Limits(allowed=allowed)
     given, simulations = time_of(go, is_white, overhead), simulations_of(go)
     if simulations is None and given is None:
         simulations = int(request.options["Simulations"])
@@ -83,10 +108,11 @@ class Teller:
     """Writes lines of information on a search in progress."""
 
     request: Request
+    started: float
     last: float | None = None
 
     def milliseconds(self) -> int:
-        return int(1000 * (time.monotonic() - self.request.started))
+        return int(1000 * (time.monotonic() - self.started))
 
     def now_and_then(self, done: int) -> None:
         """After a batch: the first one, and then as often as `REPORT_SECONDS` says."""
@@ -96,10 +122,10 @@ class Teller:
     def __call__(self, done: int) -> None:
         """One line for each of the moves that MultiPV asks for."""
         request, elapsed, tree = self.request, self.milliseconds(), self.request.thinker.tree
-        self.last = time.monotonic()
+        self.last, nodes = time.monotonic(), max(1, done)  # the root, where there was time for no more
         for number, line in enumerate(lines(tree, int(request.options["MultiPV"])), 1):
-            counts = {"seldepth": max(tree.deepest, len(line.edges)), "multipv": number, "nodes": done}
-            counts |= {"nps": 1000 * done // max(1, elapsed), "hashfull": hashfull(tree), "time": elapsed}
+            counts = {"seldepth": max(tree.deepest, len(line.edges)), "multipv": number, "nodes": nodes}
+            counts |= {"nps": 1000 * nodes // max(1, elapsed), "hashfull": hashfull(tree), "time": elapsed}
             moves = _in_uci(request.thinker, request.played, line.edges)
             request.write(info_text(line, moves, bool(request.options["UCI_ShowWDL"]), counts))
 

@@ -46,6 +46,8 @@ OPTIONS = {
     "Hash": Option(256, 16, 65536),  # megabytes of the tree
     "UCI_ShowWDL": Option(False),
     "UCI_Variant": Option("chess", choices=tuple(VARIANTS)),
+    "Threads": Option(1, 1, 1024),  # GUIs set it unasked; XLA has threads of its own, so it changes nothing
+    "Ponder": Option(False),  # nothing either: `go ponder` is understood in any case
 }
 
 
@@ -105,8 +107,6 @@ def read_position(words: Sequence[str]) -> tuple[str | None, list[str]]:
         if fields:
             raise ValueError(f"position startpos {shown(fields[0])} was given: expected moves")
         return None, rest[end + 1 :]
-    if len(fields) == 4:
-        fields += ["0", "1"]
     return " ".join(fields), rest[end + 1 :]
 
 

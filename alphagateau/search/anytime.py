@@ -38,7 +38,7 @@ LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for player
 
 
 def make_evaluate(game: Game, network: Network) -> Evaluate:
-    """The one compiled function of a search, for BATCH moves at a time."""
+    """The one function of a search, compiled for BATCH moves at a time and for the root alone, which costs less."""
 
     def evaluate(variables: Variables, states: State, edges: Array) -> Leaves:
         moved = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
@@ -81,10 +81,9 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
     `evaluate`: by what the root is evaluated, if not as all nodes are. Returns the positions that it looked at to do
     so, 0 if it does not count them.
     """
-    states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], BATCH, axis=0), state)
-    states = states._replace(terminated=np.zeros(BATCH, bool))
+    states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
     evaluate = evaluate or tree.evaluate
-    leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(BATCH, -1, np.int32)))
+    leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(1, -1, np.int32)))
     tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
     if leaves.move_values is not None:

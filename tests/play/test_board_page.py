@@ -212,6 +212,16 @@ def test_a_wrong_fen_or_pgn_is_said_where_it_was_given(page: Page):
     page.faults.clear()  # the browser notes each answer that is no 200
 
 
+def test_a_fen_that_is_typed_takes_the_place_of_the_old_one_and_chooses_its_board(page: Page):
+    """It was appended, and a FEN of eight rows was refused on the board of five."""
+    for fen, name in (("6k1/5ppp/8/8/8/8/1Q3PPP/6K1 w - - 0 1", "chess"), ("4k/P4/5/5/4K w - - 0 1", "gardner_chess")):
+        page.do("find('#open').click()")
+        page.call("Input.insertText", text=fen)
+        page.do("find('#set-up button').click()")
+        page.wait(f"!find('#opening').open && board.name === {name!r} && plies[0].fen === {fen!r}")
+        page.wait("seen[viewer()].values[0] !== undefined")
+
+
 def test_by_keyboard_with_a_promotion(page: Page):
     """Squares by arrow keys, Enter; the piece by Tab and Enter; taken back, turned, sides switched, saved."""
     choose(page, "[data-seat=top] select", "you")

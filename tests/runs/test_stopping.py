@@ -26,10 +26,8 @@ def test_a_second_signal_ends_a_process_that_is_inside_a_device_call(number):
         process.send_signal(number)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
-        start = time.monotonic()
         process.send_signal(number)
         assert process.wait(60) == 128 + number
-        assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize("number", SIGNALS)

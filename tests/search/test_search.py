@@ -376,7 +376,7 @@ def check_random_positions(searcher: Searcher, seed, num_plies, spread, scale) -
     check_legality(game, states, found)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(**RANDOM_POSITIONS)
 def test_no_search_returns_an_illegal_move(searchers, seed, num_plies, spread, scale):
     check_random_positions(searchers["gardner_chess"], seed, num_plies, spread, scale)
@@ -384,7 +384,7 @@ def test_no_search_returns_an_illegal_move(searchers, seed, num_plies, spread, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(**RANDOM_POSITIONS)
 def test_no_search_of_many_positions_returns_an_illegal_move(searchers, name, seed, num_plies, spread, scale):
     check_random_positions(searchers[name], seed, num_plies, spread, scale)

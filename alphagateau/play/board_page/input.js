@@ -68,6 +68,12 @@ async function openGame(games, number) {
   draw();
 }
 
+// The name of the board with as many rows as a FEN: the one shown, if it is one of them.
+function boardOf(fen) {
+  const size = fen.trim().split(/\s/)[0].split("/").length;
+  return ([board, ...setup.boards].find((one) => one.size === size) || board).name;
+}
+
 async function inDialog(work) {
   find("#opening-fault").textContent = "";
   try {
@@ -85,11 +91,13 @@ on("#open", "click", () => {
   find("#given-fen").value = shown().fen;
   find("#opening-fault").textContent = "";
   find("#opening").showModal();
+  find("#given-fen").select(); // so that what is typed or pasted takes its place
 });
 on("#save", "click", () => save());
 on("#set-up", "submit", (event) => {
   event.preventDefault();
-  inDialog(() => begin(board.name, find("#given-fen").value));
+  const fen = find("#given-fen").value;
+  inDialog(() => begin(boardOf(fen), fen));
 });
 on("#read", "submit", (event) => {
   event.preventDefault();

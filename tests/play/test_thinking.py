@@ -1,0 +1,64 @@
+"""Thinking by a simulated clock, on which each evaluation takes a time of its own."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from alphagateau.games.rules import Game
+from alphagateau.games.variants import get_endless_game
+from alphagateau.play.clock import UNMEASURED, Clock, budget, fixed, learn
+from alphagateau.play.thinking import Limits, Thinker, Watch, replay, think
+from alphagateau.search.anytime import make_evaluate
+from alphagateau.search.tree import make_tree
+
+LOOK, BATCH = 0.01, 0.1  # seconds
+
+
+@pytest.fixture(scope="module")
+def evaluate(gardner: Game, stub_network):
+    return make_evaluate(gardner, stub_network(gardner))
+
+
+class Simulated:
+    """A Thinker that knows what it costs, and its clock."""
+
+    def __init__(self, game: Game, evaluate: Any) -> None:
+        self.now, self.rows = 0.0, []
+
+        def timed(variables: Any, states: Any, edges: Any):
+            self.rows.append(len(edges))
+            self.now += LOOK if len(edges) == 1 else BATCH
+            return evaluate(variables, states, edges)
+
+        variables = {"prior_logits": jnp.zeros(game.num_edges), "material": jnp.float32(0.1)}
+        self.thinker = Thinker(game, jax.jit(get_endless_game(game.name).step), make_tree(game, timed, variables, 4096))
+        self.thinker.look_cost, self.thinker.batch_cost = learn(UNMEASURED, LOOK), learn(UNMEASURED, BATCH)
+
+    def move(self, limits: Limits, moves: tuple[str, ...] = ()) -> tuple[bool, int]:
+        played = replay(self.thinker, self.thinker.game.start_fen, moves)
+        return think(self.thinker, played, limits, Watch(self.now, now=lambda: self.now))
+
+
+def test_a_fixed_time_is_used_and_kept(gardner: Game, evaluate):
+    simulated = Simulated(gardner, evaluate)
+    assert simulated.move(Limits(budget=fixed(0.65, 0.05)))[0]
+    assert simulated.now == pytest.approx(0.51)
+
+
+def test_a_low_clock_leaves_time_for_a_look(gardner: Game, evaluate):
+    """A look was priced as a batch, so that the move was made blindly."""
+    simulated = Simulated(gardner, evaluate)
+    assert simulated.move(Limits(budget=budget(Clock(0.3), 0.05))) == (True, 0)
+    assert simulated.rows == [1]
+    assert simulated.move(Limits(budget=budget(Clock(0.07), 0.05)), ("a2a3",)) == (False, 0)
+    assert simulated.rows == [1]
+
+
+def test_a_cost_that_forbids_batches_is_forgotten(gardner: Game, evaluate):
+    simulated = Simulated(gardner, evaluate)
+    simulated.thinker.batch_cost = learn(simulated.thinker.batch_cost, 60.0)
+    given = Limits(budget=budget(Clock(10, 0.1), 0.05))
+    found = [simulated.move(given, ("a2a3", "b4a3")[: ply % 3])[1] for ply in range(24)]
+    assert not found[0] and any(found)
