@@ -35,7 +35,8 @@ def from_fen(game: Game, fen: str) -> State:
 
     Castling rights are kept where king and rook are at home, an en passant square where a capture
     there is legal. Plies count from the FEN's move number: from `game.max_plies` on the game is
-    over. Raises ValueError, in one sentence, for anything but a whole FEN of a possible position.
+    over. The clocks may be left out, moves be numbered from 0, castling rights stand in any order.
+    Raises ValueError, in one sentence, for anything but the FEN of a possible position.
     """
     return _jitted(game.enter)(*entered(game, fen))
 
@@ -77,16 +78,17 @@ def _jitted(function: Callable) -> Callable:
 
 def board_from_fen(game: Game, fen: str) -> chess.Board:
     """python-chess's board of a FEN, checked as `from_fen` says."""
-    fields, shown = fen.split(), repr(fen if len(fen) <= 100 else fen[:97] + "...")
+    shown = repr(fen if len(fen) <= 100 else fen[:97] + "...")
+    fields = whole_fen(fen).split()
     if len(fields) != 6:
         raise ValueError(
             f"FEN {shown} has {len(fields)} fields: expected 6 (board, side to move, castling, "
-            "en passant, halfmove clock, move number)"
+            "en passant, halfmove clock, move number), or the first 4 or 5 of them"
         )
     wrong = _wrong_fields(game, *fields)
     if wrong:
         raise ValueError(f"FEN {shown} has a wrong {wrong[0]}")
-    board = game.board_class(fen)
+    board = game.board_class(whole_fen(fen))
     status = board.status()
     faults = [sentence for flag, sentence in FAULTS.items() if status & flag]
     if (moves := board.legal_moves.count()) > game.max_legal_moves:
@@ -94,6 +96,24 @@ def board_from_fen(game: Game, fen: str) -> chess.Board:
     if faults:
         raise ValueError(f"FEN {shown} is impossible: {faults[0]}")
     return board
+
+
+def whole_fen(fen: str) -> str:
+    """A FEN as the standard spells it, in six fields; text of other than 4 to 6 fields comes back as it is.
+
+    Programs write castling rights in any order, or by the rooks' files, number moves from 0, or leave out the clocks.
+    """
+    fields = fen.split()
+    if not 4 <= len(fields) <= 6:
+        return fen
+    pieces, side, castling, en_passant, *clocks = fields
+    rights = castling.translate(str.maketrans("AHah", "QKqk"))
+    if len(set(rights)) == len(rights):
+        castling = "".join(sorted(rights, key="KQkq".find))
+    clock, number = [*clocks, *["0", "1"][len(clocks) :]]
+    clock = "0" if clock == "-" else clock
+    number = "1" if number == "-" or re.fullmatch("0{1,4}", number) else number
+    return " ".join([pieces, side.lower(), castling, en_passant.lower(), clock, number])
 
 
 def _wrong_fields(
@@ -113,7 +133,7 @@ def _wrong_fields(
         f"castling field: expected {rights}": re.fullmatch(castlings, castling),
         f"en passant field: expected {' or '.join(squares)}": en_passant in squares,
         "halfmove clock: expected 0 to 9999": re.fullmatch("[0-9]{1,4}", clock),
-        "move number: expected 1 to 9999": re.fullmatch("0{0,3}[1-9][0-9]{0,3}", number),
+        "move number: expected 0 to 9999": re.fullmatch("[0-9]{1,4}", number),
     }
     return [expected for expected, holds in is_valid.items() if not holds]
 

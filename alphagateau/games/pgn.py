@@ -23,7 +23,7 @@ import chess.engine
 import chess.pgn
 
 from alphagateau.games.entries import GAMES
-from alphagateau.games.notation import board_from_fen, edge_to_uci, ending
+from alphagateau.games.notation import board_from_fen, edge_to_uci, ending, whole_fen
 from alphagateau.games.pgn_text import WrittenGame, WrittenMove, read_games
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.small_boards import board_class
@@ -216,10 +216,10 @@ def _key(variant: str) -> str:
 
 
 def _start_fen(fen: str | None, usual: str) -> str:
-    """The FEN of the start; Lichess's puzzles and EPD leave the clocks out."""
+    """The FEN of the start."""
     if fen is None or fen.strip() in ("", "?", "startpos"):
         return usual
-    return f"{fen} 0 1" if len(fen.split()) == 4 else fen
+    return whole_fen(fen)
 
 
 def _result(written: WrittenGame) -> str:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphagateau.games.notation import (
+    board_from_fen,
     edge_to_uci,
     from_fen,
     legal_moves,
@@ -77,6 +78,24 @@ def test_what_a_fen_keeps(fen, kept):
     assert to_fen(CHESS, from_fen(CHESS, fen)) == kept
 
 
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "r3k2r/8/8/8/8/8/8/R3K2R b kqKQ - 0 0",
+        "r3k2r/8/8/8/8/8/8/R3K2R b QKqk - 0",
+        "r3k2r/8/8/8/8/8/8/R3K2R b KQkq -",
+        "r3k2r/8/8/8/8/8/8/R3K2R b HAha - - -",
+        " r3k2r/8/8/8/8/8/8/R3K2R  B KQkq - 0 00 ",
+    ],
+)
+def test_fens_that_every_engine_takes(fen):
+    """Move number 0, rights in another order and five fields were refused."""
+    whole = "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1"
+    state = from_fen(CHESS, fen)
+    assert to_fen(CHESS, state) == board_from_fen(CHESS, fen).fen() == whole
+    assert int(state.ply) == 1 and {"e8g8", "e8c8"} <= legal_moves(CHESS, state).keys()
+
+
 def test_plies_count_from_the_move_number():
     white, black = "4k/4p/5/P4/K4 w - - 0 {}", "4k/4p/5/P4/K4 b - - 0 {}"
     assert [int(from_fen(GARDNER, fen.format(7)).ply) for fen in (white, black)] == [12, 13]
@@ -93,7 +112,8 @@ MIDDLE = "rnqknr/pppppp/6/6/PPPPPP/RNQKNR w - - 0 1"
     ("name", "fen", "sentence"),
     [
         ("chess", "", "has 0 fields: expected 6"),
-        ("chess", "8/8/8/8/8/8/8/8 w - -", "has 4 fields: expected 6"),
+        ("chess", "8/8/8/8/8/8/8/8 w -", "has 3 fields: expected 6"),
+        ("chess", "8/8/8/8/8/8/8/8 w - -", "white has no king: expected one"),
         ("chess", f"{START} 1", "has 7 fields: expected 6"),
         ("chess", SMALL, "has a wrong board: expected 8 rows of 8 squares"),
         ("gardner_chess", START, "has a wrong board: expected 5 rows of 5 squares"),
@@ -116,10 +136,9 @@ MIDDLE = "rnqknr/pppppp/6/6/PPPPPP/RNQKNR w - - 0 1"
         ("chess", START.replace("q -", "q e6"), "no pawn has just passed"),
         ("gardner_chess", SMALL.replace("- - 0", "- c3 0"), "wrong en passant field: expected -"),
         ("chess", START.replace("0 1", "-1 1"), "wrong halfmove clock: expected 0 to 9999"),
-        ("chess", START.replace("0 1", "0 0"), "wrong move number: expected 1 to 9999"),
-        ("chess", START.replace("0 1", "0 1.5"), "wrong move number: expected 1 to 9999"),
+        ("chess", START.replace("0 1", "0 1.5"), "wrong move number: expected 0 to 9999"),
         ("chess", START.replace("0 1", f"{'9' * 5000} 1"), "halfmove clock: expected 0 to 9999"),
-        ("chess", START.replace("0 1", "0 ١"), "wrong move number: expected 1 to 9999"),
+        ("chess", START.replace("0 1", "0 ١"), "wrong move number: expected 0 to 9999"),
         ("chess", START.replace("K", "Q", 1), "white has no king: expected one"),
         ("chess", START.replace("k", "q", 1), "black has no king: expected one"),
         ("chess", START.replace("PPPPPPPP", "PPPPKPPP"), "several kings: expected one each"),
