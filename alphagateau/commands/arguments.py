@@ -25,6 +25,7 @@ from alphagateau.config.records import fields_of, nearest, sections_of, show
 
 T = TypeVar("T")
 REGISTRY = ConstructorRegistry()
+MaxMegabytes = Annotated[int, tyro.conf.arg(metavar="MB")]
 MARKERS = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
 
 

@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except MemoryError:
+        return _fail("there is not enough memory for this: expected smaller input, or more memory", 1)
     except OSError as error:
         return _fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), 1)
     except RuntimeError as error:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +10,9 @@ from typing import Annotated
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -59,7 +61,9 @@ class Arguments:
     opening_plies: int = 4
     """random plies of each opening"""
     openings: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """openings from a file instead, a FEN or UCI moves on each line"""
+    """openings from a file instead: FENs, EPD or UCI moves, one a line, or the games of a PGN file; also packed"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read a file of openings up to this size, unpacked"""
     seed: int = 0
     """of the openings and the random mover"""
     rows: int = 0
@@ -98,7 +102,9 @@ def play(arguments: Arguments) -> int:
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
     b = distinct(b, {a.name})
     if arguments.openings:
-        openings = read_openings(game, arguments.openings)
+        openings = read_openings(game, arguments.openings, bounds_of(arguments.max_megabytes))
+        for note in openings.notes:
+            print(note, file=sys.stderr)
         if arguments.games:
             openings = openings.first(arguments.games // 2)
     else:

@@ -1,18 +1,17 @@
 """Games and a network in, what its search thinks of every position out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice, repeat
+from itertools import islice
 
 import chess
 import jax
 import numpy as np
 from chess.engine import Cp, Mate, MateGiven, Score
 
-from alphagateau.games.accuracy import AnalysedGame, judgements
+from alphagateau.games.accuracy import AnalysedGame
 from alphagateau.games.notation import board_from_fen, edge_to_uci
-from alphagateau.games.pgn import GameRecord, MoveNote
+from alphagateau.games.pgn import GameRecord
 from alphagateau.games.referee import Judged, Ruling
 from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
@@ -105,12 +104,3 @@ def _end_score(board: chess.Board) -> Score:
     if not board.is_checkmate():
         return Cp(0)
     return Mate(0) if board.turn else MateGiven
-
-
-def annotated(game: AnalysedGame) -> GameRecord:
-    """The game with the analyst's scores and judgements in the place of others."""
-    known = chain(game.record.notes, repeat(MoveNote()))
-    rows = zip(known, game.scores[1:], judgements(game), strict=False)
-    notes = [note._replace(score=score, nag=found.nag if found else note.nag) for note, score, found in rows]
-    headers = {**game.record.headers, "Annotator": game.analyst}
-    return replace(game.record, notes=tuple(notes), headers=headers)

@@ -149,7 +149,7 @@ def test_castling_and_promotions_however_they_are_written():
         ('[FEN "8/8/8/8/8/8/8/N1K1k1N1 w - - 0 1"]\n\n1. Nd9', 3, 1, "invalid san: 'Nd9'"),
         ('[FEN "4k3/8/8/8/8/8/8/N1K3N1 w - - 0 1"]\n\n1. Ne2 Kd8 2. N1', 3, 3, "invalid san"),
         ('[FEN "4k3/8/8/8/8/8/8/2N1K1N1 w - - 0 1"]\n\n1. Ne2', 3, 1, "ambiguous san: 'Ne2'"),
-        ("1. e4 -- 2. d4 *", 1, 2, "move 2 is a null move"),
+        ("1. e4 -- 2. d4 *", 1, 2, "'--' is a null move"),
         ('[Result "1-0"]\n\n1. e4 0-1', 1, 0, "result '1-0' in its tag and '0-1' after its moves"),
         ("1. f3 e5 2. g4 Qh4# 1-0", 1, 4, "result '1-0' after checkmate: expected '0-1'"),
         ("1. e4 {without an end", 1, 0, "the comment of line 1 does not end: expected a }"),
