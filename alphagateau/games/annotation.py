@@ -6,7 +6,7 @@ from alphagateau.games.accuracy import AnalysedGame, judgements
 from alphagateau.games.pgn import MoveNote, plain_tag, write_note
 from alphagateau.games.pgn_text import WrittenGame
 
-EVAL = re.compile(r"\[%eval\s[^\]]*\]\s?")
+EVAL = re.compile(r"\[%eval\s[^\[\]]*\]\s?")
 Edit = tuple[int, int, str]  # from, to, what stands there instead
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from alphagateau.games.notation import whole_fen
 
 OPERAND = re.compile(r'"((?:[^"\\]|\\.)*)"|[^\s;"]+|(?P<end>;)|(?P<open>")')
-OUTSIDE = re.compile(r'"(?:[^"\\]|\\.)*"|(?:^|(?<=\s))(?P<comment>#)')  # of a comment: what is quoted
+OUTSIDE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)|(?:^|(?<=\s))(?P<comment>#)')  # of a comment: what is quoted
 
 
 class EpdLine(NamedTuple):
@@ -20,6 +20,7 @@ class EpdLine(NamedTuple):
 def text_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, numbered from 1, without the comment that a # begins."""
     for number, line in enumerate(lines, start=1):
+        line = line.strip()
         comment = next((found.start() for found in OUTSIDE.finditer(line) if found["comment"]), len(line))
         if text := line[:comment].strip():
             yield number, text

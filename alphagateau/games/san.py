@@ -7,6 +7,7 @@ import chess
 ATTACHED = re.compile(r"(?:e\.?p\.?|ch|[+#=±∓⩲⩱∞→↑⇆!?.,-])+$")  # to a move
 CASTLING = re.compile(r"[oO0]-?[oO0](-?[oO0])?")
 PROMOTED = re.compile(r"(?i)(.*[a-h][1-8])[=/(]+([qrbn])\)?")  # a8=Q, a8/Q, a8(Q)
+MAX_LETTERS = 40  # of a move; what has more is none
 NULL_MOVES = ("--", "Z0", "0000", "@@@@")
 
 
@@ -14,6 +15,8 @@ def read_move(board: chess.Board, text: str) -> chess.Move:
     """The legal move that a text names. Raises ValueError, in one sentence, for one that names none, or several."""
     if text in NULL_MOVES:
         raise ValueError(f"{text!r} is a null move: expected a legal move")
+    if len(text) > MAX_LETTERS:
+        raise ValueError(f"invalid san: {text[:MAX_LETTERS]!r}...: expected a legal move")
     plain = ATTACHED.sub("", text).replace(":", "x")
     if castling := CASTLING.fullmatch(plain):
         plain = "O-O-O" if castling[1] else "O-O"

@@ -195,6 +195,8 @@ def _read_opening(game: Game, line: str) -> Opening:
         fen = read_position(line).fen
         return jax.device_get(from_fen(game, fen)), fen, ()
     state, words = jax.device_get(game.init()), line.rstrip(" ;").split()
+    if len(words) > game.max_plies:
+        raise ValueError(f"it has {len(words)} moves: expected at most {game.max_plies}")
     for word in words:
         edge = np.array([uci_to_edge(game, state, word.lower())], np.int16)
         state = one_state(step_states(game, jax.tree.map(lambda x: x[None], state), edge), 0)
