@@ -48,12 +48,16 @@ def _results(path: str | os.PathLike[str], bounds: Bounds) -> Iterator[tuple[str
 
 
 def _result(written: WrittenGame) -> GameResult:
-    """Who played and how it ended; names without what cannot be printed. Raises ValueError."""
+    """Who played and how it ended. Raises ValueError."""
     if written.fault:
         raise ValueError(written.fault)
     result = result_of(written)
     lacking = [tag for tag in ("White", "Black") if tag not in written.tags]
     if lacking and (result != UNFINISHED or not written.tags):
         raise ValueError(f"no {lacking[0]} tag, expected one")
-    names = (" ".join(written.tags.get(tag, "?").split()) for tag in ("White", "Black"))
-    return GameResult(*("".join(filter(str.isprintable, name)) for name in names), result)
+    return GameResult(_name(written, "White"), _name(written, "Black"), result)
+
+
+def _name(written: WrittenGame, tag: str) -> str:
+    """A player's, without what cannot be printed."""
+    return "".join(filter(str.isprintable, " ".join(written.tags.get(tag, "?").split())))

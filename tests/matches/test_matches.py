@@ -4,6 +4,7 @@ import gzip
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -219,6 +220,7 @@ def test_records_say_what_python_chess_says(random_result, openings: Openings) -
         assert (played.record.termination == "checkmate") == board.is_checkmate() == (winner is not None)
         (read,) = read_pgn(to_pgn(played.record))
         assert (read.moves, read.result) == (played.record.moves, played.record.result)
+        assert re.fullmatch(r"\d{4}\.\d\d\.\d\d", read.headers["Date"])
 
 
 def test_rows_searched_belong_to_live_games_in_one_match(random_result) -> None:
