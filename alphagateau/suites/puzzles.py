@@ -1,8 +1,7 @@
 """Reads a CSV file of puzzles: a position each, the moves to be found in turn, and the replies.
 
 Lichess's columns FEN, Moves, Rating, PuzzleId and Themes, which files without a header have in its order, or
-ChessBench's PGN, Moves, Rating, whose games give the
-positions a past. The first of the moves is the opponent's.
+ChessBench's PGN, Moves, Rating, whose games give the positions a past. The first of the moves is the opponent's.
 """
 
 import csv
