@@ -24,12 +24,12 @@ from alphagateau.matches import match, player_specs
 from alphagateau.matches.match import MatchResult
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
+from alphagateau.matches.recorded_results import read_any_results
 from alphagateau.networks import trained
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
-from alphagateau.ratings.results_files import read_any_results
 from alphagateau.runs.log import read_metrics as read_metrics_file
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.search import Search, SearchOutput, evaluate_states

@@ -27,6 +27,7 @@ from alphagateau.runs.terminal import printing_freely
 
 T = TypeVar("T")
 REGISTRY = ConstructorRegistry()
+MaxMegabytes = Annotated[int, tyro.conf.arg(metavar="MB")]
 MARKERS = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
 
 

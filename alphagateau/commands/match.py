@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.config.records import counted
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.matches.openings import Openings
     from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.commands.outputs import PGN
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -76,7 +78,9 @@ class Arguments:
     opening_plies: int = 4
     """random plies of each opening"""
     openings: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """openings from a file instead, a FEN or UCI moves on each line"""
+    """openings from a file instead: FENs, EPD or UCI moves, one a line, or the games of a PGN file; also packed"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read a file of openings up to this size, unpacked"""
     seed: int = 0
     """of the openings and the random mover"""
     rows: int = 0
@@ -122,7 +126,9 @@ def read(arguments: Arguments) -> "Asked":
 
     game = get_game(board_of([arguments.a, arguments.b], arguments.game))
     if arguments.openings:
-        openings = read_openings(game, arguments.openings)
+        openings = read_openings(game, arguments.openings, bounds_of(arguments.max_megabytes))
+        for note in openings.notes:
+            print(note, file=sys.stderr)
         if arguments.games:
             openings = openings.first(arguments.games // 2)
     else:

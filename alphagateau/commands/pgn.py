@@ -1,20 +1,23 @@
-"""`alphagateau pgn`: anybody's games in, whether they keep to the rules out, and what a network thinks of them."""
+"""`alphagateau pgn`: judges anybody's games by the rules, and writes what a network thinks of them."""
 
 import dataclasses
 import json
-from collections import Counter
+import sys
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.outputs import HTML, JSON, PGN
 from alphagateau.config.records import counted
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
+    from alphagateau.games.pgn_text import WrittenGame
     from alphagateau.games.referee import Judged
 
 
@@ -26,7 +29,8 @@ class Arguments:
     """Replay the games of a PGN file by the rules, and analyse them with a network.
 
     Each game that breaks the rules is named with its line and move: exit code 1. Boards go by the Variant tag, and what
-    is neither chess, Gardner nor Los Alamos chess cannot be judged. A file may be packed by gzip, bzip2 or xz.
+    is neither chess, Gardner nor Los Alamos chess cannot be judged. A file may be packed: .gz,
+    .bz2, .xz, .zst.
 
     Example: alphagateau pgn games.pgn --analyse checkpoints/quickstart --output games.html
     """
@@ -44,7 +48,9 @@ class Arguments:
     output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
     """write its evaluations, both sides' accuracy and the moves that lost much as a page"""
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
-    """write the games with its evaluations as [%eval] comments"""
+    """write all games there, those that keep to the rules with its evaluations as [%eval] comments"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read a file up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 @dataclasses.dataclass
@@ -59,6 +65,11 @@ class Tally:
     boards: Counter[str] = dataclasses.field(default_factory=Counter)
     results: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    texts: list[str] = dataclasses.field(default_factory=list)  # of the games, to be annotated
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key != "texts"}
 
 
 def run(words: Sequence[str]) -> int:
@@ -69,27 +80,29 @@ def run(words: Sequence[str]) -> int:
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
     use_compilation_cache()
-    from alphagateau.games.pgn_files import PgnFileError, read_lines
     from alphagateau.games.pgn_text import read_games
     from alphagateau.games.referee import judge
+    from alphagateau.games.text_files import TextFileError, read_lines
     from alphagateau.runs import files
 
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
-    judged = judge(read_games(read_lines(arguments.file)), with_states=bool(arguments.analyse))
+    bounds = bounds_of(arguments.max_megabytes)
+    games = read_games(read_lines(arguments.file, bounds), bounds, keep_text=bool(arguments.annotate))
+    judged = judge(games, with_states=bool(arguments.analyse))
     try:
         found = _said(judged, arguments, name, tally)
         if arguments.analyse:
-            _analyse(arguments, name, found)
+            _analyse(arguments, name, found, tally)
         else:
             for _ in found:
                 pass
-    except PgnFileError as error:
+    except TextFileError as error:
         raise UsageError(str(error)) from None
     if not tally.games:
         raise UsageError(f"{name} holds no games: expected PGN")
     print(describe(tally))
     if arguments.json:
-        files.write_result(arguments.json, json.dumps({"name": name, **vars(tally)}, indent=1) + "\n")
+        files.write_result(arguments.json, json.dumps({"name": name, **tally.counts}, indent=1) + "\n")
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
@@ -97,6 +110,7 @@ def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Ta
     """The games that keep to the rules, as all are counted and those that do not are said."""
     for one in judged:
         count(tally, one)
+        tally.texts += [one.game.written.text] if arguments.annotate else []
         written, record, fault, _, is_known = one.game
         if fault:
             entry = fault_of(one)
@@ -158,28 +172,38 @@ def describe(tally: Tally) -> str:
     return text
 
 
-def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]") -> None:
+def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
-    from alphagateau.games.pgn import to_pgn
+    from alphagateau.games.annotation import annotated_text
     from alphagateau.matches.players import PlayerError
-    from alphagateau.play.analysis import analyse_games, annotated
+    from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
     from alphagateau.runs import files
 
+    written: deque[WrittenGame] = deque()  # of the games that are being analysed
+    shown, num_games = [], 0
     try:
-        games = analyse_games(str(arguments.analyse), arguments.simulations, found)
-        shown, texts, num_games = [], [], 0
-        for game in games:
+        for game in analyse_games(str(arguments.analyse), arguments.simulations, _noted(found, written)):
             num_games += 1
             shown += [game] if len(shown) < MAX_GAMES else []
-            texts += [to_pgn(annotated(game))] if arguments.annotate else []
+            one = written.popleft()
+            if arguments.annotate:
+                tally.texts[one.number - 1] = annotated_text(one, game)
     except PlayerError as error:
         raise UsageError(str(error)) from None
     if not num_games:
         return
     if arguments.annotate:
-        files.write_result(arguments.annotate, "".join(texts))
+        files.write_result(arguments.annotate, "".join(tally.texts))
         print(arguments.annotate)
+        if left := tally.games - num_games:
+            print(f"{left} games stand there as they were: they cannot be played by the rules", file=sys.stderr)
     if arguments.output:
         files.write_result(arguments.output, analysis_page(Path(name).name, shown, num_games))
         print(arguments.output)
+
+
+def _noted(found: "Iterator[Judged]", written: "deque[WrittenGame]") -> "Iterator[Judged]":
+    for one in found:
+        written.append(one.game.written)
+        yield one

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.outputs import BOARDS
 from alphagateau.commands.telling import make_teller
 from alphagateau.config.records import counted
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn import GameRecord
@@ -52,6 +53,8 @@ class Arguments:
     """search simulations a ply of players that do not say; 0: as in their training"""
     seed: int = 0
     """of their openings and of the random mover"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -60,7 +63,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
     from alphagateau.games.entries import GAME_NAMES
-    from alphagateau.games.pgn_files import PgnFileError
+    from alphagateau.games.text_files import TextFileError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.players import PlayerError
 
@@ -77,7 +80,7 @@ def run(words: Sequence[str]) -> int:
     left_out: list[str] = []
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
-        games = chain(games_of(arguments.sources, arguments.game, left_out), played_games(arguments, left_out))
+        games = chain(games_of(arguments, left_out), played_games(arguments, left_out))
         found = gather(
             get_game(arguments.game),
             games,
@@ -86,7 +89,7 @@ def run(words: Sequence[str]) -> int:
             arguments.max_boards,
             arguments.random_moves,
         )
-    except (DataError, PgnFileError, PlayerError, ValueError) as error:
+    except (DataError, TextFileError, PlayerError, ValueError) as error:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None
     if left_out:
@@ -97,22 +100,23 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
-def games_of(sources: Sequence[Path], game_name: str, left_out: list[str]) -> Iterator["GameRecord"]:
+def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"]:
     """The games of the sources on one board; why others are none goes into `left_out`."""
     from alphagateau.games.pgn import replay
-    from alphagateau.games.pgn_files import read_lines
     from alphagateau.games.pgn_text import read_games
+    from alphagateau.games.text_files import read_lines
 
-    for source in sources:
+    bounds = bounds_of(arguments.max_megabytes)
+    for source in arguments.sources:
         files = sorted((source / "games").glob("*.pgn")) if source.is_dir() else [source]
         if not files:
             raise UsageError(f"{source} holds no games: expected a PGN file or a run with a folder games")
         for path in files:
-            for written in read_games(read_lines(str(path))):
+            for written in read_games(read_lines(path, bounds), bounds):
                 replayed = replay(written)
                 if replayed.record is None or replayed.fault:
                     left_out.append(f"{path}, line {written.line}, game {written.number}: {replayed.fault}")
-                elif replayed.record.game != game_name:
+                elif replayed.record.game != arguments.game:
                     left_out.append(f"{path}, line {written.line}: a game of {replayed.record.game}")
                 else:
                     yield replayed.record

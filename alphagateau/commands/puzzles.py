@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.outputs import JSON, PUZZLES
 from alphagateau.commands.telling import make_teller
 from alphagateau.config.records import counted
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.reports.puzzles_page import PuzzleResult
@@ -44,6 +45,8 @@ class Arguments:
     """only the first so many; 0: all"""
     seed: int = 0
     """of the random mover"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read a file up to this size, unpacked"""
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), PUZZLES] = Path("eval/puzzles")
     """where index.html, puzzles.svg and solutions.csv go"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
@@ -64,7 +67,7 @@ def run(words: Sequence[str]) -> int:
     *specs, file = arguments.words
     try:
         game = get_game(arguments.game)
-        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles)
+        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, bounds_of(arguments.max_megabytes))
     except (PuzzleError, ValueError) as error:
         raise UsageError(str(error)) from None
     if left_out:

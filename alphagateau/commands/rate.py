@@ -1,4 +1,4 @@
-"""`alphagateau rate`: anybody's results in, ratings out."""
+"""`alphagateau rate`: rates the players of anybody's results."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.outputs import RATINGS
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,27 +23,29 @@ class Arguments:
     """
 
     results: tyro.conf.Positional[Path]
-    """RESULTS.csv or GAMES.pgn, also compressed: GAMES.pgn.gz"""
+    """RESULTS.csv or GAMES.pgn, also packed: .gz, .bz2, .xz, .zst"""
     method: Literal["bradley-terry", "history", "wls"] = "bradley-terry"
     """how ratings are estimated"""
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None
     """the player whose rating is 0; None: the mean is 1000"""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), RATINGS] = None
     """write the table, the plot and a page there too"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 def run(words: Sequence[str]) -> int:
     """Prints the ratings."""
     arguments = parse(Arguments, words, "rate")
+    from alphagateau.matches.recorded_results import read_any_results
     from alphagateau.ratings.curves import curves_by_name
     from alphagateau.ratings.rate import rate
     from alphagateau.ratings.results import ResultsError
-    from alphagateau.ratings.results_files import read_any_results
     from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
 
     path = arguments.results
     try:
-        results, notes = read_any_results(str(path))
+        results, notes = read_any_results(str(path), bounds_of(arguments.max_megabytes))
         ratings = rate(results, arguments.method, arguments.anchor)
     except (ResultsError, OSError) as error:
         raise UsageError(str(error)) from None

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.commands.compilation import use_compilation_cache
 from alphagateau.commands.outputs import JSON, SVG
+from alphagateau.games.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.suites.sts import ThemeScore
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class Arguments:
     """Score a player on a Strategic Test Suite: the points of the moves that it plays.
 
-    Any EPD will do whose moves have points: operation c9 has the moves in UCI and c8 their points, or c0 both in SAN. A
+    Any EPD will do whose moves have points: operation c9 has the moves in UCI, or c7 in SAN, and c8 their
+    points, or c0 has both in SAN. A
     player is a run, a checkpoint, `random` or an engine, as `alphagateau match --help` says, with options such as
     `?search=probability&nodes=500`. A score means little without its nodes, which stand beside it, and what a random
     mover is expected to score.
@@ -33,7 +35,7 @@ class Arguments:
     player: tyro.conf.Positional[str]
     """a run, a checkpoint, `random` or `uci:COMMAND?nodes=50`"""
     file: tyro.conf.Positional[Path]
-    """EPD, a position a line"""
+    """EPD, a position a line, plain or packed"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: chess, or what the checkpoint learnt on"""
     simulations: int = 0
@@ -42,6 +44,8 @@ class Arguments:
     """only so many positions of each theme; 0: all"""
     seed: int = 0
     """of the random mover"""
+    max_megabytes: MaxMegabytes = MEGABYTES
+    """read a file up to this size, unpacked"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the scores as JSON"""
     plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), SVG] = None
@@ -69,7 +73,7 @@ def score(arguments: Arguments) -> int:
 
     is_network = arguments.player != "random" and not arguments.player.startswith("uci:")
     game = get_game(board_of([arguments.player], arguments.game or (None if is_network else "chess")))
-    positions = read_epd(game, arguments.file)
+    positions = read_epd(game, arguments.file, bounds_of(arguments.max_megabytes))
     positions = first_of_each_theme(positions, arguments.first)
     rated = load_player(arguments.player, game.name, arguments.simulations or None)
     try:

@@ -1,4 +1,4 @@
-"""The published shards of ChessBench in, their records out (Ruoss et al. 2024; files `*_data.bag`).
+"""Reads the published shards of ChessBench (Ruoss et al. 2024; files `*_data.bag`).
 
 A Bagz file is its records, then their ends as int64; the last of these, its last 8 bytes, is also where they begin. A
 record is coded as Apache Beam codes a tuple: a string but the last field has its length before it, a number is a
@@ -16,6 +16,8 @@ import numpy as np
 
 from alphagateau.data.tables import DataError
 
+MAX_RECORDS = 2**26  # of a shard
+MAX_RECORD = 4096  # bytes
 Kind = Literal["action_value", "state_value", "behavioral_cloning"]
 
 
@@ -67,8 +69,11 @@ class Bag(NamedTuple):
             raise DataError(f"{self.path}, record {number}: expected a record of {self.kind}") from None
 
     def coded(self, number: int) -> bytes:
-        """The bytes of a record."""
-        return self.content[self.ends[number - 1] if number else 0 : self.ends[number]].tobytes()
+        """The bytes of a record. Raises DataError for one that is too long."""
+        start, end = int(self.ends[number - 1]) if number else 0, int(self.ends[number])
+        if end - start > MAX_RECORD:
+            raise DataError(f"{self.path}, record {number}: {end - start:,} bytes, expected at most {MAX_RECORD:,}")
+        return self.content[start:end].tobytes()
 
 
 def open_bag(path: Path, kind: Kind) -> Bag:
@@ -76,6 +81,8 @@ def open_bag(path: Path, kind: Kind) -> Bag:
     try:
         content = np.memmap(path, np.uint8, "r")
         (start,) = struct.unpack("<q", content[-8:].tobytes())
+        if (len(content) - start) // 8 > MAX_RECORDS:
+            raise ValueError(f"its index has more than {MAX_RECORDS:,} records")
         ends = np.frombuffer(content[start:].tobytes(), "<i8")
     except (OSError, ValueError, struct.error) as error:
         raise DataError(f"{path} cannot be read as Bagz: {getattr(error, 'strerror', None) or error}") from None

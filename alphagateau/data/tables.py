@@ -1,7 +1,7 @@
 """Tables of boards and of labels as parquet files that are whole or not there."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,10 @@ LABELS = pa.schema(
 )
 
 
+MAX_ROWS, MAX_BYTES = 2**27, 2**32  # of a table, unpacked
+BATCH = 1024  # rows read at a time
+
+
 class DataError(RuntimeError):
     """Data that cannot be read, made or mixed; one sentence naming file and row."""
 
@@ -45,13 +49,27 @@ def write_table(path: Path, columns: Mapping[str, list], schema: pa.Schema, abou
 def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
     """The rows and what is kept beside them. Raises DataError for a file that is damaged, or of another kind."""
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            found = file.schema_arrow
+            if found.names != schema.names or found.types != schema.types:
+                raise DataError(f"{path} has the columns {', '.join(found.names)}, expected {', '.join(schema.names)}")
+            table = pa.Table.from_batches(_batches(path, file), found)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
-    if table.schema.names != schema.names or table.schema.types != schema.types:
-        raise DataError(f"{path} has the columns {', '.join(table.schema.names)}, expected {', '.join(schema.names)}")
+        raise DataError(f"{path} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}") from None
     about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     return table, about
+
+
+def _batches(path: Path, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    """The rows, some at a time. Raises DataError as soon as they are more than a table of this kind has."""
+    num_rows, size = file.metadata.num_rows, 0
+    if num_rows > MAX_ROWS:
+        raise DataError(f"{path} has {num_rows:,} rows, expected at most {MAX_ROWS:,}")
+    for batch in file.iter_batches(BATCH):
+        size += batch.nbytes
+        if size > MAX_BYTES:
+            raise DataError(f"{path} has more than {MAX_BYTES >> 20} MB of rows, expected fewer: split the table")
+        yield batch
 
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:

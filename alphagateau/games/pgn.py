@@ -24,15 +24,14 @@ import chess.pgn
 
 from alphagateau.games.entries import GAMES
 from alphagateau.games.notation import board_from_fen, edge_to_uci, ending, whole_fen
-from alphagateau.games.pgn_text import WrittenGame, WrittenMove, read_games
+from alphagateau.games.pgn_text import RESULTS, WrittenGame, read_games, result_of
 from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.san import read_move
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 
-RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 MOVE = re.compile(r"(?i)[nbkrqp]?[a-h]?[1-8]?[-x:]?[a-h][1-8].*|[o0]-[o0].*|--|Z0|0000|@@@@")
 LINE_END = re.compile(r"\r\n?|\n")
-SKIPPED = re.compile(r"e\.?p\.?$|[+#]+$")  # after a move
 OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord
 TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
 
@@ -117,13 +116,13 @@ def to_pgn(record: GameRecord) -> str:
     board = board_class(record.game)(record.start_fen)
     node = pgn = chess.pgn.Game()
     for name, value in record.headers.items():
-        pgn.headers[name] = _plain(value)
+        pgn.headers[name] = plain_tag(value)
     pgn.setup(board)
     if "FEN" in pgn.headers:
         pgn.headers["SetUp"] = "1"
     pgn.headers["Result"] = record.result
     if record.termination:
-        pgn.headers["Termination"] = _plain(record.termination)
+        pgn.headers["Termination"] = plain_tag(record.termination)
     notes = itertools.chain(record.notes, itertools.repeat(MoveNote()))
     for number, (uci, note) in enumerate(zip(record.moves, notes, strict=False), start=1):
         move = _parse_move(board, uci, number)
@@ -133,7 +132,7 @@ def to_pgn(record: GameRecord) -> str:
     return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
 
 
-def _plain(value: str) -> str:
+def plain_tag(value: str) -> str:
     """A tag's value without what would have to be escaped, on one line."""
     return " ".join(value.split()).replace('"', "'").replace("\\", "/")
 
@@ -205,7 +204,7 @@ def replay(written: WrittenGame) -> Replayed:
         known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
         return Replayed(written, None, f"variant {variant.lower()[:20]!r}: expected {known}", is_known=False)
     try:
-        return _play(written, name, _start_fen(tags.get("FEN"), get_game(name).start_fen), _result(written))
+        return _play(written, name, _start_fen(tags.get("FEN"), get_game(name).start_fen), result_of(written))
     except ValueError as error:
         return Replayed(written, None, str(error))
 
@@ -222,23 +221,11 @@ def _start_fen(fen: str | None, usual: str) -> str:
     return whole_fen(fen)
 
 
-def _result(written: WrittenGame) -> str:
-    """Of the tag and of what ends the moves. Raises ValueError if they cannot be, or differ."""
-    tagged, ended = written.tags.get("Result", "?").strip(), written.result
-    if tagged not in (*RESULTS, "?", ""):
-        raise ValueError(f"result {tagged[:20]!r}: expected one of {', '.join(RESULTS)}")
-    if tagged in ("?", "", "*") or ended in ("", "*"):
-        return next((result for result in (tagged, ended) if result in RESULTS[:3]), "*")
-    if tagged != ended:
-        raise ValueError(f"result {tagged!r} in its tag and {ended!r} after its moves: expected the same")
-    return tagged
-
-
 def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:
     board, moves, notes = board_from_fen(get_game(name), start_fen), [], []
     for ply, move in enumerate(written.moves, 1):
         try:
-            found = _read_move(board, move, ply)
+            found = read_move(board, move.text)
         except ValueError as error:
             return Replayed(written, None, str(error), ply)
         moves.append(found.uci())
@@ -252,21 +239,6 @@ def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Repla
     why = written.tags.get("Termination", "")
     record = GameRecord(name, start_fen, tuple(moves), result, why, others, tuple(notes))
     return Replayed(written, record, _contradiction(board, result), len(moves))
-
-
-def _read_move(board: chess.Board, move: WrittenMove, ply: int) -> chess.Move:
-    """Raises ValueError, in one sentence, for a move that is none."""
-    text = SKIPPED.sub("", move.text.replace(":", "x"))
-    try:
-        found = board.parse_san(text)
-    except ValueError as error:
-        try:
-            found = board.parse_uci(text.lower())
-        except ValueError:
-            raise ValueError(f"{str(error)[:200]}: expected a legal move") from None
-    if not found:
-        raise ValueError(f"move {ply} is a null move: expected a legal move")
-    return found
 
 
 def _contradiction(board: chess.Board, result: str) -> str:

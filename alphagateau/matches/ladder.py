@@ -55,7 +55,7 @@ def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[Rated
     """Plays what is left, board by board; each board's pool as it ends."""
     for board, target, specs in _boards(ladder, folder):
         with _seated(ladder, specs, board, target, told) as table:
-            notes = check_openings(ladder, table.openings, table.players)
+            notes = [*table.openings.notes, *check_openings(ladder, table.openings, table.players)]
             for note in notes:
                 told.say(note)
             games, others = _counted(table)

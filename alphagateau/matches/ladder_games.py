@@ -31,6 +31,7 @@ class StoredGame(NamedTuple):
     moves: tuple[str, ...]
     comments: tuple[str, ...] = ()  # of the moves, as in PGN
     protocol: str = ""  # what decides a game besides its players; "": stored before protocols were
+    date: str = ""  # of its end, as in PGN; "": stored before dates were
 
 
 GameKey = tuple[tuple[str, ...], tuple[str, ...], int, str]
@@ -80,7 +81,7 @@ def _parse_game(line: str) -> StoredGame:
     texts = [game.white, game.black, game.moves, game.comments]
     if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
         raise TypeError("expected lists of texts")
-    said = [game.result, game.termination, game.start_fen, game.protocol]
+    said = [game.result, game.termination, game.start_fen, game.protocol, game.date]
     if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in said):
         raise TypeError("expected the number of an opening, and texts")
     if not (game.white and game.black and game.result in POINTS):
@@ -121,7 +122,7 @@ def to_records(games: Sequence[StoredGame], players: Sequence[RatedPlayer], boar
     records = []
     for game in games:
         if game.white in known and game.black in known:
-            tags = {"Event": event, "Round": str(game.opening + 1)}
+            tags = {"Event": event, "Date": game.date or "????.??.??", "Round": str(game.opening + 1)}
             tags |= player_tags("White", *known[game.white]) | player_tags("Black", *known[game.black])
             notes = tuple(map(read_note, game.comments))
             records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags, notes))

@@ -87,4 +87,5 @@ def to_stored(played: PlayedGame, meeting: Meeting, protocol: str) -> StoredGame
         moves=tuple(record.moves),
         comments=tuple(map(write_note, record.notes)),
         protocol=protocol,
+        date=record.headers.get("Date", ""),
     )

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
-from alphagateau.matches.openings import Openings, one_state, random_openings, read_openings, stack_openings
-
-Opening = tuple[State, str, tuple[str, ...]]  # the State, the FEN that it was reached from, the moves from there
+from alphagateau.matches.openings import Opening, Openings, one_state, random_openings, read_openings, stack_openings
 
 
 @dataclass
@@ -20,6 +17,7 @@ class NumberedOpenings:
     source: Iterator[Opening]
     made: list[Opening] = field(default_factory=list)
     is_whole: bool = False  # `source` has no more
+    notes: tuple[str, ...] = ()  # what was passed over, a sentence each
 
 
 def open_openings(game: Game, path: str, num_plies: int, seed: int) -> NumberedOpenings:
@@ -29,7 +27,8 @@ def open_openings(game: Game, path: str, num_plies: int, seed: int) -> NumberedO
         states = (one_state(found.states, row) for row in range(len(found)))
         rows = list(zip(states, found.start_fens, found.lines, strict=True))
         text = "\n".join(" ".join([fen, *line]) for _, fen, line in rows)
-        return NumberedOpenings(f"a file's, SHA-256 {hashlib.sha256(text.encode()).hexdigest()[:16]}", iter(rows))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return NumberedOpenings(f"a file's, SHA-256 {digest}", iter(rows), notes=found.notes)
     made = ((state, game.start_fen, line) for state, line in random_openings(game, num_plies, seed))
     return NumberedOpenings(f"{num_plies} random plies, seed {seed}" if num_plies else "the start position", made)
 

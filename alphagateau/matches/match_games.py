@@ -1,6 +1,7 @@
 """The games of matches: two players and openings in, the games to play one by one, each as it was played out."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
@@ -78,7 +79,7 @@ def to_played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGam
     """A game that is over, or was broken off (`*`)."""
     opening, is_swapped = divmod(live.number, 2)
     white, black = live.players
-    headers = {"Round": f"{opening + 1}.{is_swapped + 1}"}
+    headers = {"Date": f"{date.today():%Y.%m.%d}", "Round": f"{opening + 1}.{is_swapped + 1}"}
     headers |= player_tags("White", white.name, white.identity) | player_tags("Black", black.name, black.identity)
     record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes))
     score = WHITE_SCORES.get(result)

@@ -1,23 +1,29 @@
-"""Openings for matches: random legal lines or a file in, distinct unfinished States with their lines out."""
+"""Makes openings for matches of random legal lines or of a file: distinct unfinished States with their lines."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import PathLike
-from pathlib import Path
 
 import jax
 import numpy as np
 
+from alphagateau.games.epd import is_position, read_position, text_lines
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
+from alphagateau.games.pgn_text import WrittenGame, read_games
+from alphagateau.games.referee import judge
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
+from alphagateau.games.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
+NUM_HEAD = 100  # lines of a file that say whether it is PGN
 NUM_BARREN = 8  # times without a new position, after which all there are are looked for
 MAX_MOVES = 20_000  # of the positions of a ply, to look at all of them
+
+Opening = tuple[State, str, tuple[str, ...]]  # the State, the FEN that it was reached from, the moves from there
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Openings:
     states: State  # numpy [Q]
     start_fens: tuple[str, ...]  # [Q]
     lines: tuple[tuple[str, ...], ...]  # [Q], UCI moves from the FEN to the State
+    notes: tuple[str, ...] = ()  # what was passed over, a sentence each
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -43,6 +50,7 @@ class Openings:
             select_states(self.states, numbers),
             tuple(self.start_fens[n] for n in numbers),
             tuple(self.lines[n] for n in numbers),
+            self.notes,
         )
 
 
@@ -146,44 +154,74 @@ def stack_openings(openings: Iterable[tuple[State, str, tuple[str, ...]]]) -> Op
     return Openings(jax.tree.map(lambda *rows: np.stack(rows), *states), tuple(start_fens), tuple(lines))
 
 
-def read_openings(game: Game, path: str | PathLike) -> Openings:
-    """The openings of a text file: on a line a FEN (EPD's four fields will do), or UCI moves.
+def read_openings(game: Game, path: str | PathLike, bounds: Bounds = BOUNDS) -> Openings:
+    """The openings of a file: FENs, EPD or UCI moves from the usual start, one a line, or games of PGN.
 
-    Moves are from the usual start. Empty lines and what follows a # are skipped. Raises ValueError
-    naming file and line for a line that is neither, a finished position, or one given before, and
-    for a file with none; OSError if it cannot be read.
+    Of a game of PGN the last position is an opening; the `notes` name those that are none. Raises ValueError naming
+    file and line for a line that is no opening, a finished position, or one given before, and for a file with none or
+    that cannot be read.
     """
-    found: dict[bytes, tuple[int, State, str, tuple[str, ...]]] = {}
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: it is not UTF-8 text: expected a FEN or UCI moves on each line") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
+    lines = read_lines(path, bounds)
+    head = list(itertools.islice(lines, NUM_HEAD))
+    lines = itertools.chain(head, lines)
+    if any(line.lstrip().startswith("[") for line in head):
+        found, notes = _openings_of_games(game, path, read_games(lines, bounds))
+    else:
+        found, notes = _openings_of_lines(game, path, lines), ()
+    if not found:
+        why = f"; {notes[0]}" if notes else ""
+        raise ValueError(f"{path}: it has no openings: expected a FEN or UCI moves on each line, or PGN{why}")
+    return replace(stack_openings(found), notes=notes)
+
+
+def _openings_of_lines(game: Game, path: str | PathLike, lines: Iterable[str]) -> list[Opening]:
+    found: dict[bytes, tuple[int, Opening]] = {}
+    for number, line in text_lines(lines):
         try:
-            state, start_fen, moves = _read_opening(game, words)
-            identity = state.keys[0].tobytes()
-            if state.terminated:
+            opening = _read_opening(game, line)
+            identity = opening[0].keys[0].tobytes()
+            if opening[0].terminated:
                 raise ValueError("the game is over in this position: expected one to play on")
             if identity in found:
                 raise ValueError(f"it gives the position of line {found[identity][0]}: expected a new one")
         except ValueError as error:
             raise ValueError(f"{path} line {number}: {error}") from None
-        found[identity] = number, state, start_fen, moves
-    if not found:
-        raise ValueError(f"{path}: it has no openings: expected a FEN or UCI moves on each line")
-    return stack_openings((state, start_fen, moves) for _, state, start_fen, moves in found.values())
+        found[identity] = number, opening
+    return [opening for _, opening in found.values()]
 
 
-def _read_opening(game: Game, words: list[str]) -> tuple[State, str, tuple[str, ...]]:
-    """The State, the FEN it was reached from, and the moves."""
-    if "/" in words[0]:
-        fen = " ".join([*words, "0", "1"] if len(words) == 4 else words)
+def _read_opening(game: Game, line: str) -> Opening:
+    if is_position(line):
+        fen = read_position(line).fen
         return jax.device_get(from_fen(game, fen)), fen, ()
-    state = jax.device_get(game.init())
+    state, words = jax.device_get(game.init()), line.rstrip(" ;").split()
+    if len(words) > game.max_plies:
+        raise ValueError(f"it has {len(words)} moves: expected at most {game.max_plies}")
     for word in words:
-        edge = np.array([uci_to_edge(game, state, word)], np.int16)
+        edge = np.array([uci_to_edge(game, state, word.lower())], np.int16)
         state = one_state(step_states(game, jax.tree.map(lambda x: x[None], state), edge), 0)
     return state, game.start_fen, tuple(words)
+
+
+def _openings_of_games(
+    game: Game, path: str | PathLike, games: Iterable[WrittenGame]
+) -> tuple[list[Opening], tuple[str, ...]]:
+    """The last positions of games, and a sentence on those that are left out."""
+    found: dict[bytes, Opening] = {}
+    left_out: list[str] = []
+    for (written, record, fault, _, _), ruling in judge(games, with_states=True):
+        where = f"{path}, game {written.number} (line {written.line})"
+        if record is None or ruling is None or ruling.states is None:
+            left_out.append(f"{where}: {fault}")
+        elif record.game != game.name:
+            left_out.append(f"{where}: a game of {record.game}, expected {game.name}")
+        elif ruling.over or from_fen(game, record.start_fen).terminated:
+            left_out.append(f"{where}: the game is over in its last position, expected one to play on")
+        else:
+            state = one_state(ruling.states, len(record.moves))
+            identity = state.keys[0].tobytes()
+            if identity in found:
+                left_out.append(f"{where}: it gives a position again")
+            found.setdefault(identity, (state, record.start_fen, record.moves))
+    notes = (f"{len(left_out)} games are no openings, the first: {left_out[0]}",) if left_out else ()
+    return list(found.values()), notes

@@ -1,18 +1,17 @@
 """Analyses games by a network: what its search thinks of every position."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice, repeat
+from itertools import islice
 
 import chess
 import jax
 import numpy as np
 from chess.engine import Cp, Mate, MateGiven, Score
 
-from alphagateau.games.accuracy import AnalysedGame, judgements
+from alphagateau.games.accuracy import AnalysedGame
 from alphagateau.games.notation import board_from_fen, edge_to_uci
-from alphagateau.games.pgn import GameRecord, MoveNote
+from alphagateau.games.pgn import GameRecord
 from alphagateau.games.referee import Judged, Ruling
 from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
@@ -106,12 +105,3 @@ def _end(board: chess.Board) -> tuple[float, Score]:
     if not board.is_checkmate():
         return 0.0, Cp(0)
     return (-1.0, Mate(0)) if board.turn else (1.0, MateGiven)
-
-
-def annotated(game: AnalysedGame) -> GameRecord:
-    """The game with the analyst's scores and judgements in the place of others."""
-    known = chain(game.record.notes, repeat(MoveNote()))
-    rows = zip(known, game.scores[1:], judgements(game), strict=False)
-    notes = [note._replace(score=score, nag=found.nag if found else note.nag) for note, score, found in rows]
-    headers = {**game.record.headers, "Annotator": game.analyst}
-    return replace(game.record, notes=tuple(notes), headers=headers)

@@ -1,17 +1,22 @@
-"""A file of EPD in, positions whose moves have points out, such as those of the Strategic Test Suite.
+"""Reads positions whose moves have points, such as those of the Strategic Test Suite.
 
-Operation c9 has the moves in UCI and c8 their points; where they are missing c0 has both, in SAN: "f5=10, Be5+=2".
+Operation c9 has the moves in UCI, or c7 in SAN, and c8 their points; where they are missing c0 has both, in SAN:
+"f5=10, Be5+=2".
 """
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import chess
+
+from alphagateau.games.epd import read_position, text_lines
 from alphagateau.games.notation import board_from_fen
 from alphagateau.games.rules import Game
+from alphagateau.games.san import read_move
+from alphagateau.games.text_files import BOUNDS, Bounds, TextFileError, read_lines
 
 
 class EpdError(ValueError):
@@ -28,19 +33,17 @@ class ScoredPosition(NamedTuple):
     num_moves: int  # legal ones
 
 
-def read_epd(game: Game, path: Path) -> list[ScoredPosition]:
+def read_epd(game: Game, path: Path, bounds: Bounds = BOUNDS) -> list[ScoredPosition]:
     """The positions of a file, in its order. A move that is named twice has its first points. Raises EpdError."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise EpdError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     found, names = [], {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
+    try:
+        for number, line in text_lines(read_lines(path, bounds)):
             try:
                 found.append(_read(game, line, names))
             except ValueError as error:
                 raise EpdError(f"{path} line {number}: {error}") from None
+    except TextFileError as error:
+        raise EpdError(str(error)) from None
     if not found:
         raise EpdError(f"{path} holds no positions, expected EPD")
     return found
@@ -56,39 +59,37 @@ def first_of_each_theme(positions: Sequence[ScoredPosition], number: int) -> lis
 
 
 def _read(game: Game, line: str, names: dict[str, str]) -> ScoredPosition:
-    fields = line.split(maxsplit=4)
-    if len(fields) < 5:
-        raise ValueError(f"it has {len(fields)} fields, expected a board, who moves, castling, en passant, operations")
-    fen, operations = " ".join([*fields[:4], "0", "1"]), _operations(fields[4])
-    board, name = board_from_fen(game, fen), operations.get("id", "")
-    legal = {move.uci() for move in board.legal_moves}
-    if "c9" in operations and "c8" in operations:
-        moves, texts = operations["c9"].split(), operations["c8"].split()
-    elif "c0" in operations:
-        pairs = [pair.partition("=")[::2] for pair in re.sub(r"=(?=[QRBN])", "", operations["c0"]).split(",")]
-        moves, texts = [board.parse_san(san.strip()).uci() for san, _ in pairs], [text.strip() for _, text in pairs]
-    else:
-        raise ValueError("its moves have no points, expected operations c8 and c9, or c0")
-    if len(moves) != len(texts) or not all(text.isdecimal() for text in texts):
-        raise ValueError(f"{len(moves)} moves have the points {' '.join(texts)[:60]!r}, expected a number for each")
-    if not any(map(int, texts)):
-        raise ValueError("none of its moves has a point")
-    if wrong := [move for move in moves if move not in legal]:
-        raise ValueError(f"{wrong[0]!r} is no legal move of {fen}")
+    fen, operations = read_position(line)
+    board = board_from_fen(game, fen)
+    name, pairs = " ".join(operations.get("id", [])), _pairs({key: " ".join(x) for key, x in operations.items()})
     points: dict[str, int] = {}
-    for move, text in zip(moves, texts, strict=True):
-        points.setdefault(move, int(text))
-    return ScoredPosition(fen, name, _theme(name, names), points, len(legal))
+    for move, text in pairs:
+        points.setdefault(_move(board, move), int(text))
+    if not any(points.values()):
+        raise ValueError("none of its moves has a point")
+    return ScoredPosition(fen, name, _theme(name, names), points, board.legal_moves.count())
 
 
-def _operations(text: str) -> dict[str, str]:
-    """Operands by opcode, without quotes."""
-    found = {}
-    for part in re.findall(r'(?:[^;"]|"[^"]*")+', text):
-        words = shlex.split(part)
-        if words:
-            found[words[0]] = " ".join(words[1:])
-    return found
+def _pairs(operations: dict[str, str]) -> list[tuple[str, str]]:
+    """(move, points) of each move. Raises ValueError."""
+    listed = operations.get("c9", operations.get("c7"))
+    if listed is not None and "c8" in operations:
+        moves, texts = listed.split(), operations["c8"].split()
+    elif "c0" in operations:
+        parts = [part.rpartition("=") for part in operations["c0"].split(",") if part.strip()]
+        moves, texts = [move.strip() for move, _, _ in parts], [text.strip() for _, _, text in parts]
+    else:
+        raise ValueError("its moves have no points, expected operations c8 and c9 or c7, or c0")
+    if len(moves) != len(texts) or not all(re.fullmatch("[0-9]{1,6}", text) for text in texts):
+        raise ValueError(f"{len(moves)} moves have the points {' '.join(texts)[:60]!r}, expected a number for each")
+    return list(zip(moves, texts, strict=True))
+
+
+def _move(board: chess.Board, text: str) -> str:
+    try:
+        return read_move(board, text).uci()
+    except ValueError:
+        raise ValueError(f"{text[:20]!r} is no legal move of {board.fen()}") from None
 
 
 def _theme(name: str, names: dict[str, str]) -> str:

@@ -1,23 +1,29 @@
-"""A CSV file of puzzles in, the puzzles out: a position, the moves to be found in turn, and the replies.
+"""Reads a CSV file of puzzles: a position each, the moves to be found in turn, and the replies.
 
-Lichess's columns FEN, Moves, Rating, PuzzleId and Themes, or ChessBench's PGN, Moves, Rating, whose games give the
-positions a past. The first of the moves is the opponent's.
+Lichess's columns FEN, Moves, Rating, PuzzleId and Themes, which files without a header have in its order, or
+ChessBench's PGN, Moves, Rating, whose games give the positions a past. The first of the moves is the opponent's.
 """
 
 import csv
-import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import chess
-import chess.pgn
 
-from alphagateau.games.notation import board_edges, board_from_fen, ending
-from alphagateau.games.pgn_files import PgnFileError, read_lines
+from alphagateau.games.epd import is_position
+from alphagateau.games.notation import board_edges, board_from_fen, ending, whole_fen
+from alphagateau.games.pgn import read_pgn
 from alphagateau.games.rules import Game
+from alphagateau.games.text_files import BOUNDS, Bounds, TextFileError, read_lines
 
 MAX_FIELD = 10**6  # letters
+LICHESS = (
+    *("PuzzleId", "FEN", "Moves", "Rating", "RatingDeviation"),
+    *("Popularity", "NbPlays", "Themes", "GameUrl", "OpeningTags"),
+)
+MIN_LICHESS = 8  # columns of its older files
+COLUMNS = {name.lower(): name for name in (*LICHESS, "PGN")}
 
 
 class PuzzleError(ValueError):
@@ -36,13 +42,13 @@ class Puzzle(NamedTuple):
     themes: tuple[str, ...] = ()
 
 
-def read_puzzles(game: Game, path: str, most: int = 0) -> tuple[list[Puzzle], list[str]]:
+def read_puzzles(game: Game, path: str, most: int = 0, bounds: Bounds = BOUNDS) -> tuple[list[Puzzle], list[str]]:
     """The first `most` puzzles (0: all), and a sentence on each that our rules end before its line does.
 
     Raises PuzzleError.
     """
     found, left_out = [], []
-    for line, row in itertools.islice(_rows(path), most or None):
+    for line, row in itertools.islice(_rows(path, bounds), most or None):
         try:
             puzzle, reason = _read(game, row, line)
         except ValueError as error:
@@ -56,29 +62,44 @@ def read_puzzles(game: Game, path: str, most: int = 0) -> tuple[list[Puzzle], li
     return found, left_out
 
 
-def _rows(path: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, cells by column) of each row. Raises PuzzleError."""
+def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, cells by column) of each row that is not empty. Raises PuzzleError."""
     csv.field_size_limit(MAX_FIELD)
     try:
-        reader = csv.reader(read_lines(path), strict=True)
-        header = next(reader, [])
-        lacking = [name for name in ("Moves", "Rating") if name not in header]
-        if lacking or not {"FEN", "PGN"} & set(header):
-            raise PuzzleError(f"{path}, line 1: expected the columns FEN (or PGN), Moves and Rating, got {header[:12]}")
-        for cells in reader:
-            if len(cells) != len(header):
-                raise PuzzleError(f"{path}, line {reader.line_num}: {len(cells)} cells, expected {len(header)}")
-            yield reader.line_num, dict(zip(header, cells, strict=True))
-    except (PgnFileError, csv.Error) as error:
-        raise PuzzleError(f"{error}" if isinstance(error, PgnFileError) else f"{path}: {error}") from None
+        reader = csv.reader(read_lines(path, bounds), strict=True)
+        rows = ((reader.line_num, cells) for cells in reader if any(map(str.strip, cells)))
+        line, first = next(rows, (1, []))
+        header = _header(path, line, first)
+        if header is LICHESS:
+            rows = itertools.chain([(line, first)], rows)
+        for line, cells in rows:
+            if len(cells) != len(header) and not (header is LICHESS and MIN_LICHESS <= len(cells) < len(header)):
+                raise PuzzleError(f"{path}, line {line}: {len(cells)} cells, expected {len(header)}")
+            yield line, dict(zip(header, cells, strict=False))
+    except TextFileError as error:
+        raise PuzzleError(str(error)) from None
+    except csv.Error as error:
+        raise PuzzleError(f"{path}: {error}") from None
+
+
+def _header(path: str, line: int, cells: Sequence[str]) -> Sequence[str]:
+    """The columns that a first row names, or those of Lichess if it is a puzzle. Raises PuzzleError."""
+    if len(cells) >= MIN_LICHESS and is_position(cells[1] or "-"):
+        return LICHESS
+    header = [COLUMNS.get(cell.strip().lower(), cell) for cell in cells]
+    if {"Moves", "Rating"} - set(header) or not {"FEN", "PGN"} & set(header):
+        raise PuzzleError(
+            f"{path}, line {line}: expected the columns FEN (or PGN), Moves and Rating, got {header[:12]}"
+        )
+    return header
 
 
 def _read(game: Game, row: Mapping[str, str], line: int) -> tuple[Puzzle, str]:
     """A row's puzzle, and why it cannot be played by our rules, if so. Raises ValueError."""
     if not row["Rating"].strip().isdecimal():
         raise ValueError(f"Rating is {row['Rating'][:20]!r}, expected a whole number")
-    start_fen, before = _past(row["PGN"]) if "PGN" in row and "FEN" not in row else (row["FEN"], [])
-    moves = row["Moves"].split()
+    start_fen, before = _past(row["PGN"]) if "PGN" in row and "FEN" not in row else (whole_fen(row["FEN"]), [])
+    moves = row["Moves"].lower().split()
     if len(moves) < 2 or len(moves) % 2:
         raise ValueError(f"{len(moves)} moves, expected the opponent's, and then each found one's reply but the last's")
     edges, reason = _edges(game, start_fen, [*before, *moves], len(before))
@@ -89,10 +110,11 @@ def _read(game: Game, row: Mapping[str, str], line: int) -> tuple[Puzzle, str]:
 
 def _past(text: str) -> tuple[str, list[str]]:
     """(FEN of the start, moves) of a game."""
-    read = chess.pgn.read_game(io.StringIO(text))
-    if read is None or read.errors:
-        raise ValueError(f"PGN is no game: {read.errors[0] if read else 'it is empty'}")
-    return read.board().fen(), [move.uci() for move in read.mainline_moves()]
+    try:
+        (record,) = read_pgn(text)
+    except ValueError as error:
+        raise ValueError(f"PGN is no game: {error}") from None
+    return record.start_fen, list(record.moves)
 
 
 def _edges(game: Game, start_fen: str, moves: Sequence[str], first: int) -> tuple[list[int], str]:

@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import ConfigError
+from alphagateau.games.epd import read_position, text_lines
 from alphagateau.games.notation import board_from_fen, ending, entered
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
+from alphagateau.games.text_files import TextFileError, read_lines
 from alphagateau.training.keys import START
 from alphagateau.training.openings import draw_openings, fold_in
 
@@ -26,7 +28,7 @@ class Starts(NamedTuple):
 
 
 def read_starts(game: Game, path: str, num_moves: int, seed: int) -> Starts:
-    """The positions of a file of FENs (EPD's four fields will do), or of a folder that `alphagateau positions` wrote.
+    """The positions of a file of FENs or EPD, plain or packed, or of a folder that `alphagateau positions` wrote.
 
     Of more than MOST some are drawn, by `seed`. Positions in which the game is over are left out. Raises ConfigError.
     """
@@ -36,9 +38,8 @@ def read_starts(game: Game, path: str, num_moves: int, seed: int) -> Starts:
         lines = [lines[row] for row in sorted(rows)]
     found = []
     for where, fen in lines:
-        fields = fen.split()
-        fen = " ".join([*fields[:4], "0", "1"] if len(fields) < 6 or not fields[4].isdecimal() else fields[:6])
         try:
+            fen = read_position(fen).fen
             if ending(game, board_from_fen(game, fen), 1)[0] == "*":
                 found.append(_later(entered(game, fen)))
         except ValueError as error:
@@ -67,13 +68,9 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
                 raise ConfigError(f"selfplay.starts: {error}") from None
             yield from ((f"row {row}", fen) for row, fen in enumerate(table.column("fen").to_pylist()))
             return
-        text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise ConfigError(f"selfplay.starts: {path} cannot be read: {why}") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.partition("#")[0].strip():
-            yield f"{path} line {number}", line.partition("#")[0]
+        yield from ((f"{path} line {number}", line) for number, line in text_lines(read_lines(path)))
+    except TextFileError as error:
+        raise ConfigError(f"selfplay.starts: {error}") from None
 
 
 def draw_starts(game: Game, starts: Starts, key: Array, rows: Array) -> State:

@@ -244,6 +244,15 @@ def test_ctrl_c_is_a_word_and_an_exit_code(monkeypatch, capfd):
     assert capfd.readouterr().err == "alphagateau: interrupted\n"
 
 
+def test_too_little_memory_is_a_sentence(monkeypatch, capfd):
+    def greedy(name, words):
+        raise MemoryError
+
+    monkeypatch.setattr("alphagateau.commands.main.run_command", greedy)
+    assert main(["rate", "a.pgn"]) == 1
+    assert capfd.readouterr().err.startswith("alphagateau: there is not enough memory")
+
+
 def test_sprt_takes_two_bounds():
     assert parse(MODULES["match"].Arguments, ["a", "b", "--sprt", "0,10"], "match").sprt == (0.0, 10.0)
     assert parse(MODULES["match"].Arguments, ["a", "b"], "match").sprt is None

@@ -9,12 +9,16 @@ import sys
 
 import pyarrow
 import pytest
+from chess.engine import Cp
 from markup import Outline, browser, dom_of
 from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig
-from alphagateau.games.pgn import read_pgn
+from alphagateau.games.accuracy import AnalysedGame
+from alphagateau.games.annotation import annotated_text
+from alphagateau.games.pgn import read_pgn, replay
+from alphagateau.games.pgn_text import read_games
 
 GOOD = """[White "a"]
 [Black "b"]
@@ -64,6 +68,7 @@ def test_what_is_said_of_games(file, capsys, text, code, said):
         lzma.compress,
         lambda content: pyarrow.compress(content, codec="zstd", asbytes=True),
         lambda content: b"\xef\xbb\xbf" + content,
+        lambda content: content.decode().encode("utf-16"),
     ],
 )
 def test_packed_files_are_read(file, capsys, pack):
@@ -90,7 +95,6 @@ def test_standard_input_is_read(monkeypatch, capsys):
         (b"\n% nothing\n", "holds no games: expected PGN"),
         (b"\x28\xb5\x2f\xfd...", "cannot be read"),
         (b"PK\x03\x04...", "is a ZIP archive"),
-        (GOOD.encode("utf-16"), "is UTF-16, expected UTF-8"),
         (gzip.compress(GOOD.encode() * 99, mtime=0)[:60], "cannot be read"),
     ],
 )
@@ -134,14 +138,38 @@ def analysed(tmp_path_factory):
 
 
 def test_annotated_games_carry_an_evaluation_of_each_move(analysed, capsys):
-    records = read_pgn((analysed / "annotated.pgn").read_text())
+    text = (analysed / "annotated.pgn").read_text()
+    assert text.count(BROKEN) == 1
+    records = read_pgn(text.replace(BROKEN, ""))
     assert [record.game for record in records] == ["chess", "gardner_chess", "los_alamos_chess"]
     for record in records:
         assert record.headers["Annotator"] == "net/0, policy"
         has_score = [note.score is not None for note in record.notes]
         assert has_score == [True] * (3 if record.result == "0-1" else len(record.moves))  # none of a mate
     assert records[1].notes[-1].comment == "a remark"
-    assert main(["pgn", str(analysed / "annotated.pgn")]) == 0
+    assert main(["pgn", str(analysed / "annotated.pgn")]) == 1
+
+
+def test_annotated_games_keep_what_people_wrote():
+    """Variations, the comment before the moves and scores of others."""
+    text = """[Event "x"]
+
+{Intro.} 1. e4 {best} e5 (1... c5 {my analysis}) 2. Nf3?! { [%eval
+9.99] [%clk 0:01:00] } Nc6 {[%eval 1]} *
+"""
+    (written,) = read_games(text.splitlines(), keep_text=True)
+    record = replay(written).record
+    assert record
+    game = AnalysedGame(record, (Cp(0), Cp(10), Cp(20), Cp(-300), Cp(5)), ("",) * 5, 'an "analyst"')
+    assert (
+        annotated_text(written, game)
+        == """[Event "x"]
+[Annotator "an 'analyst'"]
+
+{Intro.} 1. e4 { [%eval 0.10] } {best} e5 { [%eval 0.20] } (1... c5 {my analysis}) 2. Nf3 $4 { [%eval -3.00] } { \
+[%clk 0:01:00] } Nc6 $4 { [%eval 0.05] }  *
+"""
+    )
 
 
 def test_the_page_shows_every_game_and_asks_for_nothing(analysed):

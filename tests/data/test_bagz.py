@@ -10,7 +10,7 @@ import pytest
 from alphagateau.data.bagz import Record, by_board, decode, open_bag
 from alphagateau.data.labelling import read_manifest
 from alphagateau.data.packed import LARGEST, NO_VALUE, open_packed
-from alphagateau.data.tables import DataError
+from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
 from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
 
@@ -123,3 +123,25 @@ def test_shards_that_cannot_be_packed_are_named(tmp_path):
         open_packed(tmp_path, "train")
     with pytest.raises(DataError, match=r"none.bag: No such file"):
         open_packed(tmp_path / "action_value_none.bag", "train")
+
+
+def test_a_shard_of_more_than_a_shard_has_is_refused(tmp_path, monkeypatch):
+    shard = write_bag(tmp_path / "action_value.bag", [PUBLISHED] * 3 + [PUBLISHED * 99])
+    with pytest.raises(DataError, match="record 3: 4,158 bytes, expected at most 4,096"):
+        read_bag(shard, "action_value")
+    monkeypatch.setattr("alphagateau.data.bagz.MAX_RECORDS", 3)
+    with pytest.raises(DataError, match="its index has more than 3 records"):
+        open_bag(shard, "action_value")
+
+
+def test_a_table_of_more_than_memory_is_refused(tmp_path, monkeypatch):
+    path, fens = tmp_path / "boards.parquet", ["x" * 100] * 5000
+    write_table(path, {"fen": fens, "game": [0] * 5000, "ply": [0] * 5000, "count": [1] * 5000}, BOARDS, {"a": "b"})
+    table, about = read_table(path, BOARDS)
+    assert table.num_rows == 5000 and about["a"] == "b"
+    monkeypatch.setattr("alphagateau.data.tables.MAX_BYTES", 2**18)
+    with pytest.raises(DataError, match="more than 0 MB of rows"):
+        read_table(path, BOARDS)
+    monkeypatch.setattr("alphagateau.data.tables.MAX_ROWS", 4999)
+    with pytest.raises(DataError, match="has 5,000 rows, expected at most 4,999"):
+        read_table(path, BOARDS)

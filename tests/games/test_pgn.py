@@ -185,7 +185,7 @@ def test_fairy_stockfish_plays_the_5x5_board():
         ("hello", "PGN game 1: it has neither tags nor moves"),
         ("1. e4 e5 2. Ke3 *", "PGN game 1: illegal san: 'Ke3' in .*: expected a legal move"),
         ("1. e4 *\n\n1. e5 *\n", "PGN game 2: illegal san: 'e5'"),
-        ("1. e4 -- 2. d4 *", "PGN game 1: move 2 is a null move: expected a legal move"),
+        ("1. e4 -- 2. d4 *", "PGN game 1: '--' is a null move: expected a legal move"),
         ('[Result "2-0"]\n\n1. e4 *', "PGN game 1: result '2-0': expected one of 1-0, 0-1"),
         ('[FEN "x"]\n\n1. e4 *', "PGN game 1: FEN 'x' has 1 fields: expected 6"),
         ('[Variant "Atomic"]\n\n1. e4 *', "PGN game 1: variant 'atomic': expected 'Standard' or"),

@@ -7,6 +7,7 @@ import pytest
 
 from alphagateau.games.pgn import read_pgn, replay
 from alphagateau.games.pgn_text import read_games
+from alphagateau.games.text_files import Bounds
 
 LICHESS = """[Event "Rated Blitz game"]
 [Site "https://lichess.org/abcdefgh"]
@@ -125,6 +126,13 @@ def test_what_stands_around_games_changes_nothing(change):
         ('[White "a"]\n[White "b"]\n1. e4', ["", "e4"]),
         ('[White "a"]\n\n\n[White "b"]\n\n*', ["", ""]),
         ('[White "the "greatest" of all"]\n1. e4', ["e4"]),
+        ('[Event "x"] [White "A"] [Result "1-0"] 1. e4 e5 1-0 [Event "y"] 1. d4', ["e4 e5", "d4"]),
+        ("[White Ann Lee]\n[Round]\n1. e4", ["e4"]),
+        ("1. e4 e5 1\u20130\n1. d4 \u00bd\u2013\u00bd", ["e4 e5", "d4"]),
+        ("1. c4 Nf6 2. Nf3 c5 N (2... e6 D 3. g3) 3. Nc3 D", ["c4 Nf6 Nf3 c5 Nc3"]),
+        ("1. e4 (1. d4 1-0) e5 (1... c5 * ) *", ["e4 e5"]),
+        ("1. e4 <reserved> e5 < 2. Nf3", ["e4 e5 Nf3"]),
+        ("1. e4 [%clk 0:01:00] e5", ["e4 e5"]),
         ("", []),
         ("\n \n% nothing\n", []),
     ],
@@ -135,9 +143,10 @@ def test_nasty_games(text, expected):
 
 def test_castling_and_promotions_however_they_are_written():
     text = '[FEN "r3k2r/1P6/8/8/8/8/8/R3K2R w KQkq - 0 1"]\n\n1. {} *'
-    for written, uci in {"0-0": "e1g1", "O-O-O+": "e1c1", "e1g1": "e1g1", "0–0": "e1g1"}.items():
-        assert read_pgn(text.format(written))[0].moves == (uci,)
-    for written in ("bxa8=Q+", "bxa8Q", "b7xa8=Q", "b7a8q", "b7-a8=Q!!", "b:a8=Q++"):
+    for uci, castling in {"e1g1": ("0-0", "e1g1", "0–0", "o-o"), "e1c1": ("O-O-O+", "OOO")}.items():
+        for written in castling:
+            assert read_pgn(text.format(written))[0].moves == (uci,)
+    for written in ("bxa8=Q+", "bxa8Q", "b7xa8=Q", "b7a8q", "b7-a8=Q!!", "b:a8=Q++", "bxa8(Q)", "bxa8/Q", "b7a8Q"):
         assert read_pgn(text.format(written))[0].moves == ("b7a8q",)
 
 
@@ -149,7 +158,7 @@ def test_castling_and_promotions_however_they_are_written():
         ('[FEN "8/8/8/8/8/8/8/N1K1k1N1 w - - 0 1"]\n\n1. Nd9', 3, 1, "invalid san: 'Nd9'"),
         ('[FEN "4k3/8/8/8/8/8/8/N1K3N1 w - - 0 1"]\n\n1. Ne2 Kd8 2. N1', 3, 3, "invalid san"),
         ('[FEN "4k3/8/8/8/8/8/8/2N1K1N1 w - - 0 1"]\n\n1. Ne2', 3, 1, "ambiguous san: 'Ne2'"),
-        ("1. e4 -- 2. d4 *", 1, 2, "move 2 is a null move"),
+        ("1. e4 -- 2. d4 *", 1, 2, "'--' is a null move"),
         ('[Result "1-0"]\n\n1. e4 0-1', 1, 0, "result '1-0' in its tag and '0-1' after its moves"),
         ("1. f3 e5 2. g4 Qh4# 1-0", 1, 4, "result '1-0' after checkmate: expected '0-1'"),
         ("1. e4 {without an end", 1, 0, "the comment of line 1 does not end: expected a }"),
@@ -182,3 +191,50 @@ def test_games_are_given_out_before_the_file_ends():
         raise AssertionError("read on")
 
     assert next(read_games(lines())).tags["White"] == "Ann"
+
+
+@pytest.mark.parametrize("tag", ["FEN", "Fen", "fen"])
+def test_tags_are_known_in_any_case(tag):
+    fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
+    (record,) = read_pgn(f'  [{tag} "{fen}"]\n[white "A"]\n[RESULT "1/2"]\n\n2. Nf3 Nc6 1/2\n')
+    assert (record.start_fen, record.headers["White"], record.result) == (fen, "A", "1/2-1/2")
+    (small,) = read_pgn('[variant "Gardner"]\n\n1. Nc3 *\n')
+    assert small.game == "gardner_chess"
+
+
+MANY = 2**17
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["1. e4 " + "{ab} " * MANY],
+        ["1. e4 {", *["ab"] * MANY, "}"],
+        ["1. e4 " + "<" * MANY],
+        ["1. e4 " + "[" * MANY],
+        ["1. e4 " + '[a "\\' * MANY],
+        ['[a "' + '" ' * MANY],
+        ["1. e4 " + "(" * MANY],
+        ["1. e4 " + "{" * MANY],
+        ["1. " + "#" * MANY + "x"],
+        ["1 " * MANY],
+    ],
+)
+def test_time_grows_as_the_text_does(lines):
+    """Of a reader that looks back at what it has read, these take minutes."""
+    games = list(read_games(lines))
+    assert len(games) <= 2 and all(replay(game).fault or game.moves[0].comment != "x" for game in games)
+
+
+def test_a_game_without_an_end_is_cut_and_said():
+    bounds = Bounds(file=10**6, line=1000, game=2000)
+    long, after = read_games(['[White "a"]', "1. e4 {", *["long"] * 999, "} e5 *", *LICHESS.splitlines()], bounds)
+    assert "more than 2,000 letters" in long.fault and after.tags["White"] == "Ann" and not after.fault
+
+
+def test_the_text_of_games_is_kept_as_it_was():
+    text = "{Intro} " + LICHESS + "% escaped\n" + CHESS_COM + "1. e4 1-0 1. d4 0-1\n"
+    games = list(read_games(text.splitlines(), keep_text=True))
+    assert len(games) == 4 and "".join(game.text for game in games) == text
+    for game in games:
+        assert all(game.text[: move.end].endswith((move.text, "?")) for move in game.moves)

@@ -28,8 +28,8 @@ from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import random_player
+from alphagateau.matches.recorded_results import read_any_results
 from alphagateau.networks.trained import load_weights
-from alphagateau.ratings.results_files import read_results
 from alphagateau.runs.run_folder import newest
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
@@ -62,7 +62,7 @@ def test_the_outputs_agree_with_one_another(played):
         "ratings.svg",
         "results.csv",
     }
-    results = read_results(played / "results.csv")
+    results, _ = read_any_results(played / "results.csv")
     assert sum(sum(row[2:5]) for row in results.rows) == 12 == len(read_games(played / "games.jsonl"))
     with (played / "ratings.csv").open() as file:
         ratings = {row["player"]: row for row in csv.DictReader(file)}
@@ -348,4 +348,4 @@ def test_players_and_events_named_like_paths_are_written_into_the_folder_only(tm
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "games.pgn"]
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["b"]
     assert all(p.is_file() for p in (tmp_path / "a" / "b").iterdir())
-    assert set(read_results(tmp_path / "a" / "b" / "results.csv").players) == set(names)
+    assert set(read_any_results(tmp_path / "a" / "b" / "results.csv")[0].players) == set(names)

@@ -1,8 +1,10 @@
 """Matches: openings, who moves where, the books of results, many matches at once, players that fail."""
 
+import gzip
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -24,7 +26,7 @@ from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import opening_points, play_games, play_match
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
-from alphagateau.matches.openings import Openings, make_openings, read_openings
+from alphagateau.matches.openings import Openings, make_openings, one_state, read_openings
 from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
 from alphagateau.matches.search_rows import choose_rows_per_search
 from alphagateau.runs.stop import StopRequest
@@ -142,6 +144,42 @@ def test_openings_file_that_is_wrong(gardner: Game, tmp_path: Path, text: str, m
     assert str(error.value).startswith(str(path))
 
 
+FENS = [
+    "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2",
+    "rnbqkbnr/ppp1pppp/8/3p4/3P4/8/PPP1PPPP/RNBQKBNR w KQkq - 0 2",
+]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeff" + "\n\n".join(FENS),
+        ";\n".join([*FENS, ""]),
+        "".join(f'{fen.rsplit(" ", 2)[0]} hmvc 0; fmvn 2; id "# {n}; it\'s \\"so\\"";\n' for n, fen in enumerate(FENS)),
+        "".join(f"{fen} bm Nf3;  # good\n" for fen in FENS),
+        gzip.compress("\n".join(FENS).encode()),
+        ("# Réti\n" + "\n".join(FENS)).encode("latin-1"),
+        "\n".join(FENS).encode("utf-16"),
+        f'[FEN "{FENS[0]}"]\n\n*\n\n[Event "x"]\n[FEN "{FENS[1]}"]\n\n*\n',
+    ],
+)
+def test_books_of_others_give_their_openings(tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "book"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    assert read_openings(get_game("chess"), path).start_fens == tuple(FENS)
+
+
+def test_a_book_of_games_gives_last_positions_and_says_which_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "book.pgn"
+    games = ["1. e4 e5", "1. d4 (1. c4) d5 {equal}", "1. e4 e5", "1. f3 e5 2. g4 Qh4# 0-1", "1. e4 Ke7"]
+    path.write_text("".join(f'[Event "x"]\n\n{game} *\n\n'.replace("0-1 *", "0-1") for game in games))
+    openings = read_openings(get_game("chess"), path)
+    assert openings.lines == (("e2e4", "e7e5"), ("d2d4", "d7d5"))
+    states = [one_state(openings.states, row) for row in range(2)]
+    assert [to_fen(get_game("chess"), state) for state in states] == FENS
+    assert openings.notes[0].startswith("3 games are no openings, the first: ") and "game 3" in openings.notes[0]
+
+
 def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, openings: Openings) -> None:
     search = make_gumbel_search(gardner, tiny.network, num_simulations=4, gumbel_scale=0.0)
     player = Player("p", search, tiny.variables)
@@ -182,6 +220,7 @@ def test_records_say_what_python_chess_says(random_result, openings: Openings) -
         assert (played.record.termination == "checkmate") == board.is_checkmate() == (winner is not None)
         (read,) = read_pgn(to_pgn(played.record))
         assert (read.moves, read.result) == (played.record.moves, played.record.result)
+        assert re.fullmatch(r"\d{4}\.\d\d\.\d\d", read.headers["Date"])
 
 
 def test_rows_searched_belong_to_live_games_in_one_match(random_result) -> None:

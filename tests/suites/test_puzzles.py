@@ -183,3 +183,14 @@ def test_a_line_that_our_rules_end_early_is_left_out(gardner, tmp_path):
     found, left_out = read_puzzles(gardner, file)
     assert [puzzle.name for puzzle in found] == ["y"]
     assert "line 2: the game is over by fifty moves before the end of the line" in left_out[0]
+
+
+def test_lichess_files_may_lack_a_header_and_have_empty_lines_and_upper_case(tmp_path):
+    game, fen = get_game("chess"), "8/P6k/8/8/8/8/8/K7 b - - 0 1"
+    row = f"one,{fen},h7h6 a7a8Q,1500,80,90,100,promotion,https://x,"
+    (tmp_path / "a.csv").write_text(f"\n{row}\n\n,,,,,,,,,\n{row}\n")
+    (tmp_path / "b.csv").write_text(f"\ufeffpuzzleid,fen,moves,rating\n\none,{fen},h7h6 a7a8Q,1500\n", encoding="utf-8")
+    (headless, _), _ = read_puzzles(game, str(tmp_path / "a.csv"))
+    (named,), _ = read_puzzles(game, str(tmp_path / "b.csv"))
+    assert headless.themes == ("promotion",) and headless._replace(themes=()) == named
+    assert named.moves == ("h7h6", "a7a8q") and named.rating == 1500

@@ -43,8 +43,8 @@ def test_moves_have_their_first_points_and_themes_one_spelling(suite):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("7k/8/8/8/8/8/8/KR6 w - -", "it has 4 fields, expected a board, who moves, castling, en passant, operations"),
-        ("7k/8/8/8/8/8/8/KR6 w - - bm Rh1;", "its moves have no points, expected operations c8 and c9, or c0"),
+        ("7k/8/8/8/8/8/8/KR6 w - -", "its moves have no points, expected operations c8"),
+        ("7k/8/8/8/8/8/8/KR6 w - - bm Rh1;", "its moves have no points, expected operations c8 and c9 or c7, or c0"),
         (
             '7k/8/8/8/8/8/8/KR6 w - - c8 "10 4"; c9 "b1h1";',
             "1 moves have the points '10 4', expected a number for each",
@@ -61,6 +61,28 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, line, expected):
     with pytest.raises(EpdError) as error:
         read_epd(get_game("chess"), path)
     assert str(error.value).startswith(f"{path} line 5: ") and expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("operations", "name", "points"),
+    [
+        ('id Bird\'s; c0 "Rh1=10, Ka2=2";', "Bird's", {"b1h1": 10, "a1a2": 2}),
+        ('c7 "Rh1+ Ka2"; c8 "10 2"; id "a \\"b\\"; c";', 'a "b"; c', {"b1h1": 10, "a1a2": 2}),
+        ('c8 "3"; c9 "b1b8"; id # the rest is a comment "', "", {"b1b8": 3}),
+    ],
+)
+def test_operations_as_programs_write_them(tmp_path, operations, name, points):
+    path = tmp_path / "suite.epd"
+    path.write_bytes(f"\ufeff# Réti's\n\n7k/8/8/8/8/8/8/KR6 w - - {operations}\r\n".encode())
+    (position,) = read_epd(get_game("chess"), path)
+    assert (position.name, position.points) == (name, points)
+
+
+def test_a_quote_without_an_end_is_said(tmp_path):
+    path = tmp_path / "suite.epd"
+    path.write_text('7k/8/8/8/8/8/8/KR6 w - - id "open; bm Rh1;')
+    with pytest.raises(EpdError, match=r"line 1: .*the quote does not end"):
+        read_epd(get_game("chess"), path)
 
 
 def test_points_nodes_and_what_a_random_mover_expects(suite):

@@ -1,0 +1,30 @@
+"""Reads moves as people and programs write them: SAN, long algebraic or UCI, lenient in the letter."""
+
+import re
+
+import chess
+
+ATTACHED = re.compile(r"(?:e\.?p\.?|ch|[+#=±∓⩲⩱∞→↑⇆!?.,-])+$")  # to a move
+CASTLING = re.compile(r"[oO0]-?[oO0](-?[oO0])?")
+PROMOTED = re.compile(r"(?i)(.*[a-h][1-8])[=/(]+([qrbn])\)?")  # a8=Q, a8/Q, a8(Q)
+MAX_LETTERS = 40  # of a move; what has more is none
+NULL_MOVES = ("--", "Z0", "0000", "@@@@")
+
+
+def read_move(board: chess.Board, text: str) -> chess.Move:
+    """The legal move that a text names. Raises ValueError, in one sentence, for one that names none, or several."""
+    if text in NULL_MOVES:
+        raise ValueError(f"{text!r} is a null move: expected a legal move")
+    if len(text) > MAX_LETTERS:
+        raise ValueError(f"invalid san: {text[:MAX_LETTERS]!r}...: expected a legal move")
+    plain = ATTACHED.sub("", text).replace(":", "x")
+    if castling := CASTLING.fullmatch(plain):
+        plain = "O-O-O" if castling[1] else "O-O"
+    plain = PROMOTED.sub(lambda found: f"{found[1]}={found[2].upper()}", plain)
+    try:
+        return board.parse_san(plain)
+    except ValueError as error:
+        try:
+            return board.parse_uci(plain.replace("=", "").lower())
+        except ValueError:
+            raise ValueError(f"{str(error)[:200]}: expected a legal move") from None

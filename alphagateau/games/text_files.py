@@ -1,0 +1,134 @@
+"""Opens text that others wrote: plain or packed, in any of the usual encodings, and never more than was allowed.
+
+PGN, EPD, openings, puzzles and tables of results all come through here.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+MEGABYTES = 1024  # of a file, unpacked, unless an option raises it
+
+
+class Bounds(NamedTuple):
+    """The most that is read; what is longer is no such text."""
+
+    file: int  # bytes, unpacked
+    line: int  # letters
+    game: int  # letters of a game of PGN
+
+
+class TextFileError(ValueError):
+    """A file that cannot be read; one sentence naming it."""
+
+
+def bounds_of(megabytes: int = MEGABYTES) -> Bounds:
+    """A line or a game may fill a 64th of the file."""
+    return Bounds(megabytes * 2**20, megabytes * 2**14, megabytes * 2**14)
+
+
+BOUNDS = bounds_of()
+
+
+def _open_zstandard(file: BinaryIO) -> BinaryIO:
+    import pyarrow  # takes a while, and most files are plain
+
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")  # pyright: ignore
+
+
+OPENERS: dict[bytes, Any] = {  # by the file's first bytes
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+    b"\x28\xb5\x2f\xfd": _open_zstandard,
+}
+MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+PADDING = "\0\x1a"  # what some programs fill a file up with
+
+
+def read_lines(name: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> Iterator[str]:
+    r"""The lines of a file, each with its "\n", or of standard input for "-".
+
+    The text is UTF-16 if it looks so; of other text each line is UTF-8 or else Latin-1. Byte order marks and NULs are
+    left out. Raises TextFileError.
+    """
+    try:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as file:
+            packed = io.BufferedReader(file)  # pyright: ignore[reportArgumentType]
+            yield from _lines(name, io.BufferedReader(_Counted(name, _unpacked(name, packed), bounds)), bounds)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise TextFileError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _unpacked(name: object, file: io.BufferedReader) -> BinaryIO:
+    first = file.peek(8)
+    if first.startswith(b"PK\x03\x04"):
+        raise TextFileError(f"{name} is a ZIP archive, expected text: unpack it first")
+    opener = next((opener for start, opener in OPENERS.items() if first.startswith(start)), None)
+    return opener(file) if opener else file
+
+
+class _Counted(io.RawIOBase):
+    """Unpacked bytes, up to a bound."""
+
+    def __init__(self, name: object, file: BinaryIO, bounds: Bounds) -> None:
+        self._name, self._file, self._bounds, self._left = name, file, bounds, bounds.file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._file.read(min(len(buffer), 2**16))
+        self._left -= len(content)
+        if self._left < 0:
+            raise TextFileError(
+                f"{self._name} has more than {self._bounds.file >> 20} MB of text, unpacked: "
+                "--max-megabytes allows more"
+            )
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def _lines(name: object, file: io.BufferedReader, bounds: Bounds) -> Iterator[str]:
+    encoding = _encoding(file.peek(256)[:256])
+    text = io.TextIOWrapper(file, encoding=encoding, errors="replace")  # a line ends as anywhere
+    number = 0
+    while line := text.readline(bounds.line + 1):
+        number += 1
+        if len(line) > bounds.line:
+            raise TextFileError(
+                f"{name}, line {number} has more than {bounds.line:,} letters, expected text: "
+                "--max-megabytes allows more"
+            )
+        line = line if encoding != "latin-1" or line.isascii() else _decoded(line.encode("latin-1"))
+        line = line.lstrip("\ufeff") if number == 1 else line
+        if "\0" in line or "\x1a" in line:
+            line = line.translate(dict.fromkeys(map(ord, PADDING)))
+        yield line
+
+
+def _encoding(first: bytes) -> str:
+    """Of text that begins so; UTF-8 is told from Latin-1 line by line."""
+    marked = next((encoding for mark, encoding in MARKS.items() if first.startswith(mark)), None)
+    if marked:
+        return marked
+    evens, odds = first[::2], first[1::2]
+    if len(odds) > 1 and not evens.count(0) and odds.count(0) > len(odds) // 2:
+        return "utf-16-le"
+    if len(odds) > 1 and not odds.count(0) and evens.count(0) > len(evens) // 2:
+        return "utf-16-be"
+    return "latin-1"
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")

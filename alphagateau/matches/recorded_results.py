@@ -1,0 +1,63 @@
+"""Reads a table of results out of a file of anybody's: a results.csv, or the tags and results of PGN games."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from alphagateau.games.pgn_text import WrittenGame, read_games, result_of
+from alphagateau.games.text_files import BOUNDS, Bounds, TextFileError, read_lines
+from alphagateau.ratings.results import Results, ResultsError
+from alphagateau.ratings.results_files import UNFINISHED, GameResult, GameResults, read_results, tabulate
+
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> tuple[Results, tuple[str, ...]]:
+    """A table from a .csv or .pgn file, plain or packed, and notes on what was left out. Raises ResultsError."""
+    name = Path(path).name.lower()
+    kind = Path(next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)).suffix
+    if kind == ".pgn":
+        found = read_pgn_results(path, bounds)
+        return found.results, found.notes
+    if kind != ".csv":
+        raise ResultsError(f"{path} has suffix {kind!r}, expected .csv or .pgn")
+    try:
+        return read_results(read_lines(path, bounds), path), ()
+    except TextFileError as error:
+        raise ResultsError(str(error)) from None
+
+
+def read_pgn_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> GameResults:
+    """Results by the White and Black tags of every game, and its Result tag or what ends its moves.
+
+    The moves are not replayed. Raises ResultsError naming file and game.
+    """
+    try:
+        return tabulate(_results(path, bounds))
+    except TextFileError as error:
+        raise ResultsError(str(error)) from None
+
+
+def _results(path: str | os.PathLike[str], bounds: Bounds) -> Iterator[tuple[str, GameResult]]:
+    for written in read_games(read_lines(path, bounds), bounds):
+        where = f"{path}, game {written.number} (line {written.line})"
+        try:
+            yield where, _result(written)
+        except ValueError as error:
+            raise ResultsError(f"{where}: {error}") from None
+
+
+def _result(written: WrittenGame) -> GameResult:
+    """Who played and how it ended. Raises ValueError."""
+    if written.fault:
+        raise ValueError(written.fault)
+    result = result_of(written)
+    lacking = [tag for tag in ("White", "Black") if tag not in written.tags]
+    if lacking and (result != UNFINISHED or not written.tags):
+        raise ValueError(f"no {lacking[0]} tag, expected one")
+    return GameResult(_name(written, "White"), _name(written, "Black"), result)
+
+
+def _name(written: WrittenGame, tag: str) -> str:
+    """A player's, without what cannot be printed."""
+    return "".join(filter(str.isprintable, " ".join(written.tags.get(tag, "?").split())))
