@@ -2,7 +2,7 @@
 
 Two kinds of evaluation have each a cost of their own. A look at the root gives the policy, without which a move is
 made blindly, so a look is made as long as a few more would fit. A batch grows the tree, and is begun if at least half
-of it falls into the time for the move; the first one also if ten such moves would fit. A cost that forbids its own
+of it falls into the time for the move; the first one also if fifteen such moves would fit. A cost that forbids its own
 measurement would stay for ever, so each move that goes without an evaluation trusts what it was less.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 RESERVE = 0.6  # seconds, of a clock that has them, for a machine that stands still
 HORIZON = 30  # moves that the time left must last for, where the control does not say
 FED_HORIZON = 16  # the same, where the increment is more than what each move loses
-SHORTEST_HORIZON = 10  # the same, of a clock so low that the overhead would eat the rest
-FEW = 3  # looks that must fit for one to be made
+SHORTEST_HORIZON = 15  # the same, of a clock so low that the overhead would eat the rest
+FEW = 4  # looks that must fit for one to be made
 RISE, FALL = 0.25, 0.5  # of the way to the newest time, where it is longer and where it is shorter
 DOUBT = 0.7  # what a move without an evaluation leaves of the trust in its cost
 
@@ -49,10 +49,10 @@ UNMEASURED = Cost()
 def budget(clock: Clock, overhead: float) -> Budget:
     """What one move may take; `overhead` seconds of each are lost on the way."""
     left = max(0.0, clock.remaining - overhead)
-    spare = left - min(RESERVE, left / 4)
+    spare = left - min(RESERVE, left / 2)
     share = spare / _moves(clock, spare, overhead)
     target = min(max(0.0, share + clock.increment - overhead), left / 2)
-    return Budget(target, max(target, left / SHORTEST_HORIZON - overhead), max(target, left / 4), left)
+    return Budget(target, max(target, left / SHORTEST_HORIZON - overhead), target + left / 10, left)
 
 
 def _moves(clock: Clock, spare: float, overhead: float) -> float:
