@@ -75,3 +75,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("whole"):
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_are_dropped():
+    """Compiled programs go with the module that used them: those of a whole session take gigabytes."""
+    yield
+    jax.clear_caches()
