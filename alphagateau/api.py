@@ -30,7 +30,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
-from alphagateau.runs.log import read_metrics as read_metrics_file
+from alphagateau.runs.logging.log import read_metrics as read_metrics_file
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.search import Search, SearchOutput, evaluate_states
 

@@ -51,11 +51,11 @@ def step(game_name: str, network_name: str) -> dict[str, float]:
 
     from alphagateau.config import GateauConfig
     from alphagateau.games.variants import get_game
-    from alphagateau.networks.gateau import make_gateau
-    from alphagateau.networks.gateau_reference import make_reference
+    from alphagateau.networks.gateau.network import make_gateau
+    from alphagateau.networks.gateau.reference import make_reference
     from alphagateau.training.frames import Frame
     from alphagateau.training.learner import make_learner
-    from alphagateau.training.losses import policy_value_loss
+    from alphagateau.training.losses.policy_value import policy_value_loss
     from alphagateau.training.optimizer import make_optimizer
 
     game, (hidden_size, num_blocks) = get_game(game_name), SIZES[game_name]

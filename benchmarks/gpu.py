@@ -20,13 +20,13 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau import config
-from alphagateau.commands.throughput import frames_of, random_positions
-from alphagateau.commands.throughput_networks import forward_flops
+from alphagateau.bench.networks import forward_flops
+from alphagateau.bench.ratios import frames_of, random_positions
 from alphagateau.config import Experiment
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.make_search import make_search
-from alphagateau.training.selfplay import Games, make_selfplay, start_games
+from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
 from alphagateau.training.trainer import make_experiment_learner
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from alphagateau.data import labelling
 from alphagateau.data.labelling import Order, label
 from alphagateau.data.positions import gather
 from alphagateau.games.notation import board_from_fen, ending
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 

@@ -15,9 +15,9 @@ import jax
 
 from alphagateau.config import GateauConfig, LadderConfig
 from alphagateau.games.variants import get_game
-from alphagateau.matches import ladder_rounds
-from alphagateau.matches.ladder_openings import open_openings
-from alphagateau.matches.ladder_rounds import Say, Table, play_rounds
+from alphagateau.matches.ladder import rounds
+from alphagateau.matches.ladder.openings import open_openings
+from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import policy_player
 from alphagateau.networks.make_network import make_network
@@ -34,7 +34,7 @@ def make_players(count: int) -> list[RatedPlayer]:
 
 def live_share(players: list[RatedPlayer], num_games: int, seed: int, overlaps: bool) -> float:
     """Of all rows, in percent."""
-    ladder_rounds.may_overlap = lambda ladder: overlaps
+    rounds.may_overlap = lambda ladder: overlaps
     ladder, game, said = LadderConfig(players=("p",), max_games=num_games), get_game(GAME), []
     with tempfile.TemporaryDirectory() as folder:
         table = Table(ladder, game, Path(folder), players, open_openings(game, "", 4, seed), "", [])

@@ -16,7 +16,7 @@ from alphagateau.ratings.pairing import PairingRules, informative_pairings, pape
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pair_counts, sprt
-from alphagateau.reports.charts import Labels, Series, line_chart, standalone
+from alphagateau.reports.drawing.charts import Labels, Series, line_chart, standalone
 
 METHODS = ("bradley-terry", "wls")  # these pools have no training curves
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.config import GumbelConfig
 from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.matches.openings import make_openings

@@ -12,7 +12,7 @@ import re
 import sys
 from collections import defaultdict
 
-from alphagateau.commands.experiments import read_experiment
+from alphagateau.cli.experiments import read_experiment
 
 OPERATIONS = "all-reduce|all-gather|all-to-all|collective-permute|collective-broadcast|reduce-scatter|ragged-all-to-all"
 LINE = re.compile(rf"^ *(?:ROOT )?%\S+ = (.*?) ({OPERATIONS})(?:-start)?\(", re.M)

@@ -18,18 +18,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.commands.throughput import PAPER, QUICKSTART, frames_of, random_positions
-from alphagateau.commands.throughput_networks import forward_flops
+from alphagateau.bench.networks import forward_flops
+from alphagateau.bench.ratios import PAPER, QUICKSTART, frames_of, random_positions
 from alphagateau.config import GateauConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chunks import chunk_size, equal_chunks
-from alphagateau.networks.gateau import make_gateau
-from alphagateau.networks.gateau_reference import make_reference
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.network import Network
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
-from alphagateau.training.losses import policy_value_loss
+from alphagateau.training.losses.policy_value import policy_value_loss
 from alphagateau.training.optimizer import make_optimizer
 
 SIZES = {"chess": PAPER, "gardner_chess": QUICKSTART}

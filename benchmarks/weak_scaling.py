@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from alphagateau.commands.experiments import read_experiment
+from alphagateau.cli.experiments import read_experiment
 
 OPTIONS = {  # of each device
     "--selfplay.num-games": 32,
@@ -29,7 +29,7 @@ def measure(path: str, options: list[str], num_devices: int) -> None:
     """Prints a JSON list of the seconds of each round, as a child whose input is one line a round."""
     import jax
 
-    from alphagateau.commands.compilation import use_compilation_cache
+    from alphagateau.cli.compilation import use_compilation_cache
     from alphagateau.distributed.mesh import make_mesh
     from alphagateau.training.trainer import make_train_steps, make_trainer
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from alphagateau.games.pgn import Identity
+from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.small_boards import board_class
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import HostPlayer

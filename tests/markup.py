@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from alphagateau.reports import pages
+from alphagateau.reports.drawing import pages
 
 HOSTILE = """</script x><!--<script ><script>document.title="taken"</script><img src=x onerror=go()>"""
 HOSTILE += """"'`&amp;\x00\ud800${1}"""

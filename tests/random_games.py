@@ -11,7 +11,7 @@ from boards import BATCH, CASTLING_AND_PROMOTION, KIWIPETE, PROMOTIONS, batched
 from oracles import Line, Said, codes_of
 
 from alphagateau.games.notation import board_from_fen, ending, from_fen, legal_moves, outcome, to_fen
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Position, State
 from alphagateau.games.variants import get_game

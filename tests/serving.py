@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from alphagateau.commands.board import listen
-from alphagateau.play.board_server import make_server
+from alphagateau.play.board.server import make_server
 from alphagateau.runs.checkpoint import Checkpoint
 
 

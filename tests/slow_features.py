@@ -1,4 +1,4 @@
-"""Giraffe's features of a position by python-chess, square by square: what `networks/piece_features.py` must equal."""
+"""Giraffe's features of a position by python-chess, square by square, for `networks/giraffe/features.py`."""
 
 import chess
 

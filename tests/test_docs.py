@@ -18,7 +18,7 @@ def test_every_test_that_a_page_names_exists(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_exists(page):
-    """Paths as `networks/gateau.py`, from the root, the package or the tests."""
+    """Paths as `networks/gateau/network.py`, from the root, the package or the tests."""
     named = set(re.findall(r"`((?:[\w.]+/)+[\w.]+\.(?:py|toml|md|sh|yaml|svg|csv))`", page.read_text(encoding="utf-8")))
     homes = (ROOT, ROOT / "alphagateau", ROOT / "tests")
     assert not [path for path in named if not any((home / path).exists() for home in homes)]

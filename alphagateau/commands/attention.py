@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import HTML, JSON
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import HTML, JSON
 
 if TYPE_CHECKING:
     import numpy as np
 
     from alphagateau.games.rules import Game
     from alphagateau.games.state import State
-    from alphagateau.networks.square_attention import HeadStudy
+    from alphagateau.networks.chessformer.attention import HeadStudy
     from alphagateau.runs.checkpoint import Checkpoint
 
 RANDOM_PLIES = 16  # of the games whose positions say what a head follows
@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> int:
     if not 1 <= arguments.positions <= 1024:
         raise UsageError(f"--positions must be 1 to 1024, got {arguments.positions}")
     use_compilation_cache()
-    from alphagateau.networks.square_attention import followed
+    from alphagateau.networks.chessformer.attention import followed
     from alphagateau.reports.attention_page import attention_page
     from alphagateau.runs import files
     from alphagateau.runs.run_folder import newest
@@ -92,8 +92,8 @@ def study_checkpoint(
     import jax
     import numpy as np
 
-    from alphagateau.commands.throughput import random_positions
-    from alphagateau.networks.square_attention import make_square_attention, study_heads
+    from alphagateau.bench.ratios import random_positions
+    from alphagateau.networks.chessformer.attention import make_square_attention, study_heads
     from alphagateau.networks.trained import load_weights, network_config
 
     attention = make_square_attention(game, network_config(found))

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import JSON
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import JSON
 from alphagateau.config.records import show
 
 GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", "memory", "chessformer", "data", "all")
@@ -48,25 +48,19 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.distributed.mesh import choose_platform
 
     choose_platform("auto", arguments.cpu_devices)
-    from alphagateau.commands import (
-        throughput_chessformer,
-        throughput_data,
-        throughput_games,
-        throughput_minimax,
-        throughput_networks,
-    )
-    from alphagateau.commands.throughput import print_rows, write_rows
+    from alphagateau.bench import chessformer, data, games, minimax, networks
+    from alphagateau.bench.ratios import print_rows, write_rows
 
     groups = {
-        "games": throughput_games.game_rows,
-        "network": throughput_networks.network_rows,
-        "training": throughput_networks.training_rows,
-        "selfplay": throughput_games.selfplay_rows,
-        "minimax": throughput_minimax.minimax_rows,
-        "compilation": throughput_networks.compilation_rows,
-        "memory": throughput_games.memory_rows,
-        "chessformer": throughput_chessformer.chessformer_rows,
-        "data": throughput_data.data_rows,
+        "games": games.game_rows,
+        "network": networks.network_rows,
+        "training": networks.training_rows,
+        "selfplay": games.selfplay_rows,
+        "minimax": minimax.minimax_rows,
+        "compilation": networks.compilation_rows,
+        "memory": games.memory_rows,
+        "chessformer": chessformer.chessformer_rows,
+        "data": data.data_rows,
     }
     rows = []
     for name in groups if "all" in arguments.what else dict.fromkeys(arguments.what):

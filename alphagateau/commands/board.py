@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
 
 HOST = "127.0.0.1"  # nobody else's business: there is no other choice
 
@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
     use_compilation_cache()
     from alphagateau.networks.trained import load_weights
     from alphagateau.play.asked_players import find_player
-    from alphagateau.play.board_server import make_server
+    from alphagateau.play.board.server import make_server
 
     found = [find_player(path) for path in arguments.paths]
     for checkpoint in found:

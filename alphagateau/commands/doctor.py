@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.experiments import ExperimentArguments, check, parse_experiment
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.experiments import ExperimentArguments, check, parse_experiment
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import JSON
-from alphagateau.commands.telling import make_teller
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import JSON
+from alphagateau.cli.reporter import make_teller
 from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.packed import open_packed
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.ladder_players import load_players
+    from alphagateau.matches.ladder.players import load_players
     from alphagateau.matches.players import PlayerError
     from alphagateau.suites.labelled_moves import read_answers
 
@@ -113,7 +113,7 @@ def bins_of(player: "RatedPlayer", answers: "Answers") -> "dict[str, Estimate]":
     from alphagateau.matches.players import Player
     from alphagateau.networks.make_network import make_network
     from alphagateau.suites.intervals import mean
-    from alphagateau.training.label_measures import measure_bins
+    from alphagateau.training.labels.measures import measure_bins
 
     if player.network is None or not isinstance(player.player, Player):
         return {}
@@ -126,7 +126,7 @@ def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) ->
     """A table on standard output: a row a measure, a column a player."""
     from rich.table import Table
 
-    from alphagateau.runs.progress import print_table
+    from alphagateau.runs.logging.progress import print_table
 
     table = Table(title=title, title_justify="left")
     table.add_column("measure", no_wrap=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import tyro
 
-from alphagateau.commands.arguments import parse
+from alphagateau.cli.arguments import parse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,7 @@ def print_description(description: dict[str, Any], as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from alphagateau.runs.progress import VisibleConsole
+    from alphagateau.runs.logging.progress import VisibleConsole
 
     table = Table(show_header=False, box=None)
     for name, value in description.items():

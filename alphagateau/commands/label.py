@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.outputs import FOLDER
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.outputs import FOLDER
 
 if TYPE_CHECKING:
     from alphagateau.data.crew import Order
@@ -128,7 +128,7 @@ def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool
         from alphagateau.data.labelling import label
 
         return label(order, should_stop, tell)
-    from alphagateau.commands.compilation import use_compilation_cache
+    from alphagateau.cli.compilation import use_compilation_cache
     from alphagateau.data.player_labelling import label_by_player
     from alphagateau.matches.player_specs import load_player
     from alphagateau.suites.player_labels import make_labeller

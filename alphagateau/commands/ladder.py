@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from alphagateau import config
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import LADDER
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import LADDER
 from alphagateau.config import LadderConfig
 
 if TYPE_CHECKING:
-    from alphagateau.matches.ladder import RatedPool
+    from alphagateau.matches.ladder.ladder import RatedPool
     from alphagateau.ratings.rate import Ratings
 
 WATCH_SECONDS = 5.0  # between two looks for new checkpoints
@@ -98,8 +98,8 @@ def run_ladder(
     should_renew: Callable[[], bool] = lambda: False,
 ) -> "list[Ratings]":
     """Plays what is left, and writes and prints each board's table, plot, games and page."""
-    from alphagateau.matches.ladder import play_ladder
-    from alphagateau.matches.ladder_rounds import Say
+    from alphagateau.matches.ladder.ladder import play_ladder
+    from alphagateau.matches.ladder.rounds import Say
 
     return _report(ladder, folder, play_ladder(ladder, folder, Say(say, should_stop, should_renew)))
 
@@ -108,8 +108,8 @@ def merge_into_ladder(
     ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
 ) -> "list[Ratings]":
     """Takes up the games of other ladders, and writes and prints what `run_ladder` does."""
-    from alphagateau.matches.ladder import merge_ladders
-    from alphagateau.matches.ladder_rounds import Say
+    from alphagateau.matches.ladder.ladder import merge_ladders
+    from alphagateau.matches.ladder.rounds import Say
 
     return _report(ladder, folder, merge_ladders(ladder, folder, sources, Say(say)))
 
@@ -118,7 +118,7 @@ def watch_ladder(
     ladder: LadderConfig, folder: Path, say: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> None:
     """Plays for ever: each time that the checkpoints of its runs are others, on with them."""
-    from alphagateau.matches.ladder import MissingPlayers
+    from alphagateau.matches.ladder.ladder import MissingPlayers
     from alphagateau.runs.checkpoint import CheckpointError
 
     while not should_stop():
@@ -134,7 +134,7 @@ def watch_ladder(
 
 
 def _specs(ladder: LadderConfig) -> list[str]:
-    from alphagateau.matches.ladder_players import list_specs
+    from alphagateau.matches.ladder.players import list_specs
 
     return list_specs(ladder.players, ladder.every)
 
@@ -157,7 +157,7 @@ def _every_seconds(seconds: float, ask: Callable[[], bool]) -> Callable[[], bool
 
 def _report(ladder: LadderConfig, folder: Path, pools: "Iterable[RatedPool]") -> "list[Ratings]":
     """Writes and prints what there is to say of each board, as it ends, and at last of all of them."""
-    from alphagateau.commands.ladder_report import report_of
+    from alphagateau.cli.ladder_report import report_of
     from alphagateau.reports.boards_page import write_boards_page
     from alphagateau.reports.ratings import print_ratings, write_ratings_report
 

@@ -108,7 +108,7 @@ def open_streams() -> None:
 
 def check(words: list[str]) -> None:
     """Raises UsageError for a word that is no text, such as a path of Latin-1 bytes, where no checkpoint is read."""
-    from alphagateau.commands.arguments import UsageError
+    from alphagateau.cli.arguments import UsageError
     from alphagateau.config.records import show
 
     for word in words:
@@ -120,7 +120,7 @@ def check(words: list[str]) -> None:
 
 def answer(words: list[str]) -> int:
     """What is asked of no command: help, the version. Raises UsageError."""
-    from alphagateau.commands.arguments import UsageError
+    from alphagateau.cli.arguments import UsageError
 
     if not words or words[0] in ("-h", "--help"):
         print_commands()
@@ -138,7 +138,7 @@ def run_command(name: str, words: list[str]) -> int:
     import difflib
     import importlib
 
-    from alphagateau.commands.arguments import UsageError
+    from alphagateau.cli.arguments import UsageError
 
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, 1)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.config.records import counted
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.matches.match import MatchResult
     from alphagateau.matches.openings import Openings
     from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.commands.outputs import PGN
-from alphagateau.games.text_files import MEGABYTES, bounds_of
+from alphagateau.cli.outputs import PGN
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 

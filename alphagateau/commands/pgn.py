@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import HTML, JSON, PGN
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import HTML, JSON, PGN
 from alphagateau.config.records import counted
-from alphagateau.games.text_files import MEGABYTES, bounds_of
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
-    from alphagateau.games.pgn_text import WrittenGame
-    from alphagateau.games.referee import Judged
+    from alphagateau.games.pgn.referee import Judged
+    from alphagateau.games.pgn.text import WrittenGame
 
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
@@ -80,9 +80,9 @@ def run(words: Sequence[str]) -> int:
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
     use_compilation_cache()
-    from alphagateau.games.pgn_text import read_games
-    from alphagateau.games.referee import judge
-    from alphagateau.games.text_files import TextFileError, read_lines
+    from alphagateau.games.pgn.referee import judge
+    from alphagateau.games.pgn.text import read_games
+    from alphagateau.games.pgn.text_files import TextFileError, read_lines
     from alphagateau.runs import files
 
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
@@ -174,7 +174,7 @@ def describe(tally: Tally) -> str:
 
 def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
-    from alphagateau.games.annotation import annotated_text
+    from alphagateau.games.pgn.annotation import annotated_text
     from alphagateau.matches.players import PlayerError
     from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page

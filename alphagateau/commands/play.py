@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.typed_input import open_input
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.typed_input import open_input
 
 TREE_MEGABYTES = 256
 
@@ -47,7 +47,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
     from alphagateau.play.asked_players import find_player, identity_of
-    from alphagateau.play.boards import check_plays, name_of
+    from alphagateau.play.board.boards import check_plays, name_of
     from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
 

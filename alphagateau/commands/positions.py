@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import BOARDS
-from alphagateau.commands.telling import make_teller
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import BOARDS
+from alphagateau.cli.reporter import make_teller
 from alphagateau.config.records import counted
-from alphagateau.games.text_files import MEGABYTES, bounds_of
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
-    from alphagateau.games.pgn import GameRecord
+    from alphagateau.games.pgn.pgn import GameRecord
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
     from alphagateau.games.entries import GAME_NAMES
-    from alphagateau.games.text_files import TextFileError
+    from alphagateau.games.pgn.text_files import TextFileError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.players import PlayerError
 
@@ -102,9 +102,9 @@ def run(words: Sequence[str]) -> int:
 
 def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"]:
     """The games of the sources on one board; why others are none goes into `left_out`."""
-    from alphagateau.games.pgn import replay
-    from alphagateau.games.pgn_text import read_games
-    from alphagateau.games.text_files import read_lines
+    from alphagateau.games.pgn.pgn import replay
+    from alphagateau.games.pgn.text import read_games
+    from alphagateau.games.pgn.text_files import read_lines
 
     bounds = bounds_of(arguments.max_megabytes)
     for source in arguments.sources:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from alphagateau import config
-from alphagateau.commands.arguments import UsageError, parse
+from alphagateau.cli.arguments import UsageError, parse
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.reports.model_card import Card

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import JSON, PUZZLES
-from alphagateau.commands.telling import make_teller
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import JSON, PUZZLES
+from alphagateau.cli.reporter import make_teller
 from alphagateau.config.records import counted
-from alphagateau.games.text_files import MEGABYTES, bounds_of
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.reports.puzzles_page import PuzzleResult
@@ -91,7 +91,7 @@ def solve_all(
 ) -> "tuple[dict[str, list[Solution]], list[str]]":
     """(what each player made of the puzzles, a sentence on each that failed)."""
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.ladder_players import load_players
+    from alphagateau.matches.ladder.players import load_players
     from alphagateau.matches.players import HostPlayer, PlayerError
     from alphagateau.suites.solving import solve
 
@@ -171,7 +171,7 @@ def print_results(results: "Sequence[PuzzleResult]", title: str) -> None:
     """A table on standard output: a row a player, its share in all and by band."""
     from rich.table import Table
 
-    from alphagateau.runs.progress import print_table
+    from alphagateau.runs.logging.progress import print_table
 
     table = Table(title=title, title_justify="left")
     table.add_column("player")

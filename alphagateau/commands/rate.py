@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
-from alphagateau.commands.outputs import RATINGS
-from alphagateau.games.text_files import MEGABYTES, bounds_of
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.outputs import RATINGS
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 
 @dataclasses.dataclass(frozen=True)

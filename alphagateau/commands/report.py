@@ -7,8 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import parse
-from alphagateau.commands.outputs import DRAWING
+from alphagateau.cli.arguments import parse
+from alphagateau.cli.outputs import DRAWING
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.commands.arguments import MaxMegabytes, UsageError, parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.outputs import JSON, SVG
-from alphagateau.games.text_files import MEGABYTES, bounds_of
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import JSON, SVG
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.suites.sts import ThemeScore
@@ -110,7 +110,7 @@ def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     """A table on standard output."""
     from rich.table import Table
 
-    from alphagateau.runs.progress import print_table
+    from alphagateau.runs.logging.progress import print_table
 
     table = Table(title=title, title_justify="left")
     table.add_column("theme")
@@ -140,7 +140,7 @@ def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list
 
 def draw(name: str, found: Sequence["ThemeScore"]) -> str:
     """The share of points of each theme, with its error, as SVG."""
-    from alphagateau.reports.charts import Labels, dot_chart, standalone
+    from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
 
     rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
     return standalone(f"Strategic tests: {name}", [dot_chart(rows, Labels(x="share of points, 2 standard errors"))])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from alphagateau import config
-from alphagateau.commands.arguments import UsageError, parse
-from alphagateau.commands.outputs import STUDY
+from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.outputs import STUDY
 from alphagateau.runs.stop import StopRequest, parse_duration
 from alphagateau.studies.plan import Plan, make_plan
 
@@ -101,7 +101,7 @@ def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
 
 def write_results(study: "Study", out: Path, failures: dict[str, str], stop: StopRequest) -> None:
     """Plays the ladder and writes the page; if asked to stop on the way, neither is whole, and nothing is written."""
-    from alphagateau.commands.study_ladder import rate_runs
+    from alphagateau.cli.study_ladder import rate_runs
     from alphagateau.reports.study import write_study
     from alphagateau.runs.costs import make_prices
     from alphagateau.studies.budget import count_flops
@@ -125,7 +125,7 @@ def print_status(study: "Study") -> None:
     """What differs, how far each run is, and how long the rest may take."""
     from rich.table import Table
 
-    from alphagateau.runs.progress import print_table
+    from alphagateau.runs.logging.progress import print_table
     from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.progress import describe_progress
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from alphagateau import config
-from alphagateau.commands.arguments import UsageError
-from alphagateau.commands.compilation import collect_rarely, use_compilation_cache
-from alphagateau.commands.experiments import ExperimentArguments, check, parse_experiment
+from alphagateau.cli.arguments import UsageError
+from alphagateau.cli.compilation import collect_rarely, use_compilation_cache
+from alphagateau.cli.experiments import ExperimentArguments, check, parse_experiment
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.runs.stop import StopRequest, parse_duration
 from alphagateau.studies.budget import make_ask
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
-    from alphagateau.runs.progress import Reporter
+    from alphagateau.runs.logging.progress import Reporter
     from alphagateau.training.phases import RunState
 
 

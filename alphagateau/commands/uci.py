@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from alphagateau.commands.arguments import parse
-from alphagateau.commands.compilation import use_compilation_cache
-from alphagateau.commands.typed_input import open_input
+from alphagateau.cli.arguments import parse
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.typed_input import open_input
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.runs.checkpoint import Checkpoint
@@ -62,7 +62,7 @@ def run(words: Sequence[str]) -> int:
     arguments, lines_in = parse(Arguments, words, "uci"), open_input("uci")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.play.asked_players import find_player
-    from alphagateau.play.uci import serve
+    from alphagateau.play.uci.engine import serve
     from alphagateau.runs.checkpoint import WEIGHTS, verify
 
     choose_platform(arguments.platform)

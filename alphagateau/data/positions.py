@@ -10,7 +10,7 @@ import numpy as np
 
 from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
 from alphagateau.games.notation import board_from_fen, ending
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import Game
 
 SPLITS = ("train", "test")

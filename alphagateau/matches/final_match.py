@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from alphagateau.config import Experiment
-from alphagateau.games.pgn import Identity
+from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import MatchResult, games_to_pgn, play_match
 from alphagateau.matches.match_games import Match
@@ -19,7 +19,7 @@ from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import describe_players_search, load_weights
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
-from alphagateau.runs.progress import print_table
+from alphagateau.runs.logging.progress import print_table
 from alphagateau.runs.run_folder import newest, read_final
 
 

@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, per_device
 from alphagateau.games.notation import uci_to_edge
-from alphagateau.games.pgn import MoveNote
+from alphagateau.games.pgn.pgn import MoveNote
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import white_score
 from alphagateau.games.state import Array, State

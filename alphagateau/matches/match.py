@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.distributed.mesh import AXIS
-from alphagateau.games.pgn import to_pgn
+from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.players import AnyPlayer

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from alphagateau.games.pgn import GameRecord, MoveNote, player_tags
+from alphagateau.games.pgn.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.matches.openings import Openings
 from alphagateau.matches.players import AnyPlayer

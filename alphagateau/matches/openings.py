@@ -9,13 +9,13 @@ from os import PathLike
 import jax
 import numpy as np
 
-from alphagateau.games.epd import is_position, read_position, text_lines
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
-from alphagateau.games.pgn_text import WrittenGame, read_games
-from alphagateau.games.referee import judge
+from alphagateau.games.pgn.epd import is_position, read_position, text_lines
+from alphagateau.games.pgn.referee import judge
+from alphagateau.games.pgn.text import WrittenGame, read_games
+from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
-from alphagateau.games.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once

@@ -30,7 +30,7 @@ from alphagateau.config import (
 )
 from alphagateau.config.records import suggestion
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
-from alphagateau.games.pgn import Identity
+from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.players import HostPlayer, Player, SpecError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
@@ -66,7 +66,7 @@ def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, i
     """
     game, finish = get_game(game_name), None
     if finisher := getattr(config, "finisher", ""):
-        from alphagateau.matches.finishing import make_finish
+        from alphagateau.matches.engine_tie_break import make_finish
 
         finish = make_finish(game_name, finisher)
     rules = get_endless_game(game_name) if is_endless else game

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from alphagateau.games.pgn import Identity, MoveNote
+from alphagateau.games.pgn.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Network, Variables

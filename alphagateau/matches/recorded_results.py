@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from alphagateau.games.pgn_text import WrittenGame, read_games, result_of
-from alphagateau.games.text_files import BOUNDS, Bounds, TextFileError, read_lines
+from alphagateau.games.pgn.text import WrittenGame, read_games, result_of
+from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.ratings.results import Results, ResultsError
 from alphagateau.ratings.results_files import UNFINISHED, GameResult, GameResults, read_results, tabulate
 

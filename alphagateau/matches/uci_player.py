@@ -19,7 +19,7 @@ import chess
 import chess.engine
 
 from alphagateau.engines.engine import Answer, Engine, EngineError, Line, Setup, start_engine
-from alphagateau.games.pgn import Identity, MoveNote
+from alphagateau.games.pgn.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import HostPlayer, PlayerError, Reply, SpecError, parse_count, split_spec
 from alphagateau.runs.programs import split_command

@@ -5,14 +5,14 @@ from typing import Any
 
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, forget
-from alphagateau.networks.alphazero import make_alphazero
+from alphagateau.networks.alphazero.network import make_alphazero
 from alphagateau.networks.board_statistics import with_board_statistics
-from alphagateau.networks.chessformer import make_chessformer
-from alphagateau.networks.gateau import make_gateau
-from alphagateau.networks.giraffe import make_giraffe
-from alphagateau.networks.giraffe_moves import make_giraffe_moves
+from alphagateau.networks.chessformer.network import make_chessformer
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.giraffe.move_network import make_giraffe_moves
+from alphagateau.networks.giraffe.network import make_giraffe
 from alphagateau.networks.network import Network, Variables
-from alphagateau.networks.token_transformer import make_token_transformer
+from alphagateau.networks.tokens.network import make_token_transformer
 
 # By `architecture`: makes the network from the Game and the architecture's configuration record.
 MAKERS: dict[str, Callable[[Game, Any], Network]] = {

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.state import Array
+from alphagateau.networks.matmul import summed_in
 from alphagateau.networks.network import Variables
-from alphagateau.networks.products import summed_in
 
 EPSILON = {"batch": 1e-5, "ghost": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
 

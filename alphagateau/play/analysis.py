@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from chess.engine import Cp, Mate, MateGiven, Score
 
-from alphagateau.games.accuracy import AnalysedGame
 from alphagateau.games.notation import board_from_fen, edge_to_uci
-from alphagateau.games.pgn import GameRecord
-from alphagateau.games.referee import Judged, Ruling
+from alphagateau.games.pgn.accuracy import AnalysedGame
+from alphagateau.games.pgn.pgn import GameRecord
+from alphagateau.games.pgn.referee import Judged, Ruling
 from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game

@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 from alphagateau.config import ALGORITHMS, SearchConfig
-from alphagateau.games.pgn import Identity
-from alphagateau.play.boards import run_of
+from alphagateau.games.pgn.pgn import Identity
+from alphagateau.play.board.boards import run_of
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.run_folder import newest
 

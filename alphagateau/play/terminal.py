@@ -7,10 +7,10 @@ from typing import NamedTuple
 import chess
 
 from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board, usual_uci
-from alphagateau.games.pgn import GameRecord, Identity, player_tags, to_pgn
+from alphagateau.games.pgn.pgn import GameRecord, Identity, player_tags, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
-from alphagateau.search.tree_lines import lines
+from alphagateau.search.growing.tree_lines import lines
 
 HELP = "Type a move as Nf3 or g1f3, or: moves, undo, new, board, pgn, help, quit."
 EMPTY = "·"

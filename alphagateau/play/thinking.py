@@ -19,9 +19,9 @@ from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.asked_players import player_without_tree
 from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_grow, may_look
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.search.anytime import grow, is_done, make_evaluate, make_look, start_tree
-from alphagateau.search.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
-from alphagateau.search.tree_lines import lines, prior_weights, visit_counts
+from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_look, start_tree
+from alphagateau.search.growing.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
+from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
 
 GO_ON = np.zeros((), bool)  # of a State's `terminated`
 CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only

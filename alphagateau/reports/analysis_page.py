@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.accuracy import JUDGEMENTS, AnalysedGame, Judgement, game_accuracy, judgements
+from alphagateau.games.pgn.accuracy import JUDGEMENTS, AnalysedGame, Judgement, game_accuracy, judgements
 from alphagateau.games.scores import score_text
 from alphagateau.games.small_boards import board_class
-from alphagateau.reports.board import GameView, viewer_data
-from alphagateau.reports.charts import Chart, Labels, Series, line_chart
-from alphagateau.reports.diagrams import Diagram, diagram
-from alphagateau.reports.pages import render
-from alphagateau.reports.tables import Table, number_cell, table
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart
+from alphagateau.reports.drawing.diagrams import Diagram, diagram
+from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Table, number_cell, table
 
 MAX_GAMES = 100  # on the page
 MAX_SWINGS = 12  # of a game, those that lost most

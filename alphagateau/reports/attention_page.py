@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from alphagateau.reports.diagrams import Diagram, diagram
-from alphagateau.reports.pages import render
-from alphagateau.reports.tables import Table, number_cell, table
+from alphagateau.reports.drawing.diagrams import Diagram, diagram
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Table, number_cell, table
 
 
 class Study(Protocol):
-    """What `networks/square_attention.py` says of the heads; arrays [L, H]."""
+    """What `networks/chessformer/attention.py` says of the heads; arrays [L, H]."""
 
     @property
     def correlations(self) -> Mapping[str, Any]: ...

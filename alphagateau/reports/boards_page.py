@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from alphagateau.reports.charts import Chart
+from alphagateau.reports.drawing.charts import Chart
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Table, number_cell, table
 from alphagateau.reports.ladder_page import LearntOn, RatedPlayer, transfer_chart
-from alphagateau.reports.pages import render
 from alphagateau.reports.ratings import RatingsReport, is_band, rated_players
-from alphagateau.reports.tables import Table, number_cell, table
 from alphagateau.runs.files import write_text
 
 

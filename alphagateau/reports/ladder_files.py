@@ -5,7 +5,7 @@ from pathlib import Path
 
 from alphagateau.config import ConfigError
 from alphagateau.ratings.curves import place_of
-from alphagateau.reports.charts import standalone
+from alphagateau.reports.drawing.charts import standalone
 from alphagateau.reports.ladder_page import COST_AXES, RatedPlayer, cost_charts, rating_chart
 from alphagateau.runs.files import write_text
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from alphagateau.ratings.results import Row
-from alphagateau.reports.board import GameView, viewer_data
-from alphagateau.reports.charts import Chart, Labels, Series, dot_chart, line_chart, standalone
-from alphagateau.reports.pages import render
-from alphagateau.reports.tables import Table, cross_table, key_values, number_cell, table
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, dot_chart, line_chart, standalone
+from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Table, cross_table, key_values, number_cell, table
 
 if TYPE_CHECKING:  # it brings scipy, which no page needs
     from alphagateau.ratings.pairs import Residual

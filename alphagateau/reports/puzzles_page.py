@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from alphagateau.reports.charts import Chart, Labels, Series, line_chart, standalone
-from alphagateau.reports.pages import render
-from alphagateau.reports.tables import Cell, Table, key_values, number_cell, table
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart, standalone
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Cell, Table, key_values, number_cell, table
 
 MAX_THEMES = 30  # on the page, the most frequent ones
 

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from alphagateau.games.pgn import GameRecord, to_pgn
+from alphagateau.games.pgn.pgn import GameRecord, to_pgn
 from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
-from alphagateau.reports.board import GameView, view_game
+from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
-from alphagateau.runs.progress import print_table
+from alphagateau.runs.logging.progress import print_table
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau import config
-from alphagateau.games.pgn import GameRecord, read_pgn
-from alphagateau.reports.charts import CalibrationBin
+from alphagateau.games.pgn.pgn import GameRecord, read_pgn
+from alphagateau.reports.drawing.charts import CalibrationBin
 from alphagateau.reports.ladder_files import player_of
 from alphagateau.reports.ladder_page import RatedPlayer
 from alphagateau.reports.ratings import game_view
@@ -15,7 +15,7 @@ from alphagateau.reports.run_page import Event, RunPage, run_page
 from alphagateau.runs.checkpoint import find
 from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
-from alphagateau.runs.log import MEANING, read_metrics
+from alphagateau.runs.logging.log import MEANING, read_metrics
 from alphagateau.runs.run_folder import RunError, devices_of, read_final, read_record
 
 MAX_GAMES = 40  # sample games on the page, the newest

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
-from alphagateau.reports.board import GameView, viewer_data
-from alphagateau.reports.charts import CalibrationBin, Chart, Labels, Series, calibration_chart, line_chart
+from alphagateau.reports.drawing.charts import CalibrationBin, Chart, Labels, Series, calibration_chart, line_chart
+from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Cell, Table, key_values, table
 from alphagateau.reports.ladder_page import RatedPlayer, rank, rating_chart, rating_table
-from alphagateau.reports.pages import render
-from alphagateau.reports.tables import Cell, Table, key_values, table
 
 # Section, chart, is it logarithmic, names of metrics. A metric goes to the first chart that names it; one that
 # none names has a chart of its own, in the section of the part before its slash or else in the last.

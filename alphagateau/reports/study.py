@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from alphagateau.reports.charts import standalone
+from alphagateau.reports.drawing.charts import standalone
 from alphagateau.reports.study_page import curve_charts, markdown, study_page
 from alphagateau.runs.files import write_text
 from alphagateau.studies.result_files import as_json, read_result

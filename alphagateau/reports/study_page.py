@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from alphagateau.config import show
-from alphagateau.reports.charts import Chart, Labels, Series, dot_chart, line_chart
-from alphagateau.reports.pages import render
-from alphagateau.reports.tables import UNKNOWN, Table, in_form, number, number_cell, table
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, dot_chart, line_chart
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import UNKNOWN, Table, in_form, number, number_cell, table
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
     from alphagateau.ratings.over_seeds import Estimate

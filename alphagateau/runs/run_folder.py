@@ -28,8 +28,12 @@ from filelock import FileLock, Timeout
 
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment, printable
-from alphagateau.runs import checkpoint, files, progress
+from alphagateau.runs import (
+    checkpoint,
+    files,
+)
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
+from alphagateau.runs.logging import progress
 
 # Keys that may change from one start of a run to the next: they decide nothing that a checkpoint holds.
 CHANGEABLE = {

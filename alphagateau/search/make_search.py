@@ -8,12 +8,12 @@ from typing import Any
 import mctx
 
 from alphagateau.games.rules import Game
-from alphagateau.networks.mirrors import average_mirrors
+from alphagateau.networks.mirror_average import average_mirrors
 from alphagateau.networks.network import Network
 from alphagateau.networks.trained import SPLITS, load_trained, with_policy
 from alphagateau.search.baselines import make_policy_search, make_random_search
-from alphagateau.search.gumbel import make_gumbel_search
-from alphagateau.search.minimax import make_minimax_search
+from alphagateau.search.gumbel.gumbel import make_gumbel_search
+from alphagateau.search.minimax.minimax import make_minimax_search
 from alphagateau.search.move_values import Finish, make_action_value_search, make_state_value_search
 from alphagateau.search.search import Search
 

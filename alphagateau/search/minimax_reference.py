@@ -12,8 +12,8 @@ import chess
 from alphagateau.games.attacks import WORTH
 from alphagateau.games.notation import board_edges, ending
 from alphagateau.games.rules import Game
-from alphagateau.search.minimax_values import MATE_PLIES, MATE_STEP
-from alphagateau.search.node_pool import STATIC_LIMIT
+from alphagateau.search.minimax.node_pool import STATIC_LIMIT
+from alphagateau.search.minimax.values import MATE_PLIES, MATE_STEP
 
 QUEENS = (None, chess.QUEEN)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from alphagateau import config
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs.costs import costs, make_prices, reached
-from alphagateau.runs.log import read_metrics
+from alphagateau.runs.logging.log import read_metrics
 
 
 def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:

@@ -8,7 +8,7 @@ from alphagateau import config
 from alphagateau.ratings.over_seeds import Estimate, mean_over_seeds, mean_rating, paired_difference
 from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.costs import Cost
-from alphagateau.runs.log import read_metrics
+from alphagateau.runs.logging.log import read_metrics
 from alphagateau.studies.plan import Plan, PlannedRun, changed_keys, run_name
 from alphagateau.studies.status import Status, commits_of, describe_devices, whole_checkpoints
 

@@ -7,7 +7,7 @@ from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs import checkpoint, run_folder
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.costs import Cost, Prices, costs, reached
-from alphagateau.runs.log import read_metrics
+from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.plan import PlannedRun
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.epd import read_position, text_lines
 from alphagateau.games.notation import board_from_fen
+from alphagateau.games.pgn.epd import read_position, text_lines
+from alphagateau.games.pgn.san import read_move
+from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.games.rules import Game
-from alphagateau.games.san import read_move
-from alphagateau.games.text_files import BOUNDS, Bounds, TextFileError, read_lines
 
 
 class EpdError(ValueError):

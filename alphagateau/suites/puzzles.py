@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.epd import is_position
 from alphagateau.games.notation import board_edges, board_from_fen, ending, whole_fen
-from alphagateau.games.pgn import read_pgn
+from alphagateau.games.pgn.epd import is_position
+from alphagateau.games.pgn.pgn import read_pgn
+from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.games.rules import Game
-from alphagateau.games.text_files import BOUNDS, Bounds, TextFileError, read_lines
 
 MAX_FIELD = 10**6  # letters
 LICHESS = (

@@ -7,9 +7,9 @@ from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_exp
 from alphagateau.config.records import MAX_INT
 from alphagateau.games.variants import get_game
 from alphagateau.networks.trained import SPLITS
-from alphagateau.training.auxiliary import HEADS, auxiliary_targets
-from alphagateau.training.label_losses import LABEL_LOSSES
-from alphagateau.training.losses import LOSSES
+from alphagateau.training.losses.auxiliary import HEADS, auxiliary_targets
+from alphagateau.training.losses.label_losses import LABEL_LOSSES
+from alphagateau.training.losses.policy_value import LOSSES
 
 ACTION_VALUE_LOSSES = "action_value_.*|all_labels_.*"
 ONE_MOVE = ("token_transformer",)  # architectures that value one move a pass

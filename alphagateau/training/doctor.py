@@ -20,9 +20,9 @@ from alphagateau.config import (
 from alphagateau.config.searches import evaluations_of, simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
-from alphagateau.runs.progress import print_table
+from alphagateau.runs.logging.progress import print_table
 from alphagateau.training.optimizer import num_steps
-from alphagateau.training.td_leaf import num_frames
+from alphagateau.training.selfplay.td_leaf import num_frames
 from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
 
 ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards

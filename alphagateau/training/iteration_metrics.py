@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from alphagateau.runs.log import ENERGY
-from alphagateau.runs.progress import JOULES
+from alphagateau.runs.logging.log import ENERGY
+from alphagateau.runs.logging.progress import JOULES
 
 # Of a run of several boards, what training says of each board alone too.
 PER_BOARD = ("loss", "policy_loss", "value_loss", "target_entropy", "policy_entropy", "value_error", "value_accuracy")

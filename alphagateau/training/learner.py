@@ -14,7 +14,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.chunks import cut
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import ACTION_SLOT, Frame
-from alphagateau.training.losses import Loss, reduce_terms
+from alphagateau.training.losses.policy_value import Loss, reduce_terms
 from alphagateau.training.optimizer import make_average
 
 

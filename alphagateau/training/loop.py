@@ -24,12 +24,12 @@ from alphagateau.distributed.collectives import is_any
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import checkpoint, files, run_folder
-from alphagateau.runs.aim_process import AimProcess
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash
 from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
-from alphagateau.runs.log import MetricsLog, open_log
-from alphagateau.runs.progress import Reporter, Timer, warn
+from alphagateau.runs.logging.aim_process import AimProcess
+from alphagateau.runs.logging.log import MetricsLog, open_log
+from alphagateau.runs.logging.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training.iteration_metrics import training_metrics, training_pace

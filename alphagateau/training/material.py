@@ -15,9 +15,9 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import Frame
 from alphagateau.training.keys import MATERIAL, key_of
 from alphagateau.training.learner import TrainState, make_learner
-from alphagateau.training.losses import policy_value_loss
+from alphagateau.training.losses.policy_value import policy_value_loss
 from alphagateau.training.optimizer import make_adadelta
-from alphagateau.training.selfplay import start_games
+from alphagateau.training.selfplay.selfplay import start_games
 
 WORTH = np.array([0, 198, 817, 836, 1270, 2521, 0], np.float32)  # by piece code
 SCALE = 0.001

@@ -11,7 +11,7 @@ import optax.contrib
 from alphagateau.config import Experiment, board_experiments
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
-from alphagateau.training.td_leaf import num_frames
+from alphagateau.training.selfplay.td_leaf import num_frames
 
 FEATURE_MATRICES = ("attacks", "embed_edges")  # whose rows are features of a square or an edge, not one of many
 AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its last steps, not of its first weights

@@ -16,7 +16,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
-from alphagateau.runs.progress import Reporter
+from alphagateau.runs.logging.progress import Reporter
 from alphagateau.runs.run_folder import Unhealthy, newest
 from alphagateau.training import migration
 from alphagateau.training.phases import Phase, Progress, RunState

@@ -17,12 +17,12 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
-from alphagateau.training.losses import LOSSES
+from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.material import learn_material
-from alphagateau.training.mixture import make_mixed_learner, make_mixed_producer
 from alphagateau.training.optimizer import make_experiment_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState
-from alphagateau.training.selfplay_producer import make_selfplay_producer
+from alphagateau.training.selfplay.producer import make_selfplay_producer
+from alphagateau.training.selfplay.several_boards import make_mixed_learner, make_mixed_producer
 
 
 class Trainer(NamedTuple):
@@ -48,7 +48,7 @@ def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Me
     if experiment.selfplay is not None:
         return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
     if experiment.data is not None:
-        from alphagateau.training.data_producer import make_data_producer  # pyarrow, which self-play does without
+        from alphagateau.training.labels.producer import make_data_producer  # pyarrow, which self-play does without
 
         return make_data_producer(experiment, experiment.data, game, network, mesh)
     raise ConfigError("the experiment has neither [selfplay] nor [data], from which its frames come")

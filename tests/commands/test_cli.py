@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.commands.arguments import UsageError, help_of, parse
-from alphagateau.commands.experiments import check, parse_experiment, read_experiment
+from alphagateau.cli.arguments import UsageError, help_of, parse
+from alphagateau.cli.experiments import check, parse_experiment, read_experiment
 from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
 from alphagateau.config import AlphaZeroConfig, ChessformerConfig, ConfigError, PolicyConfig, dumps, loads
@@ -101,7 +101,7 @@ def test_help_of_train_is_by_section(minimal_file, capfd):
 
 def test_help_of_a_board_and_a_loss_lists_what_they_may_be():
     from alphagateau.games.entries import GAME_NAMES
-    from alphagateau.training.losses import LOSSES
+    from alphagateau.training.losses.policy_value import LOSSES
 
     fields = config.fields_of(config.Experiment), config.fields_of(config.TrainingConfig)
     assert set(re.findall(r"\w+chess|chess", fields[0]["game"].description)) == set(GAME_NAMES)

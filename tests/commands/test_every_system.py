@@ -7,7 +7,7 @@ import pytest
 
 import alphagateau
 from alphagateau.commands.main import main
-from alphagateau.runs.log import read_metrics
+from alphagateau.runs.logging.log import read_metrics
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 TINY = "--no-aim --cpu-devices 1 --num-iterations 1 --selfplay.num-games 8 --selfplay.num-plies 4 --window.size 32"

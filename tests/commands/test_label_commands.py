@@ -12,7 +12,7 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
 from alphagateau.config import GiraffeConfig
-from alphagateau.games.pgn import read_pgn, to_pgn
+from alphagateau.games.pgn.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"

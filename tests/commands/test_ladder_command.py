@@ -16,11 +16,11 @@ from pretended_runs import write_checkpoint, write_iteration
 from tiny_checkpoints import save_tiny
 
 from alphagateau import config
+from alphagateau.cli import ladder_report
 from alphagateau.commands import ladder as command
-from alphagateau.commands import ladder_report
 from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig, LadderConfig
-from alphagateau.matches import ladder as ladders
+from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.runs import run_folder
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 

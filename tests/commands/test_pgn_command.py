@@ -15,10 +15,10 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
 from alphagateau.config import GateauConfig
-from alphagateau.games.accuracy import AnalysedGame
-from alphagateau.games.annotation import annotated_text
-from alphagateau.games.pgn import read_pgn, replay
-from alphagateau.games.pgn_text import read_games
+from alphagateau.games.pgn.accuracy import AnalysedGame
+from alphagateau.games.pgn.annotation import annotated_text
+from alphagateau.games.pgn.pgn import read_pgn, replay
+from alphagateau.games.pgn.text import read_games
 
 GOOD = """[White "a"]
 [Black "b"]

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from alphagateau.commands import study_ladder
-from alphagateau.commands.arguments import UsageError
+from alphagateau.cli import study_ladder
+from alphagateau.cli.arguments import UsageError
 from alphagateau.config import LadderConfig
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[1] / 'fake_engine.py'}"

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from alphagateau.cli.typed_input import open_input
 from alphagateau.commands.main import main
-from alphagateau.commands.typed_input import open_input
 
 
 @pytest.mark.parametrize("command", ["play", "uci"])

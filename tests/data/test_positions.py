@@ -9,7 +9,7 @@ from random_games import random_records
 from alphagateau.data.positions import board_name, boards_of, gather, split_of
 from alphagateau.data.tables import BOARDS, DataError, read_table, rows
 from alphagateau.games.notation import board_edges, board_from_fen
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
 
 CHESS = get_game("chess")

@@ -106,4 +106,4 @@ def test_pgx_is_for_the_bench_alone():
         for path in package.rglob("*.py")
     }
     users = {name: modules for name, modules in imports.items() if modules}
-    assert users == {"commands/throughput_games.py": {"pgx"}}
+    assert users == {"bench/games.py": {"pgx"}}

@@ -8,8 +8,8 @@ from pytest import approx
 
 from alphagateau.data.scores import win_probability
 from alphagateau.games.scores import centipawns, white_score, win_chance
-from alphagateau.play.uci_text import score_text
-from alphagateau.search.tree_lines import Line
+from alphagateau.play.uci.text import score_text
+from alphagateau.search.growing.tree_lines import Line
 
 
 def test_centipawns_are_those_of_lichess():

@@ -9,7 +9,7 @@ import pytest
 
 from alphagateau.games.entries import CHESS, GAME_NAMES, GAMES, KNIGHT, ROOK, GameEntry
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves, outcome, to_fen
-from alphagateau.games.pgn import read_pgn, record_game, to_pgn
+from alphagateau.games.pgn.pgn import read_pgn, record_game, to_pgn
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 

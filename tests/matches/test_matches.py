@@ -19,7 +19,7 @@ import pytest
 
 from alphagateau.commands.main import main
 from alphagateau.games.notation import board_from_fen, to_fen
-from alphagateau.games.pgn import read_pgn, to_pgn
+from alphagateau.games.pgn.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import Array, State
@@ -31,7 +31,7 @@ from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_
 from alphagateau.matches.search_rows import choose_rows_per_search
 from alphagateau.runs.stop import StopRequest
 from alphagateau.search.baselines import make_random_search
-from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput
 
 ROWS = 4  # of every search here, so that each search is compiled once

@@ -12,7 +12,7 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import Player
 from alphagateau.matches.search_rows import choose_rows, row_bytes, rows_in_memory
 from alphagateau.search.baselines import make_random_search
-from alphagateau.search.gumbel import make_gumbel_search
+from alphagateau.search.gumbel.gumbel import make_gumbel_search
 
 GIB = 2**30
 

@@ -15,7 +15,7 @@ from alphagateau.api import play_match as play_api_match
 from alphagateau.engines.engine import Line
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.matches.ladder_players import load_players
+from alphagateau.matches.ladder.players import load_players
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Openings, make_openings

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.commands.throughput import random_positions
+from alphagateau.bench.ratios import random_positions
 from alphagateau.config import AlphaZeroConfig, GateauConfig
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.variants import get_game
-from alphagateau.networks import gateau
-from alphagateau.networks.gateau import make_gateau
-from alphagateau.networks.gateau_reference import make_reference
+from alphagateau.networks.gateau import network as gateau
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.heads import Heads, read_value, rows_at_slots
 from alphagateau.networks.make_network import make_network
 

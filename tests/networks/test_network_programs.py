@@ -8,8 +8,8 @@ import pytest
 
 from alphagateau.config import GateauConfig
 from alphagateau.games.variants import get_game
-from alphagateau.networks.gateau import make_gateau
-from alphagateau.networks.gateau_reference import make_reference
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.gateau.reference import make_reference
 
 MAKERS = {"ours": make_gateau, "plain": make_reference}
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.commands.throughput import random_positions
+from alphagateau.bench.ratios import random_positions
 from alphagateau.config import (
     ARCHITECTURES,
     AlphaZeroConfig,
@@ -19,12 +19,12 @@ from alphagateau.config import (
     TokenTransformerConfig,
 )
 from alphagateau.games.variants import get_game
-from alphagateau.networks import gateau
 from alphagateau.networks import make_network as makers
-from alphagateau.networks.alphazero import MOVE_PLANES, places_on_every_board
+from alphagateau.networks.alphazero.network import MOVE_PLANES, places_on_every_board
 from alphagateau.networks.chunks import num_cores
-from alphagateau.networks.gateau import make_gateau
-from alphagateau.networks.gateau_reference import ReferenceLayer, make_reference
+from alphagateau.networks.gateau import network as gateau
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.gateau.reference import ReferenceLayer, make_reference
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.networks.norms import normalize_rows

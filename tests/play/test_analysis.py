@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from chess.engine import Cp
 
-from alphagateau.games.accuracy import judgements
-from alphagateau.games.pgn import GameRecord
+from alphagateau.games.pgn.accuracy import judgements
+from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
 from alphagateau.play.analysis import _put_together
 

@@ -11,12 +11,12 @@ from alphagateau.games.notation import edge_to_uci
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.players import PlayerError
 from alphagateau.play.asked_players import find_player, player_without_tree
-from alphagateau.play.board_games import pgn_of
-from alphagateau.play.board_requests import Asked
+from alphagateau.play.board.games import pgn_of
+from alphagateau.play.board.requests import Asked
 from alphagateau.play.terminal import Setup, converse
 from alphagateau.play.thinking import Limits, choose, make_thinker, replay, think
-from alphagateau.play.uci import serve
-from alphagateau.search.tree_lines import lines
+from alphagateau.play.uci.engine import serve
+from alphagateau.search.growing.tree_lines import lines
 
 pytestmark = pytest.mark.whole  # networks are initialised
 ACTION_VALUE = "?search=action_value"

@@ -17,7 +17,7 @@ import yaml
 from tiny_checkpoints import save_tiny
 
 from alphagateau.config import GateauConfig
-from alphagateau.play.uci_text import OPTIONS, read_option
+from alphagateau.play.uci.text import OPTIONS, read_option
 
 CONFIG = Path(__file__).parents[2] / "docs" / "lichess.yml"
 KEYS = {

@@ -7,7 +7,7 @@ import pytest
 from tiny_checkpoints import save_tiny
 
 from alphagateau.config import GateauConfig
-from alphagateau.games.pgn import Identity, read_pgn
+from alphagateau.games.pgn.pgn import Identity, read_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game

@@ -10,8 +10,8 @@ from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_endless_game
 from alphagateau.play.clock import UNMEASURED, Clock, budget, fixed, learn
 from alphagateau.play.thinking import Limits, Thinker, Watch, replay, think
-from alphagateau.search.anytime import make_evaluate
-from alphagateau.search.tree import make_tree
+from alphagateau.search.growing.anytime import make_evaluate
+from alphagateau.search.growing.tree import make_tree
 
 LOOK, BATCH = 0.01, 0.1  # seconds
 

@@ -14,8 +14,8 @@ from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.ratings.pairs import Residual
 from alphagateau.ratings.results import Row
-from alphagateau.reports.board import GameView, view_game, viewer_data
-from alphagateau.reports.charts import CalibrationBin
+from alphagateau.reports.drawing.charts import CalibrationBin
+from alphagateau.reports.drawing.game_viewer import GameView, view_game, viewer_data
 from alphagateau.reports.ladder_page import LadderPage, LearntOn, RatedPlayer, ladder_page
 from alphagateau.reports.run_page import Event, RunPage, run_page
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from alphagateau import config
-from alphagateau.commands.experiments import read_experiment
+from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import BudgetConfig, ConfigError, parse_budget
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs.costs import Cost, Prices, costs, make_prices, reached

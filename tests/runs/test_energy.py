@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from alphagateau.runs.energy import Counter, nvml_counters, open_meter, rapl_counters
-from alphagateau.runs.progress import JOULES, Timer
+from alphagateau.runs.logging.progress import JOULES, Timer
 from alphagateau.training.iteration_metrics import training_pace
 
 LIBRARY = """

@@ -9,7 +9,7 @@ import pytest
 from alphagateau import config
 from alphagateau.runs import health
 from alphagateau.runs.health import is_finite, symptoms
-from alphagateau.training.sample_games import FinishedGames, duplicate_rate
+from alphagateau.training.selfplay.sample_games import FinishedGames, duplicate_rate
 
 HEALTHY = {
     "train/loss": 3.0,

@@ -9,7 +9,7 @@ from rich.table import Table
 
 import alphagateau
 from alphagateau.commands import main as command
-from alphagateau.runs.progress import Reporter, print_table, warn
+from alphagateau.runs.logging.progress import Reporter, print_table, warn
 from alphagateau.runs.terminal import printing_freely, printing_visibly, visible
 
 ORDER = "\x1b]0;title\x07\x1b[2K\r\x9b1A\x08\u202egnp\u2028\ud800"

@@ -15,8 +15,8 @@ from alphagateau.matches.players import HostPlayer, Player, random_player
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.make_search import make_search
 from alphagateau.suites.labelled_moves import Answers, ask, in_top, judge, read_answers
-from alphagateau.training.label_measures import measure_bins
-from alphagateau.training.value_bins import SIGMA_BINS
+from alphagateau.training.labels.measures import measure_bins
+from alphagateau.training.losses.value_bins import SIGMA_BINS
 
 BINS = 8
 

@@ -14,7 +14,7 @@ from alphagateau.games.symmetry import reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
-from alphagateau.training.losses import policy_value_loss, reduce_terms
+from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
 from alphagateau.training.mirrors import draw_mirrors, mirror_frames
 
 FENS = {

@@ -16,14 +16,14 @@ import pytest
 from stopping import StopAfter
 
 from alphagateau import config
+from alphagateau.cli.experiments import read_experiment
 from alphagateau.commands import info
-from alphagateau.commands.experiments import read_experiment
 from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
 from alphagateau.runs import checkpoint, health, run_folder, trees
-from alphagateau.runs.log import read_metrics
+from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.run_folder import newest
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
@@ -164,7 +164,7 @@ from alphagateau.commands.main import main
 sys.exit(main({words!r}))
 """
 SIGNAL_IN_SELFPLAY = """
-from alphagateau.runs.progress import Reporter
+from alphagateau.runs.logging.progress import Reporter
 def phase(self, text, done):
     if text == "selfplay" and 1 < done < 2:  # the second segment of iteration 2
         os.kill(os.getpid(), signal.SIGTERM)

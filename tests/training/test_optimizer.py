@@ -12,7 +12,7 @@ import pytest
 from stopping import StopAfter, share_trainer
 
 from alphagateau import config
-from alphagateau.commands.experiments import read_experiment
+from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import ConfigError
 from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest

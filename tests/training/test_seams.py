@@ -18,7 +18,7 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, trainer
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
-from alphagateau.training.losses import LOSSES, LossTerms, policy_value_loss, reduce_terms
+from alphagateau.training.losses.policy_value import LOSSES, LossTerms, policy_value_loss, reduce_terms
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.phases import Phase, Producer, Progress, RunState, advance
 

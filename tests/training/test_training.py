@@ -16,7 +16,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import TrainState, by_part, make_learner
-from alphagateau.training.losses import policy_value_loss, reduce_terms
+from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
 from alphagateau.training.optimizer import make_optimizer
 
 BATCH = 8

@@ -1,0 +1,1 @@
+"""What `alphagateau bench` times: games, networks, search, training, reading labels."""

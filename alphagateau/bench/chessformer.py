@@ -1,0 +1,113 @@
+"""Chessformer against its own matrix products, as rows of `alphagateau bench`: forward and gradient, in CPU time.
+
+The products are taken from the traced program and run alone, each from operands that lie as it wants them: what the
+network cannot go below while these kernels do its products. What is above it is everything else.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import jaxprs_in_params
+
+from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
+from alphagateau.config import ChessformerConfig
+from alphagateau.games.variants import get_game
+from alphagateau.networks.chunks import cut
+from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Network
+
+BATCH = 64
+SIZES: dict[str, tuple[str, dict[str, Any]]] = {
+    "5x5, d 48": ("gardner_chess", {"hidden_size": 48, "num_blocks": 4, "num_heads": 3, "ffn_size": 48}),
+    "8x8, d 128": ("chess", {"hidden_size": 128, "num_blocks": 5, "num_heads": 4, "ffn_size": 128}),
+}
+TARGETS: dict[Literal["bias", "shaw"], float] = {
+    "bias": -1.3,
+    "shaw": -2.0,
+}  # at most so many times the products, by `position`
+
+Shape = tuple[int, int, int, int]  # products [m, k] x [k, n] of a batch of b: (b, m, k, n)
+
+
+def chessformer_rows(rounds: int) -> Iterator[Row]:
+    """Forward pass and gradient as multiples of their products."""
+    for name, (game_name, size) in SIZES.items():
+        game = get_game(game_name)
+        positions = random_positions(game, BATCH)
+        for position, target in TARGETS.items():
+            network = make_network(game, ChessformerConfig(position=position, **size))
+            params = network.init(jax.random.key(0))["params"]
+            for what, fn in (("forward", forward_of(network)), ("gradient", gradient_of(network))):
+                call, products = jax.jit(fn), products_alone(product_shapes(fn, params, positions))
+                calls = {
+                    "fast": lambda call=call, params=params: call(params, positions),  # noqa: B023
+                    "plain": products,
+                }
+                label = f"Chessformer {what}, {position}, {name}, batch {BATCH}, CPU time over its products'"
+                yield compare(label, in_turns(calls, rounds, time.process_time), target)
+
+
+def forward_of(network: Network) -> Callable:
+    """(params, positions) -> what a search reads."""
+    return lambda params, positions: network.apply({"params": params}, positions)[0][:2]
+
+
+def gradient_of(network: Network) -> Callable:
+    """(params, positions) -> the gradient of a number that all of logits and values enter, in the learner's chunks."""
+
+    def loss(params: Any, positions: Any):
+        found, _ = network.apply({"params": params}, positions, True)
+        return jnp.square(found.prior_logits).mean() + jnp.square(found.value).mean()
+
+    def gradient(params: Any, positions: Any) -> Any:
+        def add_chunk(total: Any, chunk: Any) -> tuple[Any, None]:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, chunk)), None
+
+        num_chunks = network.num_chunks(len(positions.color))
+        if num_chunks == 1:
+            return jax.grad(loss)(params, positions)
+        return jax.lax.scan(add_chunk, jax.tree.map(jnp.zeros_like, params), cut(positions, num_chunks))[0]
+
+    return gradient
+
+
+def product_shapes(fn: Callable, *args: Any) -> Counter[Shape]:
+    """How often the traced program makes a product of each shape."""
+    return _shapes_in(jax.make_jaxpr(fn)(*args).jaxpr)
+
+
+def _shapes_in(jaxpr: Any) -> Counter[Shape]:
+    found: Counter[Shape] = Counter()
+    for equation in jaxpr.eqns:
+        name, params = equation.primitive.name, equation.params
+        if name == "dot_general":
+            (of_x, _), (batch, _) = params["dimension_numbers"]
+            x, y = (operand.aval.shape for operand in equation.invars)
+            b, k = (math.prod(x[axis] for axis in axes) for axes in (batch, of_x))
+            found[b, math.prod(x) // (b * k), k, math.prod(y) // (b * k)] += 1
+        for inner in jaxprs_in_params(params):
+            times = params["length"] if name == "scan" else 1
+            for shape, count in _shapes_in(inner).items():
+                found[shape] += times * count
+    return found
+
+
+def products_alone(shapes: Counter[Shape]) -> Callable[[], Any]:
+    """A call that makes these products and nothing else, each of operands of its own and into the same memory."""
+
+    def operands(b: int, m: int, k: int, n: int, count: int) -> tuple[jax.Array, jax.Array]:
+        batch = (b,) if b > 1 else ()  # without a batch a product takes another way
+        return jnp.ones((count, *batch, m, k)), jnp.ones((count, *batch, k, n)) / k
+
+    def repeat(x: jax.Array, y: jax.Array) -> jax.Array:
+        start = jnp.zeros((*x.shape[1:-1], y.shape[-1]))
+        return jax.lax.scan(lambda _, pair: (jnp.matmul(*pair), None), start, (x, y))[0]
+
+    pairs = [operands(*shape, count) for shape, count in shapes.items()]
+    multiply = jax.jit(lambda pairs: [repeat(*pair) for pair in pairs])
+    return lambda: multiply(pairs)

@@ -1,0 +1,165 @@
+"""Games as rows of `alphagateau bench`: a step against pgx's, self-play against the plain network's, a tree's bytes."""
+
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pgx
+
+from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, in_turns
+from alphagateau.config import GateauConfig, GumbelConfig
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.gateau.reference import make_reference
+from alphagateau.networks.network import Network, Variables
+from alphagateau.search.make_search import make_search
+from alphagateau.search.search import evaluate_states
+from alphagateau.training.doctor import search_tree_bytes, tree_bytes
+from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
+
+BATCH, PLIES = 1024, 20  # games stepped at a time, after so many random moves
+
+
+class Match(NamedTuple):
+    """A game of ours beside one of pgx's, and how many times faster a step of ours is to be."""
+
+    game: str
+    board: str
+    pgx_id: pgx.EnvId
+    target: float
+
+
+# pgx has no 6x6 board: there the smaller board that it has is what ours is measured against.
+MATCHES = (
+    Match("gardner_chess", "5x5", "gardner_chess", 15.0),
+    Match("los_alamos_chess", "6x6", "gardner_chess", 6.0),
+    Match("chess", "8x8", "chess", 6.0),
+)
+
+
+class Play(NamedTuple):
+    """A size of self-play: how many times faster than with the plain network, and what share in the network."""
+
+    game: str
+    config: GateauConfig
+    name: str
+    num_games: int
+    num_simulations: int
+    pace: float
+    share: float
+
+
+PLAYS = (
+    Play("gardner_chess", QUICKSTART, "5x5, quickstart size, 64 games, 16 simulations", 64, 16, 1.0, 0.6),
+    Play("chess", QUICKSTART, "8x8, 32 x 2, 64 games, 16 simulations", 64, 16, 3.0, 0.7),
+    Play("chess", PAPER, "8x8, paper size, 16 games, 16 simulations", 16, 16, 1.0, 0.75),
+)
+
+
+def random_choice(key: Array, is_legal: Array) -> Array:
+    """One legal action [B] of each position, of a mask [B, A]."""
+    return jax.random.categorical(key, jnp.where(is_legal, 0.0, -jnp.inf))
+
+
+def stepped(step: Callable, states: Any, legal: Callable[[Any], Array], act: Callable) -> Callable[[], Any]:
+    """A step of B games as a call, after PLIES random moves; `act` is the action of a chosen index of `legal`."""
+
+    @jax.jit
+    def play(states, key):
+        return step(states, act(states, random_choice(key, legal(states))))
+
+    for ply in range(PLIES):
+        states = play(states, jax.random.key(ply))
+    actions = act(states, random_choice(jax.random.key(PLIES), legal(states)))
+    step = jax.jit(step)
+    return lambda: step(states, actions)
+
+
+def our_step(game: Game) -> Callable[[], State]:
+    """A step of ours, as a call."""
+
+    def edge(states: State, slot: Array) -> Array:
+        return jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
+
+    return stepped(jax.vmap(game.step), start_games(game, BATCH), lambda states: states.legal_edges >= 0, edge)
+
+
+def pgx_step(pgx_id: pgx.EnvId) -> Callable[[], Any]:
+    """A step of pgx's, as a call."""
+    env = pgx.make(pgx_id)
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), BATCH))
+    return stepped(jax.vmap(env.step), states, lambda states: states.legal_action_mask, lambda _, action: action)
+
+
+def game_rows(rounds: int) -> Iterator[Row]:
+    """A step of each board against pgx's, after random moves."""
+    plain: dict[str, Callable[[], Any]] = {}
+    for match in MATCHES:
+        if match.pgx_id not in plain:
+            plain[match.pgx_id] = pgx_step(match.pgx_id)
+        calls = {"fast": our_step(get_game(match.game)), "plain": plain[match.pgx_id]}
+        name = f"a step of the game, {match.board}, batch {BATCH}, against pgx's {match.pgx_id}"
+        yield compare(name, in_turns(calls, rounds), match.target)
+
+
+def ply_of(game: Game, network: Network, variables: Variables, play: Play) -> tuple[Callable[[], Any], State]:
+    """(a ply of self-play as a call, the games that it is played in)."""
+    search = make_search(game, network, GumbelConfig(num_simulations=play.num_simulations))
+    selfplay = jax.jit(make_selfplay(game, search, 1))
+    games, rows, key = Games(start_games(game, play.num_games)), jnp.arange(play.num_games), jax.random.key(0)
+    for ply in range(3):
+        games, _ = selfplay(variables, key, rows, ply, games)
+    return lambda: selfplay(variables, key, rows, 3, games), games.states
+
+
+def network_alone(game: Game, network: Network, num_evaluations: int) -> Callable[[Variables, State], Array]:
+    """The evaluations of a ply of self-play and nothing else."""
+
+    @jax.jit
+    def evaluate(variables: Variables, states: State) -> Array:
+        def body(i, total):
+            others = jax.tree.map(lambda x: jnp.roll(x, i, axis=0), states)  # or the compiler would do it once
+            logits, value = evaluate_states(game, network, variables, others)
+            return total + logits.max(axis=-1) + value
+
+        return jax.lax.fori_loop(0, num_evaluations, body, jnp.zeros(len(states.ply)))
+
+    return evaluate
+
+
+def selfplay_rows(rounds: int) -> Iterator[Row]:
+    """A ply of self-play with the plain network in the same search, and the share of ours that is the network.
+
+    That share is the network's time alone on as many positions over that of self-play.
+    """
+    for play in PLAYS:
+        game = get_game(play.game)
+        network = make_gateau(game, play.config)
+        variables = network.init(jax.random.key(0))
+        fast, games = ply_of(game, network, variables, play)
+        plain, _ = ply_of(game, make_reference(game, play.config), variables, play)
+        alone = network_alone(game, network, play.num_simulations + 1)
+        calls = {"fast": fast, "plain": plain, "alone": lambda: alone(variables, games)}  # noqa: B023
+        seconds = in_turns(calls, rounds)
+        yield compare(f"a ply of self-play, {play.name}", seconds, play.pace)
+        shares = [a / b for a, b in zip(seconds["alone"], seconds["fast"], strict=True)]
+        value, reference = (statistics.median(seconds[k]) for k in ("alone", "fast"))
+        spread = (min(shares), max(shares))
+        name = f"share of it in the network, {play.name}"
+        yield Row(name, value, reference, statistics.median(shares), play.share, spread, "s a ply")
+
+
+def memory_rows(rounds: int) -> Iterator[Row]:
+    """Bytes of one game's search tree against pgx's State and AlphaZero's labels at every node."""
+    del rounds  # counted, not timed
+    game, env, num_simulations = get_game("chess"), pgx.make("chess"), 128
+    value = search_tree_bytes(game, num_simulations)
+    state = tree_bytes(jax.eval_shape(env.init, jax.random.key(0)))
+    plain = (num_simulations + 1) * (state + 6 * 4 * env.num_actions + 5 * 4)
+    ratio = value / plain
+    name = f"search memory a game, 8x8, {num_simulations} simulations"
+    yield Row(name, value, plain, ratio, -1 / 8, (ratio, ratio), "bytes")

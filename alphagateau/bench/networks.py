@@ -1,0 +1,198 @@
+"""The network against its plain reference, as rows of `alphagateau bench`: forward, training, and compiling."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental.compilation_cache import compilation_cache
+
+from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, random_positions
+from alphagateau.config import GateauConfig, TokenTransformerConfig
+from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.network import make_gateau
+from alphagateau.networks.gateau.reference import make_reference
+from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Network, Variables
+from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
+from alphagateau.training.learner import Learner, TrainState, make_learner
+from alphagateau.training.losses.policy_value import LOSSES, policy_value_loss, reduce_terms
+from alphagateau.training.optimizer import make_optimizer
+from alphagateau.training.selfplay.replay import add_frames, epoch_order, init_window, take_batch
+
+BATCH = 64
+
+
+class Size(NamedTuple):
+    """A network on a board, and how many times faster than the plain one it is to be."""
+
+    game: str
+    config: GateauConfig
+    name: str
+    forward: float
+    training: float
+
+
+SIZES = (
+    Size("chess", PAPER, f"8x8, paper size, batch {BATCH}", 4.0, 3.2),
+    Size("gardner_chess", QUICKSTART, f"5x5, quickstart size, batch {BATCH}", 4.0, 2.3),
+)
+
+
+TOKEN_SIZES = {"402k": 10.0, "small": 30.0}  # how many times cheaper GATEAU's action value is to be
+
+
+def forward_of(network: Network, variables: Variables, positions: Position) -> Callable[[], Array]:
+    """The network's forward pass as a call."""
+    call = jax.jit(lambda v, p: network.apply(v, p, False)[0])
+    return lambda: call(variables, positions)
+
+
+def network_rows(rounds: int) -> Iterator[Row]:
+    """The forward pass against the plain jraph reference, and against the machine's matrix products."""
+    for size in SIZES:
+        game = get_game(size.game)
+        fast, plain = make_gateau(game, size.config), make_reference(game, size.config)
+        variables, positions = fast.init(jax.random.key(0)), random_positions(game, BATCH)
+        calls = {k: forward_of(n, variables, positions) for k, n in (("fast", fast), ("plain", plain))}
+        yield compare(f"network forward, {size.name}", in_turns(calls, rounds), size.forward)
+        if size.config is PAPER:
+            yield flops_row(game, size, calls["fast"], rounds)
+
+
+def forward_flops(game: Game, config: GateauConfig) -> float:
+    """Multiplications and additions of the matrix products of one position, as `gateau.py` does them.
+
+    A layer has one K x K product an edge (W_e) and five a node (W_u, W_v, W_0, W_h, W_g); the first layer's edges take
+    two values for the whole batch and are not counted; each head has one K x K product.
+    """
+    nodes, edges, k = game.num_squares, game.num_edges, config.hidden_size
+    layers = 2 * config.num_blocks
+    return 2.0 * k * k * ((layers - 1) * edges + layers * 5 * nodes + nodes + edges)
+
+
+def flops_row(game: Game, size: Size, forward: Callable[[], Array], rounds: int) -> Row:
+    """Useful FLOP/s of the forward pass as a fraction of what a large float32 matrix product reaches here."""
+    width = 2048
+    a, product = jnp.ones((width, width)), jax.jit(jnp.matmul)
+    seconds = in_turns({"fast": forward, "plain": lambda: product(a, a)}, rounds)
+    flops, large = forward_flops(game, size.config) * BATCH, 2 * width**3
+    shares = [(flops / f) / (large / p) for f, p in zip(seconds["fast"], seconds["plain"], strict=True)]
+    rate, peak = flops / statistics.median(seconds["fast"]), large / statistics.median(seconds["plain"])
+    name = f"forward FLOP/s, {size.name}, against a {width} x {width} product"
+    return Row(name, rate, peak, statistics.median(shares), 0.5, (min(shares), max(shares)), "FLOP/s")
+
+
+def learning(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
+    """The fast and the plain network's Learners, and what a step of either takes."""
+    game, optimizer = get_game(size.game), make_optimizer(1e-3)
+    networks = {"fast": make_gateau(game, size.config), "plain": make_reference(game, size.config)}
+    learners = {k: make_learner(game, n, policy_value_loss, optimizer) for k, n in networks.items()}
+    state = learners["fast"].init(networks["fast"].init(jax.random.key(0)))
+    return learners, state, frames_of(game, random_positions(game, BATCH))
+
+
+def training_rows(rounds: int) -> Iterator[Row]:
+    """Optimizer steps of the two networks, what an action value costs them and tokens, training from the window."""
+    for size in SIZES:
+        learners, state, frames = learning(size)
+        steps = {k: jax.jit(learner.step) for k, learner in learners.items()}
+        calls = {k: lambda step=step: step(state, frames) for k, step in steps.items()}  # noqa: B023
+        yield compare(f"optimizer step, {size.name}", in_turns(calls, rounds), size.training)
+    for name in TOKEN_SIZES:
+        yield token_row(name, rounds)
+    yield window_row(rounds)
+
+
+def token_row(size: str, rounds: int) -> Row:
+    """An optimizer step on action values, for each value: a token transformer's as a multiple of GATEAU's.
+
+    GATEAU's pass values all legal moves of a board, that of a token transformer one move of a board.
+    """
+    game = get_game("gardner_chess")
+    positions = random_positions(game, BATCH)
+    legal = legal_edge_mask(game, positions).sum(axis=-1)
+    slots = {"fast": jnp.arange(game.max_legal_moves), "plain": jnp.zeros(1, jnp.int32)}
+    heads: Any = {"action_values": True, "num_bins": 32}
+    configs = {
+        "fast": dataclasses.replace(QUICKSTART, **heads),
+        "plain": TokenTransformerConfig(size=size, policy_head=False, value_head="none", **heads),  # pyright: ignore
+    }
+    calls, num_values = {}, {}
+    for name, config in configs.items():
+        known = slots[name] < legal[:, None]
+        labels = {ACTION_VALUE: jnp.full(known.shape, 0.5), ACTION_KNOWN: known}
+        labels |= {ACTION_SLOT: jnp.zeros((BATCH, 1), jnp.int32)} if name == "plain" else {}
+        network, frames = make_network(game, config), frames_of(game, positions)._replace(extra=labels)
+        learner = make_learner(game, network, LOSSES["action_value_hl_gauss"], make_optimizer(1e-3))
+        state, step = learner.init(network.init(jax.random.key(0))), jax.jit(learner.step)
+        calls[name], num_values[name] = partial(step, state, frames), int(known.sum())
+    seconds = {name: [x / num_values[name] for x in found] for name, found in in_turns(calls, rounds).items()}
+    title = f"an action value learnt, 5x5, GATEAU of quickstart size against tokens {size}"
+    return compare(title, seconds, TOKEN_SIZES[size])
+
+
+def compilation_rows(rounds: int) -> Iterator[Row]:
+    """Seconds to trace and compile an optimizer step, as a multiple of the plain network's; no cache is used."""
+    for size in SIZES:
+        learners, state, frames = learning(size)
+        seconds: dict[str, list[float]] = {name: [] for name in learners}
+        for _ in range(rounds):
+            for name, learner in learners.items():
+                seconds[name].append(seconds_to_compile(learner, state, frames))
+        yield compare(f"compiling the optimizer step, {size.name}", seconds, -1.5)
+
+
+def seconds_to_compile(learner: Learner, *inputs: Any) -> float:
+    """Seconds to trace and compile a step, with the caches of traces and programs left aside."""
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()  # whether it is used is asked once a process
+    jax.clear_caches()
+    start = time.perf_counter()
+    jax.jit(learner.step).lower(*inputs).compile()
+    seconds = time.perf_counter() - start
+    jax.config.update("jax_enable_compilation_cache", True)
+    compilation_cache.reset_cache()
+    return seconds
+
+
+def window_row(rounds: int) -> Row:
+    """Frames/s of training from the window against forward + backward alone on a batch that is there already."""
+    game, config, batch, shares = get_game("gardner_chess"), QUICKSTART, 256, 8
+    network, optimizer = make_gateau(game, config), make_optimizer(1e-3)
+    learner = make_learner(game, network, policy_value_loss, optimizer)
+    state = learner.init(network.init(jax.random.key(0)))
+    frames = frames_of(game, random_positions(game, batch * 4))
+    by_share = jax.tree.map(lambda x: x.reshape(shares, -1, *x.shape[1:]), frames)
+    window = init_window(jax.tree.map(lambda x: x[0], frames), shares, batch * 4)
+    window = add_frames(window, jax.random.key(0), jnp.arange(shares), by_share)
+
+    def epoch(state, window):
+        order = epoch_order(window, jax.random.key(1), jnp.arange(shares))
+
+        def body(state, i):
+            return learner.step(state, take_batch(window, order, i, batch // shares))
+
+        return jax.lax.scan(body, state, jnp.arange(4))
+
+    def loss(params, rest, frames):
+        evaluation, _ = network.apply({"params": params, **rest}, frames.position, True)
+        return reduce_terms(policy_value_loss(game, evaluation, frames))[0]
+
+    epoch, gradient = jax.jit(epoch), jax.jit(jax.grad(loss))
+    params = state.variables["params"]
+    rest = {k: v for k, v in state.variables.items() if k != "params"}
+    one = jax.tree.map(lambda x: x[:batch], frames)
+    calls = {"fast": lambda: epoch(state, window), "plain": lambda: gradient(params, rest, one)}
+    seconds = in_turns(calls, rounds)
+    paces = [4 * b / a for a, b in zip(seconds["fast"], seconds["plain"], strict=True)]
+    value, reference = 4 * batch / statistics.median(seconds["fast"]), batch / statistics.median(seconds["plain"])
+    name = "training frames/s, 5x5, quickstart size"
+    return Row(name, value, reference, statistics.median(paces), 0.9, (min(paces), max(paces)), "1/s")

@@ -1,0 +1,107 @@
+"""Functions timed in turns in one process in, rows of ratios out: the table and the JSON of `alphagateau bench`.
+
+Absolute times on a shared CPU mean little from one minute to the next; the ratio of two programs that take turns does
+not change much. Each row has the figure, what it is measured against, their ratio and the target.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from rich.table import Table
+
+from alphagateau.config import GateauConfig
+from alphagateau.games.actions import choose
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Position
+from alphagateau.runs.files import write_result
+from alphagateau.runs.logging.progress import print_table
+from alphagateau.training.frames import Frame
+from alphagateau.training.selfplay.selfplay import start_games
+
+PAPER = GateauConfig()  # 128 features, 5 blocks
+QUICKSTART = GateauConfig(hidden_size=32, num_blocks=2)
+
+
+class Row(NamedTuple):
+    """`ratio` is what the target is about; the spread is its least and greatest value over the rounds."""
+
+    name: str
+    value: float
+    reference: float
+    ratio: float
+    target: float  # the least ratio wanted; negative: the greatest
+    spread: tuple[float, float]
+    unit: str
+
+    @property
+    def is_met(self) -> bool:
+        return self.ratio <= -self.target if self.target < 0 else self.ratio >= self.target
+
+
+def in_turns(
+    calls: dict[str, Callable[[], Any]], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Seconds of each call in each round; one warm-up first, then round by round in the order given."""
+    for call in calls.values():
+        jax.block_until_ready(call())
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = clock()
+            jax.block_until_ready(call())
+            seconds[name].append(clock() - start)
+    return seconds
+
+
+def compare(name: str, seconds: dict[str, list[float]], target: float) -> Row:
+    """How many times faster "fast" is than "plain"; to a negative target, "fast" as a multiple of "plain"."""
+    pairs = zip(seconds["fast"], seconds["plain"], strict=True)
+    ratios = [a / b if target < 0 else b / a for a, b in pairs]
+    value, reference = (statistics.median(seconds[k]) for k in ("fast", "plain"))
+    return Row(name, value, reference, statistics.median(ratios), target, (min(ratios), max(ratios)), "s")
+
+
+def random_positions(game: Game, batch: int, num_plies: int = 20) -> Position:
+    """B Positions after random legal moves."""
+
+    def one_ply(states, key):
+        logits = jnp.where(states.legal_edges >= 0, 0.0, -jnp.inf)
+        slot = jax.random.categorical(key, jnp.where(states.terminated[:, None], 0.0, logits))
+        return jax.vmap(game.step)(states, choose(states, slot)), None
+
+    def roll(key):
+        states, _ = jax.lax.scan(one_ply, start_games(game, batch), jax.random.split(key, num_plies))
+        return jax.vmap(game.position)(states)
+
+    return jax.jit(roll)(jax.random.key(0))
+
+
+def frames_of(game: Game, positions: Position) -> Frame:
+    """Frames with a uniform policy and a drawn value, for timing."""
+    batch = positions.color.shape[0]
+    policy = jnp.full((batch, game.max_legal_moves), 0.05, jnp.float16)
+    return Frame(positions, policy, jnp.zeros(batch), jnp.ones(batch, bool))
+
+
+def print_rows(rows: list[Row]) -> None:
+    """A table on standard output."""
+    table = Table(title=f"{jax.devices()[0].device_kind}, jax {jax.__version__}", title_justify="left")
+    table.add_column("what")
+    for name in ("ratio", "spread", "target", ""):
+        table.add_column(name, justify="right")
+    for row in rows:
+        target = f"at most {-row.target:.3g}" if row.target < 0 else f"at least {row.target:.3g}"
+        spread = f"{row.spread[0]:.2f} - {row.spread[1]:.2f}"
+        table.add_row(row.name, f"{row.ratio:.2f}", spread, target, "met" if row.is_met else "missed")
+    print_table(table, 140)
+
+
+def write_rows(rows: list[Row], path: Path) -> None:
+    """The rows as a JSON list of {name, value, reference, ratio, target, ...}."""
+    write_result(path, json.dumps([row._asdict() for row in rows], indent=1) + "\n")

@@ -1,0 +1,164 @@
+"""A command's words in, its argument record out: tyro parses and helps; what it refuses is one sentence here.
+
+A record of `config` inside an argument record gives an option for each of its keys and comes out as a table, for
+`config` to check: files and options have one validator and one wording.
+"""
+
+import contextlib
+import dataclasses
+import io
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
+
+from alphagateau.cli.outputs import refusal
+from alphagateau.config.records import fields_of, nearest, sections_of, show, suggestion
+from alphagateau.runs.terminal import printing_freely
+
+T = TypeVar("T")
+REGISTRY = ConstructorRegistry()
+MaxMegabytes = Annotated[int, tyro.conf.arg(metavar="MB")]
+MARKERS = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
+
+
+class UsageError(ValueError):
+    """A command line that cannot be understood; one sentence."""
+
+
+def parse(kind: type[T], words: Sequence[str], command: str, default: T | None = None) -> T:
+    """The argument record of a command. UsageError in one sentence; SystemExit(0) after --help."""
+    said = io.StringIO()
+    options: dict[str, Any] = {} if default is None else {"default": default}
+    prog = f"alphagateau {command}"
+    if {"-h", "--help"} & set(words):  # alone, or tyro leaves out what stands before it
+        words = ["--help"]
+    try:
+        with contextlib.redirect_stderr(said), printing_freely():
+            arguments, unknown = tyro.cli(
+                kind, prog=prog, args=words, registry=REGISTRY, config=MARKERS, return_unknown_args=True, **options
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise UsageError(_one_sentence(said.getvalue(), kind, command)) from None
+    if unknown:
+        raise UsageError(_unknown(unknown[0], help_of(kind, command, default)))
+    if why := refusal(arguments):
+        raise UsageError(why)
+    return arguments
+
+
+def help_of(kind: type[T], command: str, default: T | None = None) -> str:
+    """What --help prints."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        parse(kind, ["--help"], command, default)
+    return shown.getvalue()
+
+
+def _unknown(word: str, text: str) -> str:
+    """One sentence on a word that is no option of the command whose help is `text`."""
+    flag = word.partition("=")[0].replace("_", "-")
+    if not flag.startswith("--"):
+        return f"unexpected argument {show(word)}; options look like --seed 3"
+    known = list(dict.fromkeys(re.findall(r"--[a-z][a-z0-9.-]*", text)))
+    near = nearest(flag, known)
+    return f"unknown option {show(flag)}; " + (f"did you mean {near}?" if near else "--help lists them all")
+
+
+def _one_sentence(box: str, kind: Any, command: str) -> str:
+    """What tyro says in its box, up to the first line drawn in it."""
+    lines = [line.strip("│| ") for line in box.splitlines()[1:]]
+    end = next((i for i, line in enumerate(lines) if not line.strip("─-╰╯+")), len(lines))
+    text = " ".join(lines[:end]).rstrip(".")
+    if text.startswith("Missing from"):
+        needed = [field.name.upper() for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING]
+        return f"{command} needs {' and '.join(needed)}, as in: {kind.__doc__.partition('Example: ')[2].strip()}"
+    text = re.sub(r"^Missing value for argument '(\S+)'.*", r"\1 needs a value", text)
+    return re.sub(r"^Error parsing (\S+): ", r"\1 ", text)
+
+
+@REGISTRY.primitive_rule
+def _whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
+    """An int of an argument record: 0 or more."""
+    if info.type is not int:
+        return None
+
+    def read(words: list[str]) -> int:
+        if not words[0].isdecimal():
+            raise ValueError(f"must be a whole number, 0 or more, got {show(words[0])}")
+        return int(words[0])
+
+    return PrimitiveConstructorSpec(1, "INT", read, lambda x: isinstance(x, int), lambda x: [str(x)])
+
+
+@REGISTRY.primitive_rule
+def _choice(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
+    """A Literal of an argument record."""
+    if get_origin(info.type) is not Literal:
+        return None
+    choices = get_args(info.type)
+
+    def read(words: list[str]) -> str:
+        if words[0] not in choices:
+            raise ValueError(
+                f"must be one of {', '.join(map(show, choices))}, got {show(words[0])}{suggestion(words[0], choices)}"
+            )
+        return words[0]
+
+    return PrimitiveConstructorSpec(1, f"{{{','.join(choices)}}}", read, lambda x: x in choices, lambda x: [x])
+
+
+@REGISTRY.struct_rule
+def _table(info: StructTypeInfo) -> StructConstructorSpec | None:
+    """A record of `config`, its keys as options, comes out as a dictionary."""
+    if not hasattr(info.type, "__pydantic_fields__"):
+        return None
+    fields = []
+    for name, field in fields_of(info.type).items():
+        if get_origin(field.annotation) is tuple and field.is_required():
+            continue  # the command's positional arguments
+        missing = None if field.is_required() else field.default
+        default, kinds = getattr(info.default, name, missing), list(sections_of(field).values())
+        if kinds and default is None:
+            if isinstance(info.default, info.type):
+                continue  # the file has no such section
+            default = tyro.MISSING_NONPROP
+        kind = (
+            (type(default) if isinstance(default, tuple(kinds)) else kinds[0]) if kinds else _reader(field.annotation)
+        )
+        default = tyro.MISSING_NONPROP if default is None and field.is_required() else default
+        fields.append(StructFieldSpec(name, kind, default, field.description))
+    return StructConstructorSpec(dict, tuple(fields))
+
+
+def _reader(kind: Any) -> Any:
+    """The type of a key for tyro, which leaves what is no such value for `config` to refuse."""
+    if kind is bool:
+        return bool
+
+    def read(words: list[str]) -> Any:
+        if get_origin(kind) is tuple:
+            return tuple(words[0].split(",")) if words[0] else ()
+        with contextlib.suppress(ValueError):
+            return kind(words[0]) if kind in (int, float) else words[0]
+        return words[0]
+
+    def write(value: Any) -> list[str]:
+        return [",".join(value) if isinstance(value, tuple) else str(value)]
+
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    metavar = {int: "INT", float: "FLOAT", str: "STR"}.get(kind, "A,B")
+    if choices:  # a single one is a tag: the record is of that kind, and another tag makes it another record
+        metavar = f"{{{','.join(choices)}}}" if len(choices) > 1 else "NAME"
+    return Annotated[kind, PrimitiveConstructorSpec(1, metavar, read, lambda _: True, write)]

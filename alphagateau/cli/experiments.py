@@ -1,0 +1,116 @@
+"""The experiment of a command line: a name and options in, a checked Experiment out."""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import tyro
+
+from alphagateau import config
+from alphagateau.cli.arguments import UsageError, help_of, parse
+from alphagateau.config import ConfigError, Experiment, show
+
+
+@dataclasses.dataclass(frozen=True)
+class ExperimentArguments:
+    """An experiment with its keys as options."""
+
+    experiment: tyro.conf.Positional[str]
+    """an experiment file, or the name of one that comes with the package: quickstart, smoke, ..."""
+    settings: Annotated[Experiment, tyro.conf.arg(name="")]
+
+
+Arguments = TypeVar("Arguments", bound=ExperimentArguments)
+
+
+def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) -> tuple[Arguments, Path, Experiment]:
+    """(arguments, file, experiment with the options given). Raises UsageError, ConfigError."""
+    if not words or words[0].startswith("-"):
+        if {"-h", "--help"} & set(words):
+            print_help(kind, words, command)
+        raise UsageError(f"{command} needs an experiment file or name first: alphagateau {command} quickstart")
+    path = config.find_experiment(words[0])
+    experiment = config.load(path)
+    default = kind(words[0], _change_kinds(experiment, words))
+    if {"-h", "--help"} & set(words):
+        print_help(kind, words, command, default)
+    arguments = parse(kind, words, command, default)
+    name = f"{path} with the options given" if words[1:] else str(path)
+    return arguments, path, config.from_dict(_table_of(arguments), name)
+
+
+def print_help(kind: type[Arguments], words: Sequence[str], command: str, default: Arguments | None = None) -> NoReturn:
+    """The options of a command on standard output, those of a section only where it is named behind --help.
+
+    Raises SystemExit(0), UsageError.
+    """
+    place = next(i for i, word in enumerate(words) if word in ("-h", "--help"))
+    asked = next(iter(words[place + 1 : place + 2]), "")
+    text = "".join(f"{line.rstrip()}\n" for line in help_of(kind, command, default).splitlines())
+    head, *parts = re.split(r"^(?= [a-z ]+\n -{9})", text, flags=re.MULTILINE)  # each below its title, underlined
+    by_name = {part.split()[0]: part for part in parts}
+    sections = [name for name in by_name if name not in ("positional", "options")]
+    if asked in sections:
+        print(by_name[asked].rstrip())
+    elif asked == "all":
+        print(text, end="")
+    elif asked and not asked.startswith("-"):
+        raise UsageError(f"--help {show(asked)}: expected one of {', '.join(sections)}, or all")
+    else:
+        print(head + by_name["positional"] + by_name["options"], end="")
+        print(f" Options of a section: --help SECTION, one of {', '.join(sections)}; --help all")
+    raise SystemExit(0)
+
+
+def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment:
+    """The experiment `name` with options such as `--search.num-simulations 32 --no-aim`. UsageError, ConfigError."""
+    return parse_experiment(ExperimentArguments, [str(name), *options], "train")[2]
+
+
+def _table_of(arguments: ExperimentArguments) -> Mapping[str, Any]:
+    """The settings as `parse` leaves them: tables, unchecked."""
+    return arguments.settings  # pyright: ignore[reportReturnType]
+
+
+def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
+    """The experiment with the architecture and the search that options ask for, other keys kept where they exist.
+
+    Looked for before all else, as they say which other options there are.
+    """
+    changes = {}
+    for name, tag, kinds in (
+        ("network", "architecture", config.ARCHITECTURES),
+        ("search", "algorithm", config.ALGORITHMS),
+    ):
+        old, kind = getattr(experiment, name), kinds.get(_value_of(f"--{name}.{tag}", words))
+        if kind and kind is not type(old):
+            kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
+            changes[name] = kind(**kept)
+    return dataclasses.replace(experiment, **changes) if changes else experiment
+
+
+def _value_of(option: str, words: Sequence[str]) -> str:
+    """What an option is given, "" if it is not."""
+    after = [word for before, word in pairwise(words) if before == option]
+    joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+    return next(iter(after + joined), "")
+
+
+def check(experiment: Experiment, name: str | Path) -> None:
+    """Raises ConfigError, one line that opens with `name`, for what only games and losses can tell is impossible."""
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.openings import make_openings
+    from alphagateau.training.checks import check_experiment
+
+    rule = experiment.evaluation
+    try:
+        check_experiment(experiment)
+        if rule.num_games:
+            make_openings(get_game(experiment.game), rule.num_games // 2, rule.opening_plies, experiment.seed)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{name}: evaluation.num_games and evaluation.opening_plies: {error}") from None

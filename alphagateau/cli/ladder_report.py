@@ -1,0 +1,109 @@
+"""The pool of a ladder in, what its page and tables say of it out: costs of its runs are looked up on the way."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from alphagateau import config
+from alphagateau.config import ConfigError, Experiment, board_experiments
+from alphagateau.matches.ladder.ladder import RatedPool
+from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.reports.ladder_page import LearntOn
+from alphagateau.reports.ratings import RatingsReport
+from alphagateau.runs.run_folder import RunError, read_record
+from alphagateau.runs.spent import Spent, find_origin, read_spent
+from alphagateau.training.flops import experiment_flops
+
+COSTS = ("frames", "device_seconds", "simulations", "flops", "joules")
+
+
+def report_of(pool: RatedPool) -> RatingsReport:
+    """All of it, with a column for each kind of cost; empty where a player has none."""
+    spent = spent_by(pool.players)
+    columns: dict[str, dict[str, Any]] = {
+        "search": {p.name: p.player.identity.search for p in pool.players},
+        "protocol": {p.name: pool.protocol_name for p in pool.players},
+        **{unit: {name: _number(getattr(cost, unit)) for name, cost in spent.items()} for unit in COSTS},
+        "devices": {name: "; ".join(cost.devices) for name, cost in spent.items()},
+    }
+    return RatingsReport(
+        pool.title,
+        pool.results,
+        pool.ratings,
+        curves=pool.curves,
+        columns=columns,
+        records=pool.records,
+        notes=pool.notes,
+        board=pool.board,
+        learnt_on=learnt_on(pool),
+        protocol={**pool.protocol, **{p.name: p.identity[1] or p.identity[0] for p in pool.players}},
+    )
+
+
+def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
+    """By curve."""
+    found: dict[str, LearntOn] = {}
+    for p in pool.players:
+        folders = [p.folder, *(folder for folder, _ in p.also)]
+        for folder, (curve, _) in zip(folders, pool.curves.get(p.name, ()), strict=False):
+            if folder is not None and curve not in found:
+                board, (iterations, others) = _board_of(folder) or pool.board, _learnt_before(folder)
+                found[curve] = LearntOn(board, iterations, tuple(other for other in others if other != board))
+    return found
+
+
+def _board_of(folder: Path) -> str:
+    try:
+        return config.load(folder / "config.toml").game
+    except ConfigError:
+        return ""
+
+
+def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
+    """How many iterations led to the weights that a run began from, through all the runs before it; on which boards."""
+    try:
+        origin = find_origin(folder, read_record(folder))
+    except RunError:
+        return 0, []
+    if not (origin and depth):
+        return 0, []
+    iterations, boards = _learnt_before(origin[0], depth - 1)
+    new = [board for board in [_board_of(origin[0])] if board and board not in boards]
+    return origin[1] + iterations, boards + new
+
+
+def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
+    """By name, of the players whose run says what it has cost."""
+    known: dict[Path, dict[int, Spent]] = {}
+    flops: dict[tuple, dict[str, float]] = {}
+
+    def forward_flops(experiment: Experiment) -> dict[str, float]:
+        key = experiment.game, experiment.network, experiment.selfplay  # which has the shares of several boards
+        if key not in flops:
+            flops[key] = _forward_flops(experiment)
+        return flops[key]
+
+    found = {}
+    for p in players:
+        if p.folder is None or p.iteration is None:
+            continue
+        if p.folder not in known:
+            known[p.folder] = read_spent(p.folder, forward_flops)
+        if p.iteration in known[p.folder]:
+            found[p.name] = known[p.folder][p.iteration]
+    return found
+
+
+def _forward_flops(experiment: Experiment) -> dict[str, float]:
+    """NaN for an experiment whose game or network is gone."""
+    try:
+        return experiment_flops(experiment)
+    except (ConfigError, ValueError):
+        return {part.game: math.nan for part in board_experiments(experiment)}
+
+
+def _number(value: float) -> float | str:
+    """A whole number, but of less than 10, as the seconds of a small run; an empty cell where it is not known."""
+    if not math.isfinite(value):
+        return ""
+    return round(value) if value >= 10 or value == round(value) else round(value, 3)

@@ -1,0 +1,102 @@
+"""How well both sides of a game played, by winning chances: accuracy, and the moves that lost much.
+
+As Lichess has it: https://lichess.org/page/accuracy for the accuracy of a move; for a game AccuracyPercent.scala, for
+judgements Advice.scala of https://github.com/lichess-org/lila. That program adds 1 % to each move for the doubt of its
+own analysis, and takes the start for 15 centipawns, all beyond 1000 for 1000; here each move has the accuracy that the
+page gives, and chances are the analyst's own, at the start and at the ends too.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import chess.engine
+import chess.pgn
+
+from alphagateau.games.pgn.pgn import GameRecord
+
+WINDOW_SHARE, WINDOW_BOUNDS = 10, (2, 8)  # moves of a window of volatility: a tenth of the game's, within these
+WEIGHT_BOUNDS = (0.5, 12.0)
+
+
+class AnalysedGame(NamedTuple):
+    """A game of n moves and what somebody thinks of its n + 1 positions."""
+
+    record: GameRecord
+    scores: tuple[chess.engine.Score, ...]  # White's, [n + 1]
+    chances: tuple[float, ...]  # of White to win, percent, [n + 1]
+    best: tuple[str, ...]  # UCI, [n + 1]; "" where the game is over
+    analyst: str
+
+    @property
+    def white_begins(self) -> bool:
+        return self.record.start_fen.split()[1] == "w"
+
+
+class Judgement(NamedTuple):
+    """What a move is called that loses `least` percent of winning chances or more."""
+
+    name: str
+    least: float
+    nag: int
+    glyph: str
+
+
+JUDGEMENTS = (
+    Judgement("blunder", 15.0, chess.pgn.NAG_BLUNDER, "??"),
+    Judgement("mistake", 10.0, chess.pgn.NAG_MISTAKE, "?"),
+    Judgement("inaccuracy", 5.0, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
+)
+
+
+def move_accuracy(before: float, after: float) -> float:
+    """0 to 100, of the mover's winning chances before and after."""
+    return min(max(103.1668 * math.exp(-0.04354 * max(before - after, 0.0)) - 3.1669, 0.0), 100.0)
+
+
+def judge(before: float, after: float) -> Judgement | None:
+    """What a move is called, by the mover's winning chances before and after; None if it lost little."""
+    return next((judgement for judgement in JUDGEMENTS if before - after >= judgement.least), None)
+
+
+def judgements(game: AnalysedGame) -> list[Judgement | None]:
+    """Of each move, [n]; a move that the analyst would have made too lost nothing."""
+    found, chances = [], game.chances
+    for ply, move in enumerate(game.record.moves):
+        is_white = (ply % 2 == 0) == game.white_begins
+        before, after = chances[ply : ply + 2] if is_white else (100 - chance for chance in chances[ply : ply + 2])
+        found.append(None if move == game.best[ply] else judge(before, after))
+    return found
+
+
+def game_accuracy(chances: Sequence[float], white_begins: bool = True) -> tuple[float | None, float | None]:
+    """White's and Black's, of White's winning chances at the start and after each move; None of a side without moves.
+
+    The mean of two: the mean weighted by how much the chances swung around each move, and the harmonic mean.
+    """
+    found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}  # by whether White moved: (accuracy, weight)
+    for ply, weight in enumerate(_weights(chances)):
+        is_white = (ply % 2 == 0) == white_begins
+        before, after = chances[ply : ply + 2] if is_white else (100 - chance for chance in chances[ply : ply + 2])
+        found[is_white].append((move_accuracy(before, after), weight))
+    return _mean(found[True]), _mean(found[False])
+
+
+def _weights(chances: Sequence[float]) -> list[float]:
+    """How volatile the game was around each move: the standard deviation of the chances in a window."""
+    num_moves, (least, most) = len(chances) - 1, WINDOW_BOUNDS
+    if num_moves < 1:
+        return []
+    size = min(max(num_moves // WINDOW_SHARE, least), most)
+    starts = [0] * (min(size, len(chances)) - 2) + list(range(len(chances) - size + 1))
+    low, high = WEIGHT_BOUNDS
+    return [min(max(statistics.pstdev(chances[start : start + size]), low), high) for start in starts]
+
+
+def _mean(moves: Sequence[tuple[float, float]]) -> float | None:
+    if not moves:
+        return None
+    weighted = sum(accuracy * weight for accuracy, weight in moves) / sum(weight for _, weight in moves)
+    harmonic = len(moves) / sum(1 / max(1.0, accuracy) for accuracy, _ in moves)
+    return (weighted + harmonic) / 2

@@ -1,0 +1,250 @@
+"""Turns games that were played into PGN text and back, for every board (host side).
+
+Beside the Seven Tag Roster, games say what is known of a player, each tag after White or Black:
+
+    WhiteType        program or human
+    WhiteRun         the run that its network is of
+    WhiteIteration   the iteration of that run
+    WhiteWeights     the hash of its weights, as `alphagateau info` shows it
+    WhiteSearch      its search, such as "gumbel 64 simulations, 16 considered"
+
+Variant, SetUp and FEN stand where board or start need them. After a move stand what its player thought of the position
+then, `[%eval 0.23]` in pawns from White's side or `[%eval #-3]`, and the time that the move took, `[%emt 0:00:01.5]`.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import chess
+import chess.engine
+import chess.pgn
+
+from alphagateau.games.entries import GAMES
+from alphagateau.games.notation import board_from_fen, edge_to_uci, ending, whole_fen
+from alphagateau.games.pgn.san import read_move
+from alphagateau.games.pgn.text import RESULTS, WrittenGame, read_games, result_of
+from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.small_boards import board_class
+from alphagateau.games.variants import get_game
+
+MOVE = re.compile(r"(?i)[nbkrqp]?[a-h]?[1-8]?[-x:]?[a-h][1-8].*|[o0]-[o0].*|--|Z0|0000|@@@@")
+LINE_END = re.compile(r"\r\n?|\n")
+OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord
+TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
+
+
+class MoveNote(NamedTuple):
+    """What is known of a move."""
+
+    score: chess.engine.Score | None = None  # of the position after it, for White
+    seconds: float | None = None  # that it took
+    nag: int = 0  # of chess.pgn, such as NAG_BLUNDER; 0: none
+    comment: str = ""  # what else is said of it
+
+
+class Identity(NamedTuple):
+    """Who plays, as far as it is known."""
+
+    run: str = ""
+    iteration: int | None = None
+    weights: str = ""  # hash
+    search: str = ""
+    type: str = "program"  # or "human"
+
+
+def player_tags(color: str, name: str, identity: Identity) -> dict[str, str]:
+    """The tags of a player; `color` is White or Black."""
+    tags = {color: name}
+    known = {key: str(value) for key, value in identity._asdict().items() if value not in ("", None)}
+    return tags | {f"{color}{key.title()}": known[key] for key in TAG_ORDER if key in known}
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """A game as it was played, finished or not."""
+
+    game: str  # name of the Game
+    start_fen: str
+    moves: tuple[str, ...]  # UCI
+    result: str  # one of RESULTS; "*": not finished
+    termination: str = ""  # why it ended, as `notation.ending` says, or what its PGN says
+    headers: Mapping[str, str] = field(default_factory=dict)  # other tags: White, Black, Round, ...
+    notes: tuple[MoveNote, ...] = ()  # of the first moves, in their order; of those without nothing is known
+
+
+def record_game(
+    game: Game,
+    edges: Iterable[Any],
+    start_fen: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    notes: Iterable[MoveNote] = (),
+) -> GameRecord:
+    """The record of a game played from `start_fen` (None: the usual start) along `edges`.
+
+    Result and termination are what python-chess finds after the last move. Raises ValueError, in
+    one sentence, if a move is illegal.
+    """
+    start_fen = game.start_fen if start_fen is None else start_fen
+    board, moves = board_from_fen(game, start_fen), []
+    for edge in edges:
+        moves.append(edge_to_uci(game, board, edge))
+        board.push(_parse_move(board, moves[-1], len(moves)))
+    occurrences = REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1
+    result, reason = ending(game, board, occurrences)
+    return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}), tuple(notes))
+
+
+def _parse_move(board: chess.Board, uci: str, number: int) -> chess.Move:
+    try:
+        move = board.parse_uci(uci)
+    except ValueError:
+        move = chess.Move.null()
+    if not move:
+        raise ValueError(f"move {number}, {uci!r}: expected a legal move of {board.fen()}")
+    return move
+
+
+def to_pgn(record: GameRecord) -> str:
+    """One game as PGN in SAN, ending in an empty line; games of small boards carry Variant, SetUp and FEN tags.
+
+    Raises ValueError, in one sentence, for an illegal move or a result not in RESULTS.
+    """
+    _check_result(record.result)
+    board = board_class(record.game)(record.start_fen)
+    node = pgn = chess.pgn.Game()
+    for name, value in record.headers.items():
+        pgn.headers[name] = plain_tag(value)
+    pgn.setup(board)
+    if "FEN" in pgn.headers:
+        pgn.headers["SetUp"] = "1"
+    pgn.headers["Result"] = record.result
+    if record.termination:
+        pgn.headers["Termination"] = plain_tag(record.termination)
+    notes = itertools.chain(record.notes, itertools.repeat(MoveNote()))
+    for number, (uci, note) in enumerate(zip(record.moves, notes, strict=False), start=1):
+        move = _parse_move(board, uci, number)
+        board.push(move)
+        node = node.add_variation(move)
+        _annotate(node, note)
+    return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
+
+
+def plain_tag(value: str) -> str:
+    """A tag's value without what would have to be escaped, on one line."""
+    return " ".join(value.split()).replace('"', "'").replace("\\", "/")
+
+
+def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:
+    node.comment = write_note(note)
+    if note.nag:
+        node.nags.add(note.nag)
+
+
+def write_note(note: MoveNote) -> str:
+    """The comment that says what is known of a move."""
+    node = chess.pgn.Game()
+    if note.score is not None:
+        node.set_eval(chess.engine.PovScore(note.score, chess.WHITE))
+    node.set_emt(note.seconds)
+    return " ".join(f"{node.comment} {note.comment}".replace("}", " ").split())
+
+
+def read_note(comment: str, nag: int = 0) -> MoveNote:
+    """What the comment after a move says."""
+    node = chess.pgn.Game()
+    node.comment = comment
+    score, seconds = node.eval(), node.emt()
+    node.set_eval(None)
+    node.set_emt(None)
+    return MoveNote(score and score.white(), None if seconds is None else round(seconds, 3), nag, node.comment)
+
+
+def _check_result(result: str) -> None:
+    if result not in RESULTS:
+        raise ValueError(f"result {result[:20]!r}: expected one of {', '.join(RESULTS)}")
+
+
+def read_pgn(text: str) -> list[GameRecord]:
+    """The games of a PGN file, main lines only, each of the board that its Variant tag names.
+
+    Raises ValueError, in one sentence with the game's number from 1, for an unknown variant, a
+    wrong FEN, an illegal move, an unknown result, or text that is no game.
+    """
+    records = []
+    for written in read_games(LINE_END.split(text)):
+        replayed = replay(written)
+        if replayed.record is None:
+            raise ValueError(f"PGN game {written.number}: {replayed.fault}")
+        records.append(replayed.record)
+    return records
+
+
+class Replayed(NamedTuple):
+    """A game by the rules of its board."""
+
+    written: WrittenGame
+    record: GameRecord | None  # None: it breaks them, or cannot be judged
+    fault: str = ""  # in what it breaks them, in one sentence; "": in nothing
+    ply: int = 0  # of the move that does, from 1; 0: it is none of its moves
+    is_known: bool = True  # False: there are no rules here for its variant
+
+
+def replay(written: WrittenGame) -> Replayed:
+    """Plays a game's moves by python-chess, whose boards the rules of `rules.py` are tested against."""
+    tags = written.tags
+    if not tags and (not written.moves or not MOVE.fullmatch(written.moves[0].text)):
+        return Replayed(written, None, "it has neither tags nor moves: expected a game")
+    variant = tags.get("Variant", "Standard")
+    spellings = {name: (*entry.variant_names, entry.uci_variant, name) for name, entry in GAMES.items()}
+    name = next((name for name, known in spellings.items() if _key(variant) in map(_key, known)), None)
+    if name is None:
+        known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
+        return Replayed(written, None, f"variant {variant.lower()[:20]!r}: expected {known}", is_known=False)
+    try:
+        return _play(written, name, _start_fen(tags.get("FEN"), get_game(name).start_fen), result_of(written))
+    except ValueError as error:
+        return Replayed(written, None, str(error))
+
+
+def _key(variant: str) -> str:
+    """What is the same for all spellings of a variant."""
+    return re.sub(r"[\W_]", "", variant.lower())
+
+
+def _start_fen(fen: str | None, usual: str) -> str:
+    """The FEN of the start."""
+    if fen is None or fen.strip() in ("", "?", "startpos"):
+        return usual
+    return whole_fen(fen)
+
+
+def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:
+    board, moves, notes = board_from_fen(get_game(name), start_fen), [], []
+    for ply, move in enumerate(written.moves, 1):
+        try:
+            found = read_move(board, move.text)
+        except ValueError as error:
+            return Replayed(written, None, str(error), ply)
+        moves.append(found.uci())
+        board.push(found)
+        notes.append(read_note(move.comment, move.nag) if move.comment or move.nag else MoveNote())
+    if written.fault:
+        return Replayed(written, None, written.fault)
+    others = {tag: value for tag, value in written.tags.items() if tag not in OWN_TAGS}
+    while notes and notes[-1] == MoveNote():
+        notes.pop()
+    why = written.tags.get("Termination", "")
+    record = GameRecord(name, start_fen, tuple(moves), result, why, others, tuple(notes))
+    return Replayed(written, record, _contradiction(board, result), len(moves))
+
+
+def _contradiction(board: chess.Board, result: str) -> str:
+    """In what a result contradicts the last position; "" if in nothing. Draws that may be claimed need not be."""
+    if result == "*" or any(board.generate_legal_moves()):
+        return ""
+    expected = "1/2-1/2" if not board.is_check() else "0-1" if board.turn else "1-0"
+    how = "checkmate" if board.is_check() else "stalemate"
+    return "" if result == expected else f"result {result!r} after {how}: expected {expected!r}"

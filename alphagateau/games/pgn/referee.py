@@ -1,0 +1,125 @@
+"""Games as written down in, what the rules of `rules.py` say of every ply out: many games at once, on the device.
+
+Shapes are fixed, so that a game of any length compiles nothing new: ROWS games go on by PLIES plies a call.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.notation import edge_to_uci, from_fen
+from alphagateau.games.pgn.pgn import GameRecord, Replayed, replay
+from alphagateau.games.pgn.text import WrittenGame
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
+
+ROWS, PLIES = 64, 32
+NONE, OFF_BOARD = -1, -2  # the edge of no move, and of a move that has none
+
+
+class Plies(NamedTuple):
+    """What the rules say of T moves of B games."""
+
+    is_legal: Array  # bool [T, B]; True where there is no move
+    is_over: Array  # bool [T, B], whether the game is over after the move; False where there is none
+    before: State  # [T, B], as if the game went on
+
+
+class Ruling(NamedTuple):
+    """What the rules say of a game."""
+
+    illegal: int  # the first move that they do not allow, from 1; 0: there is none
+    over: int  # the first move after which the game is over, from 1; 0: it is not
+    states: State | None  # numpy [plies + 1], from the start to the last position, if they were asked for
+
+
+class Judged(NamedTuple):
+    """A written game, what it is by the rules, and what they say of its plies; None if it breaks them before that."""
+
+    game: Replayed
+    ruling: Ruling | None
+
+
+def judge(games: Iterable[WrittenGame], with_states: bool = False) -> Iterator[Judged]:
+    """Plays games of any boards twice, by python-chess and by the rules of `rules.py`; ROWS games are held at once."""
+    left = iter(games)
+    while batch := list(map(replay, islice(left, ROWS))):
+        rulings: dict[int, Ruling] = {}
+        for name in {one.record.game for one in batch if one.record}:
+            found = [i for i, one in enumerate(batch) if one.record and one.record.game == name]
+            records = [one.record for one in batch if one.record and one.record.game == name]
+            rulings |= dict(zip(found, rule(get_game(name), records, with_states), strict=True))
+        for i, one in enumerate(batch):
+            yield _judged(one, rulings.get(i))
+
+
+def _judged(replayed: Replayed, ruling: Ruling | None) -> Judged:
+    if ruling is None or not ruling.illegal or replayed.record is None:
+        return Judged(replayed, ruling)
+    uci, name = replayed.record.moves[ruling.illegal - 1], replayed.record.game
+    fault = f"move {ruling.illegal}, {uci!r}, is not one by the rules of {name}: expected a legal move"
+    return Judged(replayed._replace(record=None, fault=fault, ply=ruling.illegal), None)
+
+
+def rule(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[Ruling]:
+    """The Rulings of up to ROWS games of one board, whose moves python-chess has found legal."""
+    edges = np.full((max((len(r.moves) for r in records), default=0) // PLIES * PLIES + PLIES, ROWS), NONE, np.int16)
+    starts = [_start(game.name, record.start_fen) for record in records]
+    for row, record in enumerate(records):
+        edges[: len(record.moves), row] = list(_edges_of(game, record))
+    starts += starts[:1] * (ROWS - len(records))
+    states, parts = jax.tree.map(lambda *x: np.stack(x), *starts), []
+    for first in range(0, len(edges), PLIES):
+        states, plies = _compiled(game.name)(states, edges[first : first + PLIES])
+        parts.append(jax.device_get(plies if with_states else plies._replace(before=None)))
+    whole = jax.tree.map(lambda *x: np.concatenate(x), *parts)
+    return [_ruling(whole, row, len(record.moves)) for row, record in enumerate(records)]
+
+
+def _ruling(plies: Plies, row: int, count: int) -> Ruling:
+    illegal, over = (np.flatnonzero(x[:, row]) + 1 for x in (~plies.is_legal, plies.is_over))
+    states = None if plies.before is None else jax.tree.map(lambda x: x[: count + 1, row], plies.before)
+    return Ruling(*(int(found[0]) if len(found) else 0 for found in (illegal, over)), states)
+
+
+@lru_cache(maxsize=1024)
+def _start(game_name: str, fen: str) -> State:
+    return jax.device_get(from_fen(get_game(game_name), fen))
+
+
+def _edges_of(game: Game, record: GameRecord) -> Iterator[int]:
+    """Of its moves."""
+    is_white = record.start_fen.split()[1] == "w"
+    for uci in record.moves:
+        yield _edges(game.name, is_white).get(uci.removesuffix("q"), OFF_BOARD)
+        is_white = not is_white
+
+
+@lru_cache
+def _edges(game_name: str, is_white: bool) -> dict[str, int]:
+    """UCI text, without the q of a queen, -> edge."""
+    game, board = get_game(game_name), get_game(game_name).board_class(None)
+    board.turn = is_white
+    return {edge_to_uci(game, board, edge): edge for edge in range(game.num_edges)}
+
+
+@lru_cache
+def _compiled(game_name: str):
+    """(States [B], edges [T, B]) -> (States after them, Plies)."""
+    game = get_game(game_name)
+
+    def one_ply(states: State, edges: Array) -> tuple[State, Plies]:
+        states = states._replace(terminated=jnp.zeros_like(states.terminated))
+        is_move = edges != NONE
+        after = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
+        after = jax.tree.map(lambda a, b: jnp.where(is_move.reshape(-1, *[1] * (a.ndim - 1)), a, b), after, states)
+        is_legal = (states.legal_edges == edges[:, None]).any(axis=-1) | ~is_move
+        return after, Plies(is_legal, after.terminated & is_move, states)
+
+    return jax.jit(lambda states, edges: jax.lax.scan(one_ply, states, edges))

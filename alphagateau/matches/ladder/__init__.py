@@ -1,0 +1,1 @@
+"""The ladder: players, pairings, rounds, games on disk, protocol."""

@@ -1,0 +1,129 @@
+"""The games of a ladder: a line of `games.jsonl` each, from played games, to results tables and game records."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from alphagateau.config.records import counted
+from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note
+from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.ratings.results import Results, Row, make_results
+from alphagateau.runs.files import filling, write_text
+
+POINTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}
+
+
+class LadderGamesError(ValueError):
+    """The games of a ladder cannot be read or played; one sentence."""
+
+
+class StoredGame(NamedTuple):
+    """A game with a result, as a line of games.jsonl."""
+
+    white: tuple[str, ...]  # identity
+    black: tuple[str, ...]
+    opening: int
+    result: str
+    termination: str
+    start_fen: str
+    moves: tuple[str, ...]
+    comments: tuple[str, ...] = ()  # of the moves, as in PGN
+    protocol: str = ""  # what decides a game besides its players; "": stored before protocols were
+    date: str = ""  # of its end, as in PGN; "": stored before dates were
+
+
+GameKey = tuple[tuple[str, ...], tuple[str, ...], int, str]
+
+
+def key_of(game: StoredGame) -> GameKey:
+    """The same for games that are one: players with their colors, opening, protocol."""
+    return game.white, game.black, game.opening, game.protocol
+
+
+def append_game(path: Path, game: StoredGame) -> None:
+    """The game is on disk when this returns."""
+    line = json.dumps(game._asdict()) + "\n"
+    with filling(path, len(line)), path.open("a", encoding="utf-8") as file:
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_games(path: Path, games: Sequence[StoredGame]) -> None:
+    """Writes games.jsonl anew, whole or not at all."""
+    write_text(path, "".join(json.dumps(game._asdict()) + "\n" for game in games))
+
+
+def read_games(path: Path, repair: bool = True) -> list[StoredGame]:
+    """The whole lines of games.jsonl; LadderGamesError for one that is none.
+
+    A last line cut short by a kill is left out, and removed if the file is to be written on (`repair`).
+    """
+    if not path.exists():
+        return []
+    *lines, rest = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    games = []
+    for number, line in enumerate(lines, 1):
+        try:
+            games.append(_parse_game(line))
+        except (ValueError, TypeError):
+            raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
+    if rest and repair:  # the next game must start on a line of its own
+        write_text(path, "".join(line + "\n" for line in lines))
+    return games
+
+
+def _parse_game(line: str) -> StoredGame:
+    """Raises ValueError or TypeError for a line that is no game."""
+    game = StoredGame(**json.loads(line))
+    texts = [game.white, game.black, game.moves, game.comments]
+    if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
+        raise TypeError("expected lists of texts")
+    said = [game.result, game.termination, game.start_fen, game.protocol, game.date]
+    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in said):
+        raise TypeError("expected the number of an opening, and texts")
+    if not (game.white and game.black and game.result in POINTS):
+        raise ValueError("expected two players and a result")
+    white, black, moves, comments = map(tuple, texts)
+    return game._replace(white=white, black=black, moves=moves, comments=comments)
+
+
+def of_players(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> tuple[list[StoredGame], list[str]]:
+    """The games between these players, and a sentence that names the others who have played."""
+    here = {p.identity for p in players}
+    known = [game for game in games if {game.white, game.black} <= here]
+    strangers = sorted({one for game in games for one in (game.white, game.black)} - here)
+    if not strangers:
+        return known, []
+    shown = [" ".join(filter(None, (name, f"({search})" if search else ""))) for name, search, *_ in strangers[:5]]
+    more = f" and {len(strangers) - len(shown)} more" if len(strangers) > len(shown) else ""
+    num_others = len(games) - len(known)
+    verb = "is" if num_others == 1 else "are"
+    said = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
+    return known, [f"{said}: {', '.join(shown)}{more}"]
+
+
+def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:
+    """The games between these players, by color; the same table whatever the order in which they ended."""
+    names = {p.identity: p.name for p in players}
+    place = {p.identity: number for number, p in enumerate(players)}
+    games = sorted(
+        (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
+    )
+    rows = [Row(names[g.white], names[g.black], *POINTS[g.result], 1) for g in games if g.result in POINTS]
+    return make_results(rows, [p.name for p in players])
+
+
+def to_records(games: Sequence[StoredGame], players: Sequence[RatedPlayer], board: str, event: str) -> list[GameRecord]:
+    """The games between these players, for PGN."""
+    known = {p.identity: (p.name, p.player.identity) for p in players}
+    records = []
+    for game in games:
+        if game.white in known and game.black in known:
+            tags = {"Event": event, "Date": game.date or "????.??.??", "Round": str(game.opening + 1)}
+            tags |= player_tags("White", *known[game.white]) | player_tags("Black", *known[game.black])
+            notes = tuple(map(read_note, game.comments))
+            records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags, notes))
+    return records

@@ -1,0 +1,137 @@
+"""The ladder: players in, games on disk as they end, ratings out; the same command goes on where it was killed.
+
+What is rated is worked out from the games on disk alone, by the players' identities (weights, search, board) and the
+protocol of the games, so games under different protocols are never pooled.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from alphagateau.config import LadderConfig
+from alphagateau.games.pgn.pgn import GameRecord
+from alphagateau.games.variants import get_game
+from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, of_players, read_games, tabulate, to_records
+from alphagateau.matches.ladder.openings import open_openings
+from alphagateau.matches.ladder.pairings import check_openings
+from alphagateau.matches.ladder.players import curves_of, list_specs, load_players
+from alphagateau.matches.ladder.protocol import (
+    describe_protocol,
+    merge_games,
+    of_protocol,
+    with_protocols,
+    write_protocol,
+)
+from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
+from alphagateau.matches.player_specs import RatedPlayer, board_of
+from alphagateau.matches.players import HostPlayer
+from alphagateau.ratings.curves import Curves
+from alphagateau.ratings.rate import Ratings, rate
+from alphagateau.ratings.results import Results
+
+
+class MissingPlayers(LadderGamesError):
+    """Nobody to play with, or no anchor; one sentence."""
+
+
+class RatedPool(NamedTuple):
+    """The players of a board with their games and ratings: all that a report of them needs."""
+
+    folder: Path
+    title: str
+    board: str
+    players: list[RatedPlayer]
+    results: Results
+    ratings: Ratings
+    curves: Curves
+    records: list[GameRecord]
+    notes: list[str]
+    protocol: dict[str, str]
+    protocol_name: str
+
+
+def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[RatedPool]:
+    """Plays what is left, board by board; each board's pool as it ends."""
+    for board, target, specs in _boards(ladder, folder):
+        with _seated(ladder, specs, board, target, told) as table:
+            notes = [*table.openings.notes, *check_openings(ladder, table.openings, table.players)]
+            for note in notes:
+                told.say(note)
+            games, others = _counted(table)
+            for note in others:
+                told.say(note)
+            failures = play_rounds(table, games, told)
+            yield _rated_pool(table, [*notes, *failures])
+
+
+def merge_ladders(ladder: LadderConfig, folder: Path, sources: Sequence[Path], told: Say) -> Iterator[RatedPool]:
+    """Takes up the games of other ladders, and plays none; each board's pool."""
+    for board, target, specs in _boards(ladder, folder):
+        with _seated(ladder, specs, board, target, told) as table:
+            merged = merge_games(table.games_file, sources, board, table.protocol, table.openings)
+            for note in [*merged, *_counted(table)[1]]:
+                told.say(note)
+            yield _rated_pool(table, [])
+
+
+def _boards(ladder: LadderConfig, folder: Path) -> Iterator[tuple[str, Path, list[str]]]:
+    """(board, its folder, specs of the players) of each."""
+    specs = list_specs(ladder.players, ladder.every)
+    boards = [get_game(board).name for board in ladder.boards] or [board_of(specs)]
+    for board in boards:
+        target = folder / board if len(boards) > 1 else folder
+        target.mkdir(parents=True, exist_ok=True)
+        yield board, target, specs
+
+
+@contextmanager
+def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path, told: Say) -> Iterator[Table]:
+    """The table; engines run until the block ends."""
+    game = get_game(board)
+    players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
+    try:
+        for note in notes:
+            told.say(note)
+        names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
+        if len(players) < 2:
+            left = "1 player is" if len(players) == 1 else f"{len(players)} players are"
+            raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
+        if ladder.anchor and ladder.anchor not in names:
+            raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
+        openings = open_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)
+        yield Table(ladder, game, folder, players, openings, write_protocol(game, openings), notes)
+    finally:
+        for one in players:
+            if isinstance(one.player, HostPlayer):
+                one.player.close()
+
+
+def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
+    """The games on disk that count, and a sentence on each kind of the others."""
+    games = with_protocols(read_games(table.games_file), table.protocol, table.openings)
+    found, others = of_protocol(games, table.protocol)
+    known, strangers = of_players(found, table.players)
+    return known, [*others, *strangers]
+
+
+def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
+    ladder, players = table.ladder, table.players
+    games, others = _counted(table)
+    results, curves = tabulate(games, players), curves_of(players)
+    ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
+    name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
+    records = to_records(games, players, table.game.name, name)
+    return RatedPool(
+        table.folder,
+        f"{name}: {table.game.name}",
+        table.game.name,
+        players,
+        results,
+        ratings,
+        curves,
+        records,
+        [*table.notes, *notes, *others],
+        protocol={"board": table.game.name, **describe_protocol(table.game, table.openings)},
+        protocol_name=table.protocol,
+    )

@@ -1,0 +1,128 @@
+"""A ladder's players and results in, the meetings to play next out."""
+
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from alphagateau.config import LadderConfig
+from alphagateau.matches.ladder.games import LadderGamesError
+from alphagateau.matches.ladder.meetings import is_random
+from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings
+from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.ratings.curves import Curves
+from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Results, make_results
+
+
+class Standing(NamedTuple):
+    """What the next meetings go by. closed: pairs that have played all openings. planned: being played."""
+
+    names: Sequence[str]
+    results: Results
+    curves: Curves
+    closed: Collection[frozenset[str]] = ()
+    planned: Sequence[Pairing] = ()
+
+
+def games_a_meeting(ladder: LadderConfig) -> int:
+    """Algorithm 2 has 60."""
+    return ladder.games_per_pair or (60 if ladder.matching == "paper" else 20)
+
+
+def part_of(ladder: LadderConfig) -> tuple[int, int]:
+    """(which, of how many): the first is 0."""
+    which, _, parts = ladder.part.partition("/")
+    return int(which) - 1, int(parts)
+
+
+def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[RatedPlayer]) -> list[str]:
+    """Whether there are enough openings for a meeting, before its first game: a sentence if it will be shorter.
+
+    LadderGamesError if it may not be.
+    """
+    which, parts = part_of(ladder)
+    num_needed = which + parts * (games_a_meeting(ladder) // 2 - 1) + 1
+    num_openings = count_openings(openings, num_needed)
+    if num_openings == num_needed or all(map(is_random, itertools.combinations(players, 2))):
+        return []
+    found = f"there are {num_openings} openings ({openings.name}), {num_needed} are needed for a meeting"
+    if ladder.matching != "informative":
+        hint = "ask for fewer games_per_pair, more opening_plies, or noise (gumbel_scale) that makes games differ"
+        raise LadderGamesError(f"{found} of {games_a_meeting(ladder)} games: {hint}")
+    return [f"{found}: pairs without noise play no opening again"]
+
+
+def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
+    """The meetings to play next, none at the end."""
+    left = games_left(ladder, standing)
+    if len(standing.names) < 2 or left < 2 or _is_enough(ladder, standing):
+        return []
+    num_games = games_a_meeting(ladder)
+    if ladder.matching == "informative":
+        rules = PairingRules(_curves(ladder, standing), standing.closed, standing.planned)
+        num_pairs = max(len(standing.names) // 2, 1)
+        origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
+        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, origin, rules)
+        return _within(_merged(found), left)
+    if ladder.matching == "paper":
+        return _within(paper_pairings(standing.names, standing.results, num_games), left)
+    return _within(_missing_games(standing, num_games), left)
+
+
+def games_left(ladder: LadderConfig, standing: Standing) -> float:
+    """Of the most that there may be, without those planned; infinity where a ladder has an end of its own."""
+    limit = ladder.max_games or math.inf
+    if ladder.matching == "informative" and not (ladder.max_games or ladder.target_error):
+        limit = 20 * len(standing.names)
+    return limit - sum(sum(row[2:5]) for row in standing.results.rows) - sum(p.games for p in standing.planned)
+
+
+def _within(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
+    """The first of them, of so many games at most; an opening is played both ways."""
+    kept = []
+    for p in pairings:
+        games = p.games if p.games <= left else int(left) // 2 * 2
+        left -= games
+        kept += [p._replace(games=games)] if games else []
+    return kept
+
+
+def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
+    """Each pair once, with all its games."""
+    games: dict[tuple[str, str], int] = {}
+    for p in pairings:
+        games[p[:2]] = games.get(p[:2], 0) + p.games
+    return [Pairing(*pair, num_games) for pair, num_games in games.items()]
+
+
+def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
+    """Whether the errors of those who still play are as small as was asked for, by the games among them."""
+    if not ladder.target_error:
+        return False
+    names = set(standing.names)
+    results = make_results([row for row in standing.results.rows if {*row[:2]} <= names], standing.names)
+    ratings = rate(results, ladder.method, _anchor(ladder, standing), curves=_curves(ladder, standing))
+    return is_precise(ratings, ladder.target_error)
+
+
+def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:
+    """None also if it has left the ladder."""
+    return ladder.anchor if ladder.anchor in standing.names else None
+
+
+def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:
+    """None: each player is rated by itself."""
+    return standing.curves if ladder.method == "history" else None
+
+
+def _missing_games(standing: Standing, num_games: int) -> list[Pairing]:
+    """What every pair has still to play."""
+    played: dict[frozenset[str], int] = {}
+    for row in standing.results.rows:
+        pair = frozenset(row[:2])
+        played[pair] = played.get(pair, 0) + sum(row[2:5])
+    pairs = [(a, b) for a, b in itertools.combinations(standing.names, 2) if {a, b} not in standing.closed]
+    left = [Pairing(a, b, num_games - played.get(frozenset((a, b)), 0)) for a, b in pairs]
+    return [p for p in left if p.games > 0]

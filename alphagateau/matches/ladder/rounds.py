@@ -1,0 +1,191 @@
+"""Plays a ladder at its table: players and the games on disk in, the meetings still to be played out onto disk.
+
+An informative ladder begins a round while the last games of the one before are in progress. Who meets is then decided
+by the results of the rounds before that one, and by what that one is expected to tell: by no game of which nobody knows
+whether it ends before another, so that the same games are played however fast the players are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from alphagateau.config import LadderConfig
+from alphagateau.config.records import counted
+from alphagateau.games.rules import Game
+from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
+from alphagateau.matches.ladder.meetings import Draw, Meeting, meet, to_stored
+from alphagateau.matches.ladder.openings import NumberedOpenings
+from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings, part_of
+from alphagateau.matches.ladder.players import curves_of
+from alphagateau.matches.match import Statistics, play_games
+from alphagateau.matches.match_games import InProgress, Match, PlayedGame
+from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.search_rows import choose_rows
+from alphagateau.ratings.pairing import Pairing
+
+
+class Say(NamedTuple):
+    """Whom a ladder tells what it does, and whom it asks whether to go on.
+
+    should_stop: asked all the time, ends the games in progress. should_renew: asked between two rounds.
+    """
+
+    say: Callable[[str], None]
+    should_stop: Callable[[], bool] = lambda: False
+    should_renew: Callable[[], bool] = lambda: False
+
+
+class Table(NamedTuple):
+    """A board at which players sit, and what is the same for all of its games."""
+
+    ladder: LadderConfig
+    game: Game
+    folder: Path
+    players: list[RatedPlayer]
+    openings: NumberedOpenings
+    protocol: str
+    notes: list[str]
+
+    @property
+    def games_file(self) -> Path:
+        return self.folder / "games.jsonl"
+
+
+class Round(NamedTuple):
+    """Meetings that are played at once, the number of the first one's match, and their games that have ended."""
+
+    meetings: list[Meeting]
+    first: int
+    games: list[StoredGame]
+
+
+@dataclass
+class Sitting:
+    """How far a ladder is. games: of all rounds but those in progress, of which there are two at most."""
+
+    table: Table
+    told: Say
+    games: list[StoredGame]
+    failures: dict[str, str] = field(default_factory=dict)  # name of a player that failed -> what it did
+    closed: set[frozenset[str]] = field(default_factory=set)  # pairs that have played all openings
+    in_progress: list[Round] = field(default_factory=list)
+
+
+def play_rounds(table: Table, games: Sequence[StoredGame], told: Say) -> list[str]:
+    """Plays what is left after these games; a sentence on each player that failed."""
+    sitting = Sitting(table, told, list(games))
+    while meetings := _next_meetings(sitting):
+        sitting.in_progress = [Round(meetings, 0, [])]
+        statistics = _play(sitting)
+        told.say(_pace(statistics))
+        for name, why in statistics.failures.items():
+            told.say(_left(name, why))
+        sitting.failures |= statistics.failures
+        sitting.games += [game for one in sitting.in_progress for game in one.games]
+        sitting.in_progress = []
+    return [_left(name, why) for name, why in sitting.failures.items()]
+
+
+def _play(sitting: Sitting) -> Statistics:
+    """Plays the first round in progress, and those that can begin before another has ended."""
+    table, (first,) = sitting.table, sitting.in_progress
+    num_games = sum(meeting.num_games for meeting in first.meetings)
+    if may_overlap(table.ladder):
+        num_games += int(min(num_games, max(games_left(table.ladder, _standing(sitting)), 0)))
+    matches = [meeting.match for meeting in first.meetings]
+    players = [player for match in matches for player in (match.a, match.b)]
+    rows, per_search = choose_rows(table.game, players, num_games, table.ladder.rows)
+    return play_games(
+        table.game,
+        matches,
+        more=partial(_more, sitting),
+        num_rows=rows,
+        rows_per_search=per_search,
+        on_game=partial(_keep, sitting),
+        should_stop=sitting.told.should_stop,
+    )
+
+
+def may_overlap(ladder: LadderConfig) -> bool:
+    """Whether a round may begin before the last has ended: Algorithm 2 refits after each, `all` has one alone."""
+    return ladder.matching == "informative"
+
+
+def _more(sitting: Sitting, playing: InProgress) -> list[Match]:
+    """The matches of the next round, once all but the latest have ended; none if there is no other."""
+    *before, latest = sitting.in_progress
+    is_over = not (may_overlap(sitting.table.ladder) and latest.meetings)
+    if is_over or any(number < latest.first for number in playing.matches):
+        return []
+    sitting.games += [game for one in before for game in one.games]
+    sitting.failures |= playing.failures
+    sitting.in_progress = [latest]
+    meetings = _next_meetings(sitting)
+    sitting.in_progress.append(Round(meetings, latest.first + len(latest.meetings), []))
+    return [meeting.match for meeting in meetings]
+
+
+def _next_meetings(sitting: Sitting) -> list[Meeting]:
+    """The next round's, by the games and by what is in progress; none at the end, or if somebody wants it to stop."""
+    table, told = sitting.table, sitting.told
+    planned = [meeting for one in sitting.in_progress for meeting in one.meetings]
+    draw = Draw(table.openings, table.ladder.seed, *part_of(table.ladder))
+    by_name = {p.name: p for p in table.players}
+    while not (told.should_stop() or told.should_renew()):
+        pairings = next_pairings(table.ladder, _standing(sitting))
+        if not pairings:
+            break
+        pairs = [(by_name[p.player], by_name[p.opponent]) for p in pairings]
+        met = [meet(pair, p.games, sitting.games, draw, planned) for pair, p in zip(pairs, pairings, strict=True)]
+        sitting.closed |= {frozenset(p[:2]) for p, meeting in zip(pairings, met, strict=True) if meeting is None}
+        meetings = [meeting for meeting in met if meeting]
+        if meetings:
+            told.say(f"{table.game.name}: {_count(sitting)}; next {_describe(meetings)}")
+            return meetings
+    return []
+
+
+def _standing(sitting: Sitting) -> Standing:
+    players = sitting.table.players
+    names = [p.name for p in players if p.name not in sitting.failures]
+    planned = [
+        Pairing(meeting.a.name, meeting.b.name, meeting.num_games)
+        for one in sitting.in_progress
+        for meeting in one.meetings
+    ]
+    return Standing(names, tabulate(sitting.games, players), curves_of(players), sitting.closed, planned)
+
+
+def _keep(sitting: Sitting, played: PlayedGame) -> None:
+    """A game with a result is on disk when this returns."""
+    if played.score is None:
+        return
+    of = next(one for one in reversed(sitting.in_progress) if played.match >= one.first)
+    of.games.append(to_stored(played, of.meetings[played.match - of.first], sitting.table.protocol))
+    append_game(sitting.table.games_file, of.games[-1])
+
+
+def _count(sitting: Sitting) -> str:
+    ended = sum(len(one.games) for one in sitting.in_progress)
+    num_playing = sum(meeting.num_games for one in sitting.in_progress for meeting in one.meetings) - ended
+    return f"{counted(len(sitting.games) + ended, 'game')} played" + (
+        f", {num_playing} in progress" if num_playing else ""
+    )
+
+
+def _describe(meetings: Sequence[Meeting]) -> str:
+    num_games = sum(meeting.num_games for meeting in meetings)
+    return f"{counted(num_games, 'game')} of {counted(len(meetings), 'pair')}"
+
+
+def _left(name: str, why: str) -> str:
+    return f"{name} left the ladder: {why}"
+
+
+def _pace(statistics: Statistics) -> str:
+    return (
+        f"{counted(statistics.moves, 'move')}, {statistics.moves_per_second:.0f} moves/s, "
+        f"{statistics.live_fraction:.0%} of the searched rows live"
+    )

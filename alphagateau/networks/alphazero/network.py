@@ -1,0 +1,150 @@
+"""The paper's baseline: AlphaZero's residual CNN on the board's planes, its policy read out at the edges.
+
+A pre-activation residual network: `num_blocks` blocks of two 3x3 convolutions; the policy is a 1x1 convolution to 2
+planes and a dense layer to pgx's labels, of which the labels of edges are kept (the others can never be played). Its
+dense layers depend on the board, so its weights do not move to another one.
+
+With `readout` "squares" they do: as AlphaZero's paper prints it, the policy is a plane for each of the 73 moves of 8x8,
+and an edge is read where its piece stands; the value pools the squares as GATEAU's does.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask
+from alphagateau.games.edges import move_planes
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+from alphagateau.networks.alphazero.convolutions import convolve
+from alphagateau.networks.gateau.graph import NODE_FEATURES, node_features
+from alphagateau.networks.heads import (
+    Heads,
+    attention_pooling,
+    make_evaluation,
+    make_heads,
+    read_moves_left,
+    read_value,
+)
+from alphagateau.networks.network import Evaluation, Network, Variables
+
+Conv = partial(nn.Conv, conv_general_dilated=convolve)
+MOVE_PLANES = move_planes(8)  # of the largest board: (files right, ranks up, under-promotion or 0)
+
+
+class AlphaZeroNetwork(nn.Module):
+    """Planes [B, size, size, 119] to outputs by name: logits over places of moves [B, A], what the heads say.
+
+    Action values are of places too, [B, A, bins]. A place is a label of the board, or of `places_on_every_board`.
+    """
+
+    hidden_size: int
+    num_blocks: int
+    normalization: str
+    batch_norm_momentum: float
+    num_places: int
+    is_dense: bool
+    dtype: str
+    heads: Heads
+
+    @nn.compact
+    def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> dict[str, Array]:
+        def bnr(x: Array) -> Array:
+            if self.normalization == "batch":
+                norm = nn.BatchNorm(not train, momentum=self.batch_norm_momentum, axis_name=axis_name)
+            else:
+                norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[self.normalization]()
+            return nn.relu(norm(x.astype(jnp.float32)))
+
+        conv = partial(Conv, kernel_size=(3, 3), use_bias=False, dtype=self.dtype)
+        x = conv(self.hidden_size)(planes)
+        for _ in range(self.num_blocks):
+            y = conv(self.hidden_size)(bnr(x))
+            x = x + conv(self.hidden_size)(bnr(y))
+        x = bnr(x)
+        outputs = self.policies(bnr, x)
+        if self.heads.num_slots:
+            outputs["action_value_logits"] = self.at_squares(x, self.heads.num_bins, "action_values")
+        return outputs | self.values(bnr, x)
+
+    def policies(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
+        """Logits [B, A] of the policy and, if it is asked for, of the opponent's reply."""
+        p = bnr(Conv(2 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
+
+        def logits(name: str | None) -> Array:
+            if self.is_dense:
+                return nn.Dense(self.num_places, name=name)(p.reshape(len(p), -1))
+            return self.at_squares(p, 1, name)[..., 0]
+
+        return {"prior_logits": logits(None)} | ({"reply_logits": logits("reply_logit")} if self.heads.reply else {})
+
+    def at_squares(self, x: Array, num_outputs: int, name: str | None) -> Array:
+        """[B, A, outputs] of what stands on each square alone, x [B, rank, file, K]."""
+        places_a_square = self.num_places // x[0, ..., 0].size
+        a = Conv(places_a_square * num_outputs, (1, 1), dtype=self.dtype, name=name)(x)
+        a = a.astype(jnp.float32).swapaxes(1, 2)  # squares are numbered file by file
+        return a.reshape(len(a), self.num_places, num_outputs)
+
+    def values(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
+        """What is said of the whole position."""
+        v = bnr(Conv(1 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        if self.is_dense:
+            v = v.reshape(len(v), -1)
+        else:
+            a = self.param("value_pooling", nn.initializers.glorot_uniform(), (self.hidden_size, 1))
+            v = attention_pooling(a, v.reshape(len(v), -1, self.hidden_size))
+        v = nn.relu(nn.Dense(self.hidden_size)(v))
+        moves_left = {"moves_left": read_moves_left(nn.Dense(1, name="moves_left")(v))} if self.heads.moves_left else {}
+        return moves_left | read_value(self.heads, nn.Dense(self.heads.value_layer[1])(v))
+
+
+def places_on_every_board(game: Game) -> np.ndarray:
+    """int32 [E]: sender * 73 + the plane that the edge's move has on 8x8."""
+    plane = {move: number for number, move in enumerate(MOVE_PLANES)}
+    (file, rank), (to_file, to_rank) = (np.divmod(x, game.size) for x in (game.senders, game.receivers))
+    moves = zip((to_file - file).tolist(), (to_rank - rank).tolist(), game.promotions.tolist(), strict=True)
+    return game.senders * len(MOVE_PLANES) + np.array([plane[move] for move in moves], np.int32)
+
+
+def make_alphazero(game: Game, config) -> Network:
+    """The CNN for `game`, as its configuration record says."""
+    is_dense = config.readout == "dense"
+    places = jnp.asarray(game.labels if is_dense else places_on_every_board(game))
+    module = AlphaZeroNetwork(
+        hidden_size=config.hidden_size,
+        num_blocks=config.num_blocks,
+        normalization=config.normalization,
+        batch_norm_momentum=config.batch_norm_momentum,
+        num_places=game.num_labels if is_dense else game.num_squares * len(MOVE_PLANES),
+        is_dense=is_dense,
+        dtype=config.dtype,
+        heads=make_heads(game, config),
+    )
+
+    def planes_of(positions: Position) -> Array:
+        """[B, rank, file, 119]: squares are numbered file by file."""
+        features = node_features(game, positions)
+        return features.reshape(-1, game.size, game.size, NODE_FEATURES).transpose(0, 2, 1, 3)
+
+    def init(key: jax.Array) -> Variables:
+        planes = jnp.zeros((1, game.size, game.size, NODE_FEATURES))
+        return jax.jit(partial(module.init, train=False))(key, planes)
+
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
+        statistics = {k: v for k, v in variables.items() if k != "params"}
+        call = partial(module.apply, variables, planes_of(positions))
+        outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
+        outputs |= {name: x[:, places] for name, x in outputs.items() if name in ("prior_logits", "reply_logits")}
+        if module.heads.num_slots:
+            edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)
+            of_slots = places[jnp.minimum(edges, game.num_edges - 1)][..., None]
+            outputs["action_value_logits"] = jnp.take_along_axis(outputs["action_value_logits"], of_slots, axis=1)
+        return make_evaluation(outputs), {**statistics, **new}
+
+    return Network(init, apply)

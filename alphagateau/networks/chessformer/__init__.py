@@ -1,0 +1,1 @@
+"""Chessformer, the transformer on squares: keys, square tokens, encoder, attention, heads."""

@@ -1,0 +1,132 @@
+"""One encoder layer of a Post-LN transformer with DeepNorm's constants: tokens in, tokens out.
+
+    x <- RMSNorm(x + attention(x) / alpha);  x <- RMSNorm(x + FFN(x) / alpha);  FFN(x) = W2 Mish(W1 x + b1) + b2
+
+alpha = (2 L)^(1/4) and beta = (8 L)^(-1/4) are those of an encoder alone (Wang et al. 2022); beta times the variance
+of Glorot's normal draws W_V, W_O, W1 and W2, as in the code of Chessformer.
+"""
+
+# jax's custom_vjp hides the types of what it wraps.
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.state import Array
+from alphagateau.networks.chessformer.relative_attention import Places, attend, make_places, place_weights, product
+from alphagateau.networks.norms import row_means
+from alphagateau.networks.weights import GLOROT, ONES, ZEROS, Weight, glorot
+
+EPSILON = 1e-5
+MISH_IS_LINEAR = 20.0  # above, Mish(x) is x in float32, and exp(x)^2 still finite
+
+Params = dict[str, Array]
+
+
+class Encoder(NamedTuple):
+    """What the layers share."""
+
+    size: int  # squares a side
+    num_blocks: int  # L
+    hidden_size: int  # d
+    num_heads: int  # H
+    ffn_size: int
+    position: str
+    dtype: str
+
+    @property
+    def alpha(self) -> float:
+        """What a sub-layer is divided by."""
+        return (2 * self.num_blocks) ** 0.25
+
+    @property
+    def beta(self) -> float:
+        """The gain of first weights."""
+        return (8 * self.num_blocks) ** -0.25
+
+
+def layer_weights(net: Encoder) -> dict[str, Weight]:
+    """Of one layer."""
+    d, f = net.hidden_size, net.ffn_size
+    small = glorot(net.beta)
+    return {
+        "W_Q": Weight((d, d), GLOROT),
+        "W_K": Weight((d, d), GLOROT),
+        "W_V": Weight((d, d), small),
+        "W_O": Weight((d, d), small),
+        "b_O": Weight((d,), ZEROS),
+        "W1": Weight((d, f), small),
+        "b1": Weight((f,), ZEROS),
+        "W2": Weight((f, d), small),
+        "b2": Weight((d,), ZEROS),
+        "g1": Weight((d,), ONES),
+        "g2": Weight((d,), ONES),
+        **place_weights(net.position, net.size**2, net.num_heads, d // net.num_heads),
+    }
+
+
+def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]:
+    """q, k and v [B, H, N, d / H] of tokens x [B, N, d]."""
+    x = x + w["c"] if net.position == "absolute" else x
+    of_heads = (*x.shape[:2], net.num_heads, -1)
+    rows = (product("bnd,de->bne", x, w[name], net.dtype) for name in ("W_Q", "W_K", "W_V"))
+    q, k, v = (x.reshape(of_heads).swapaxes(1, 2) for x in rows)
+    return q, k, v
+
+
+def layer(net: Encoder, w: Params, x: Array) -> Array:
+    """An encoder layer on tokens x [B, N, d]."""
+    places: Places = make_places(net.position, w, net.size)
+    z = attend(*split_heads(net, w, x), places, net.dtype).swapaxes(1, 2).reshape(x.shape)
+    x = rms_norm(w["g1"], x + (product("bnd,de->bne", z, w["W_O"], net.dtype) + w["b_O"]) / net.alpha)
+    y = mish(product("bnd,df->bnf", x, w["W1"], net.dtype) + w["b1"])
+    return rms_norm(w["g2"], x + (product("bnf,fd->bnd", y, w["W2"], net.dtype) + w["b2"]) / net.alpha)
+
+
+@jax.custom_vjp
+def mish(x: Array) -> Array:
+    """x tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
+    e = jnp.exp(jnp.minimum(x, MISH_IS_LINEAR))
+    n = e * (e + 2)
+    return x * (n / (n + 2))
+
+
+def _mish_forward(x: Array) -> tuple[Array, Array]:
+    return mish(x), x
+
+
+def _mish_backward(x: Array, dy: Array) -> tuple[Array]:
+    """With t = n / (n + 2), t' = 4 e (e + 1) / (n + 2)^2."""
+    e = jnp.exp(jnp.minimum(x, MISH_IS_LINEAR))
+    n = e * (e + 2)
+    share = 1 / (n + 2)
+    slope = jnp.where(x < MISH_IS_LINEAR, 4 * e * (e + 1) * share * share, 0)
+    return (dy * (n * share + x * slope),)
+
+
+mish.defvjp(_mish_forward, _mish_backward)
+
+
+@jax.custom_vjp
+def rms_norm(g: Array, y: Array) -> Array:
+    """g y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
+    return _rms_forward(g, y)[0]
+
+
+def _rms_forward(g: Array, y: Array) -> tuple[Array, tuple]:
+    rows = y.reshape(-1, y.shape[-1])
+    inverse = jax.lax.rsqrt(row_means(jnp.square(rows)) + EPSILON)
+    return (rows * inverse * g).reshape(y.shape), (g, rows, inverse)
+
+
+def _rms_backward(saved: tuple, dz: Array) -> tuple[Array, Array]:
+    g, rows, inverse = saved
+    of_rows, scaled = dz.reshape(rows.shape), rows * inverse
+    d_scaled = of_rows * g
+    d_rows = inverse * (d_scaled - scaled * row_means(d_scaled * scaled))
+    return (of_rows * scaled).sum(axis=0), d_rows.reshape(dz.shape)
+
+
+rms_norm.defvjp(_rms_forward, _rms_backward)

@@ -1,0 +1,167 @@
+"""Chessformer's heads: tokens of squares in, logits of edges, values and what else is learnt out."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.actions import edges_by_slot
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
+from alphagateau.networks.chessformer.encoder import mish
+from alphagateau.networks.chessformer.relative_attention import product
+from alphagateau.networks.graph_gather import Table, make_table, take
+from alphagateau.networks.heads import Heads, attention_pooling, make_heads, read_moves_left, read_value
+from alphagateau.networks.weights import GLOROT, Weight, dense
+
+TOKEN_SIZE = 32  # of a square, where those of a value head are joined
+VALUE_SIZE = 128  # of what a value head reads its outputs from
+PROMOTIONS = 3  # kinds of under-promotions: knight, bishop, rook
+NUM_VALUE_BINS = 32  # of [-1, 1]
+
+Params = dict[str, Any]
+
+
+class SquareHeads(NamedTuple):
+    """Which heads there are, and where edges lie among pairs of squares."""
+
+    heads: Heads
+    soft_policy: bool
+    search_value: bool
+    short_term: bool
+    categorical: bool  # the last two say bins too
+    is_pooled: bool  # value heads pool their tokens; else they join them
+    game: Game
+    pairs: Table  # (receiver, sender) [N * N] -> edges [E]
+    under_promotions: Table  # (receiver, kind) [N * 3] -> edges [E], where there is one
+    dtype: str
+
+
+def make_square_heads(game: Game, config) -> SquareHeads:
+    """The SquareHeads that a ChessformerConfig names, for `game`."""
+    num_squares, is_promotion = game.num_squares, game.promotions > 0
+    kinds = np.where(is_promotion, game.promotions - 2, 0)  # a knight is 2, a rook 4
+    return SquareHeads(
+        heads=make_heads(game, config),
+        soft_policy=config.soft_policy_head,
+        search_value=config.search_value_head,
+        short_term=config.short_term_head,
+        categorical=config.categorical_values,
+        is_pooled=config.value_pooling == "attention",
+        game=game,
+        pairs=make_table(game.receivers * num_squares + game.senders, num_squares**2),
+        under_promotions=make_table(game.receivers * PROMOTIONS + kinds, num_squares * PROMOTIONS, is_promotion),
+        dtype=config.dtype,
+    )
+
+
+def head_weights(net: SquareHeads, d: int) -> Params:
+    """Of all heads, by name."""
+    heads, num_squares = net.heads, net.game.num_squares
+    weights: Params = {"policy": dense(d, d), "prior": pair_weights(d)}
+    weights |= {"soft": pair_weights(d)} if net.soft_policy else {}
+    weights |= {"reply": pair_weights(d)} if heads.reply else {}
+    weights["value"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, heads.value_layer[1])}
+    if heads.moves_left:
+        weights["moves_left"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, 1)}
+    for name in value_names(net):
+        weights[name] = value_weights(net, d, num_squares)
+        weights[name] |= {"out": dense(VALUE_SIZE, 1), "error": dense(VALUE_SIZE, 1)}
+        weights[name] |= {"bins": dense(VALUE_SIZE, NUM_VALUE_BINS)} if net.categorical else {}
+    if heads.num_slots:
+        promotion = Weight((PROMOTIONS, d), GLOROT)
+        weights["action_values"] = {"sender": dense(d, d), "receiver": dense(d, d), "promotion": promotion}
+        weights["action_values"]["out"] = dense(d, heads.num_bins)
+    return weights
+
+
+def value_names(net: SquareHeads) -> list[str]:
+    """The heads that learn a value and their own error in it."""
+    wanted = {"search_value": net.search_value, "short_term": net.short_term}
+    return [name for name, is_wanted in wanted.items() if is_wanted]
+
+
+def pair_weights(d: int) -> Params:
+    """Of logits over edges."""
+    return {"query": dense(d, d), "key": dense(d, d), "promotion": Weight((PROMOTIONS, d), GLOROT)}
+
+
+def value_weights(net: SquareHeads, d: int, num_squares: int) -> Params:
+    """Of what a value head does to tokens before its outputs."""
+    if net.is_pooled:
+        return {"token": dense(d, d), "a": Weight((d, 1), GLOROT), "hidden": dense(d, VALUE_SIZE)}
+    return {"token": dense(d, TOKEN_SIZE), "hidden": dense(num_squares * TOKEN_SIZE, VALUE_SIZE)}
+
+
+def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> dict[str, Array]:
+    """All outputs [B, ...] by name, of tokens x [B, N, d] and the legality of edges [B, E].
+
+    Beside those of `heads.py`: "soft_logits" [B, E], and of the two heads that learn a value and their own error in
+    it "search_value" and "short_term" [B] in [-1, 1], "..._error" [B] of 0 or more and "..._bins" [B, 32].
+    """
+    heads, p = net.heads, mish(apply_dense(net, params["policy"], x))
+    outputs = {"prior_logits": edge_logits(net, params["prior"], p)}
+    if net.soft_policy:
+        outputs["soft_logits"] = edge_logits(net, params["soft"], p)
+    if heads.reply:
+        outputs["reply_logits"] = edge_logits(net, params["reply"], p)
+    if heads.num_slots:
+        outputs["action_value_logits"] = action_values(net, params["action_values"], p, is_legal)
+    outputs |= read_value(heads, plain_dense(params["value"]["out"], value_of(net, params["value"], x)))
+    if heads.moves_left:
+        hidden = value_of(net, params["moves_left"], x)
+        outputs["moves_left"] = read_moves_left(plain_dense(params["moves_left"]["out"], hidden))
+    for name in value_names(net):
+        hidden, of_head = value_of(net, params[name], x), params[name]
+        outputs[name] = jnp.tanh(plain_dense(of_head["out"], hidden)[:, 0])
+        outputs[f"{name}_error"] = jax.nn.softplus(plain_dense(of_head["error"], hidden)[:, 0])
+        if net.categorical:
+            outputs[f"{name}_bins"] = plain_dense(of_head["bins"], hidden)
+    return outputs
+
+
+def edge_logits(net: SquareHeads, params: Params, p: Array) -> Array:
+    """[B, E] of tokens p [B, N, d]: Q of the sender times K of the receiver, and u K where a pawn under-promotes."""
+    batch, _, d = p.shape
+    q, k = apply_dense(net, params["query"], p), apply_dense(net, params["key"], p)
+    pairs = product("brd,bsd->brs", k, q, net.dtype) / np.sqrt(d)
+    logits = take(net.pairs, pairs.reshape(-1, 1), batch).reshape(batch, -1)
+    offsets = product("bnd,ud->bnu", k, params["promotion"], net.dtype)
+    offsets = take(net.under_promotions, offsets.reshape(-1, 1), batch).reshape(batch, -1)
+    return logits + jnp.where(net.under_promotions.valid, offsets, 0)
+
+
+def action_values(net: SquareHeads, params: Params, p: Array, is_legal: Array) -> Array:
+    """[B, S, bins] of the legal edges in rising order; on empty slots they mean nothing.
+
+    Rows of sender and receiver are added, and fetched by products: a transpose that scatters would be slow.
+    """
+    game, num_squares = net.game, net.game.num_squares
+    edges = jnp.minimum(edges_by_slot(is_legal, net.heads.num_slots), game.num_edges - 1)
+    kinds = jnp.asarray(game.promotions)[edges] - 2
+
+    def fetch(rows: Array, places: Array, num_rows: int) -> Array:
+        is_row = (places[..., None] == jnp.arange(num_rows)).astype(jnp.float32)
+        return product("bsn,bnd->bsd" if rows.ndim == 3 else "bsn,nd->bsd", is_row, rows, net.dtype)
+
+    x = fetch(apply_dense(net, params["sender"], p), jnp.asarray(game.senders)[edges], num_squares)
+    x += fetch(apply_dense(net, params["receiver"], p), jnp.asarray(game.receivers)[edges], num_squares)
+    return plain_dense(params["out"], mish(x + fetch(params["promotion"], kinds, PROMOTIONS)))
+
+
+def value_of(net: SquareHeads, params: Params, x: Array) -> Array:
+    """What a value head reads its outputs from, [B, 128], of tokens x [B, N, d]."""
+    h = mish(apply_dense(net, params["token"], x))
+    pooled = attention_pooling(params["a"], h) if net.is_pooled else h.reshape(len(h), -1)
+    return mish(plain_dense(params["hidden"], pooled))
+
+
+def apply_dense(net: SquareHeads, params: Params, x: Array) -> Array:
+    """A layer on tokens [B, N, d], in the number format of the computation."""
+    return product("bnd,de->bne", x, params["kernel"], net.dtype) + params["bias"]
+
+
+def plain_dense(params: Params, x: Array) -> Array:
+    """A layer on rows [..., K], in float32."""
+    return x @ params["kernel"] + params["bias"]

@@ -1,0 +1,121 @@
+"""Chessformer: a transformer whose tokens are the squares of a board (Monroe and Chalmers 2024), on every board.
+
+`square_tokens.py` makes the tokens, `encoder.py` is a layer, `relative_attention.py` what it knows of places, and
+`square_heads.py` reads policy and values. In the default configuration no weight belongs to a square, so that one tree
+plays every board: what is learnt by offset or by distance to an edge on a small board is a part of what a large one
+needs. All layers are one scan, so that it compiles as soon with many as with few.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+from alphagateau.networks.chessformer.encoder import Encoder, layer, layer_weights, mish
+from alphagateau.networks.chessformer.heads import head_weights, make_square_heads, outputs_of
+from alphagateau.networks.chessformer.relative_attention import fill_far
+from alphagateau.networks.chessformer.square_tokens import (
+    attack_weights,
+    embed_attacks,
+    embed_tokens,
+    fill_far_edges,
+    scale_and_shift,
+    square_weights,
+    token_weights,
+)
+from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, num_cores
+from alphagateau.networks.heads import make_evaluation
+from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.weights import draw
+
+LEAST_CHUNK = 4  # positions: fewer make products too small
+
+
+def make_encoder(game: Game, config) -> Encoder:
+    """What the layers of a ChessformerConfig share, on the board of `game`."""
+    return Encoder(
+        game.size,
+        config.num_blocks,
+        config.hidden_size,
+        config.num_heads,
+        config.ffn_size,
+        config.position,
+        config.dtype,
+    )
+
+
+def stacked_layers(net: Encoder, params: dict[str, Any]) -> dict[str, Array]:
+    """The weights of all layers, [L, ...] each."""
+    return jax.tree.map(lambda *x: jnp.stack(x), *(params[f"block{i}"] for i in range(net.num_blocks)))
+
+
+def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Array:
+    """What enters the first layer, [B, N, d]."""
+    x = embed_tokens(params["embed"], game, positions)
+    if "attacks" in params:
+        x += embed_attacks(params["attacks"], game, positions)
+    x = mish(x)
+    return scale_and_shift(params.get("squares", {}), game.size, x.reshape(-1, game.num_squares, x.shape[-1]))
+
+
+def make_chessformer(game: Game, config) -> Network:
+    """Chessformer for `game`, as its configuration record says."""
+    net, heads = make_encoder(game, config), make_square_heads(game, config)
+    one_layer = partial(layer, net)
+    if config.rematerialize:
+        one_layer = jax.checkpoint(one_layer, prevent_cse=False)  # a scan does not join what is computed twice
+
+    def init(key: jax.Array) -> Variables:
+        weights = {
+            "embed": token_weights(net.hidden_size),
+            **{f"block{i}": layer_weights(net) for i in range(net.num_blocks)},
+            "heads": head_weights(heads, net.hidden_size),
+        }
+        if config.attacks:
+            weights["attacks"] = attack_weights(net.hidden_size)
+        if config.square_embedding != "none":
+            weights["squares"] = square_weights(config.square_embedding, game.num_squares, net.hidden_size)
+        return {"params": draw(key, weights)}
+
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
+        del train, axis_name  # there are no statistics
+        params = variables["params"]
+        x = first_tokens(params, game, positions)
+        x, _ = jax.lax.scan(lambda x, w: (one_layer(w, x), None), x, stacked_layers(net, params))
+        return make_evaluation(outputs_of(heads, params["heads"], x, legal_edge_mask(game, positions))), {}
+
+    return Network(init, apply, partial(num_chunks, net), move_from=partial(move_from, config, game))
+
+
+def num_chunks(net: Encoder, batch: int) -> int:
+    """Into how many chunks training cuts a batch, so that what a CPU core keeps of a layer is near its cache.
+
+    Vectors of offsets are products over the batch, one a pair of squares, which are slow on few positions.
+    """
+    if net.position in ("shaw", "shaw_kv") or jax.default_backend() != "cpu":
+        return 1
+    num_squares = net.size**2
+    bytes_kept = 4 * (6 * num_squares * net.hidden_size + 2 * net.num_heads * num_squares**2)
+    return equal_chunks(batch, max(LEAST_CHUNK, num_cores() * CHUNK_BYTES // bytes_kept))
+
+
+def move_from(config, game: Game, variables: Variables, source: Game) -> Variables:
+    """Weights learnt on another board, as a run on this one begins with them.
+
+    Those of offsets and distances that the other board lacks are as they were first drawn, 0, or with `far_offsets` =
+    "nearest" as the nearest one's that it has.
+    """
+    if config.far_offsets == "zero" or source.size >= game.size:
+        return variables
+    params = dict(variables["params"])
+    for i in range(config.num_blocks):
+        params[f"block{i}"] = jax.jit(partial(fill_far, config.position, size=source.size))(params[f"block{i}"])
+    if config.square_embedding == "edges":
+        params["squares"] = jax.jit(partial(fill_far_edges, size=source.size))(params["squares"])
+    return {**variables, "params": params}

@@ -1,0 +1,90 @@
+"""Turns Positions into Chessformer's square tokens: 112 numbers a square, embedded without ever being held.
+
+The order is Leela Chess Zero's: of each of 8 positions, newest first, own pawn to king, the opponent's pawn to king,
+is it a repetition; then castling rights (own queen side and king side, theirs), the square of an en passant capture,
+plies without progress / 100, ply / the game's limit (0 there), and 1. What attacks a square may be told besides.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.attacks import WORTH, make_attack_maps
+from alphagateau.games.rules import Game
+from alphagateau.games.state import HISTORY, Array, Position
+from alphagateau.networks.gateau import graph
+from alphagateau.networks.gateau.graph import board_codes, position_scalars
+from alphagateau.networks.graph_gather import lookup
+from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
+
+NUM_INPUTS = 112
+CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # the first of these numbers
+PLANES = np.delete(graph.PLANES, 12, axis=1)  # [26, 13]; a position that is no repetition has no plane here
+WORTHS = np.unique(WORTH)  # of a least attacker, 0 for none
+NUM_COUNTS = 4  # numbers of attackers that are told apart: 0, 1, 2, more
+MAX_SIZE = 8  # squares a side of the largest board
+
+
+def token_weights(hidden_size: int) -> dict[str, Weight]:
+    """Of `embed_tokens`."""
+    return dense(NUM_INPUTS, hidden_size)
+
+
+def embed_tokens(params: dict[str, Array], game: Game, positions: Position) -> Array:
+    """The tokens of B Positions times their kernel, plus bias, [B * N, d]: planes are sums of rows."""
+    of_planes, of_castling, of_passed, of_rest = jnp.split(params["kernel"], [CASTLING, EN_PASSANT, PROGRESS])
+    tables = jnp.asarray(PLANES) @ of_planes.reshape(HISTORY, PLANES.shape[1], -1)
+    codes = board_codes(positions).transpose(1, 0, 2).reshape(HISTORY, -1)
+    _, ply, *castling, progress = position_scalars(game, positions).T
+    of_rights = jnp.stack(castling, axis=1) @ of_castling
+    everywhere = of_rights + jnp.stack([progress, ply, jnp.ones_like(ply)], axis=1) @ of_rest + params["bias"]
+    is_passed = positions.en_passant[:, None] == jnp.arange(game.num_squares)
+    at_squares = everywhere[:, None] + jnp.where(is_passed[..., None], of_passed, 0)
+    return lookup(tables, codes) + at_squares.reshape(-1, tables.shape[-1])
+
+
+def attack_weights(hidden_size: int) -> Weight:
+    """Of `embed_attacks`: a row for each side, worth of its least attacker and number of attackers."""
+    return Weight((2 * len(WORTHS) * NUM_COUNTS, hidden_size), GLOROT)
+
+
+def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
+    """What attacks each square of B Positions, the mover's pieces first, as a sum of two rows, [B * N, d]."""
+    maps = jax.vmap(make_attack_maps(game.size))(positions.boards[:, 0].astype(jnp.int32))
+    least = jnp.searchsorted(jnp.asarray(WORTHS), maps.least, method="compare_all")
+    codes = least * NUM_COUNTS + jnp.minimum(maps.count, NUM_COUNTS - 1)  # [B, 2, N]
+    return lookup(table.reshape(2, -1, table.shape[-1]), codes.transpose(1, 0, 2).reshape(2, -1))
+
+
+def square_weights(kind: str, num_squares: int, hidden_size: int) -> dict[str, Weight]:
+    """Of `scale_and_shift`, by `square_embedding`: tables [edge, distance, d], or one row a square."""
+    shape = (4, MAX_SIZE, hidden_size) if kind == "edges" else (num_squares, hidden_size)
+    return {"scale": Weight(shape, ZEROS), "shift": Weight(shape, ZEROS)}
+
+
+def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
+    """x [B, N, d] times 1 + scale, not below 0, plus shift, each by its square; both begin as 0.
+
+    Scale and shift of a square are its rows, or the sum of those of its distances to the board's four edges.
+    """
+    if not params:
+        return x
+    scale, shift = (of_squares(params[name], size) for name in ("scale", "shift"))
+    return x * jnp.maximum(1 + scale, 0) + shift
+
+
+def of_squares(table: Array, size: int) -> Array:
+    """Rows [N, d] of squares, of a table that has them or one [4, MAX_SIZE, d] by distance to the edges."""
+    return lookup(table, jnp.asarray(edge_distances(size))) if table.ndim == 3 else table
+
+
+def edge_distances(size: int) -> np.ndarray:
+    """int32 [4, N]: squares between each square and the left, right, bottom and top edge."""
+    file, rank = np.divmod(np.arange(size * size, dtype=np.int32), size)
+    return np.stack([file, size - 1 - file, rank, size - 1 - rank])
+
+
+def fill_far_edges(params: dict[str, Array], size: int) -> dict[str, Array]:
+    """Tables by distance, learnt on a board of `size`: a distance that is not met there as the largest that is."""
+    rows = np.minimum(np.arange(MAX_SIZE), size - 1)
+    return {name: table[:, rows] for name, table in params.items()}

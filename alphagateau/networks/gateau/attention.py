@@ -1,0 +1,58 @@
+"""Turns positions into the attention of GATEAU's edges, layer by layer: what each weighs among those of its square."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position, forget
+from alphagateau.networks.board_statistics import on_board
+from alphagateau.networks.gateau.graph import board_codes, position_scalars, static_features
+from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
+from alphagateau.networks.gateau.network import embed_nodes, of_block
+from alphagateau.networks.network import Variables
+from alphagateau.networks.norms import make_norm
+
+# (variables, positions [B]) -> float32 [B, L, E], L layers; those of a square's edges (`neighbors`) sum to 1.
+Attention = Callable[[Variables, Position], Array]
+
+
+def make_attention(game: Game, config) -> Attention | None:
+    """The attention of the network that a configuration record names; None if it has none over edges."""
+    if config.architecture != "gateau":
+        return None
+    norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
+    layout = make_layout(game, config.neighbors)
+    net = Gateau(layout, static_features(game), config.num_blocks, config.message, config.dtype, norm)
+
+    def attention(variables: Variables, positions: Position) -> Array:
+        positions = positions if config.history else forget(positions)
+        if config.statistics_boards:
+            variables = on_board(variables, game, config.statistics_boards)
+        params, batch = variables["params"], len(positions.color)
+        h = embed_nodes(params["embed_nodes"], board_codes(positions), position_scalars(game, positions))
+        kernel = params["embed_edges"]
+        g = jnp.asarray(net.static) @ kernel[1:] + legal_edge_mask(game, positions)[..., None] * kernel[0]
+        weights = jax.tree.map(lambda *x: jnp.stack(x), *(of_block(variables, i) for i in range(net.num_blocks)))
+        _, alpha = jax.lax.scan(
+            lambda hg, variables: attending_block(net, variables, hg), (h, g.reshape(-1, g.shape[-1])), weights
+        )
+        by_slot = alpha.reshape(2 * net.num_blocks, batch, -1).swapaxes(0, 1)
+        return by_slot[..., net.layout.incoming.places[:, 0]]
+
+    return attention
+
+
+def attending_block(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Array]:
+    """A residual block on rows: ((h, g), the weights [2, B * N, D] of its two layers)."""
+    (x, y), found = hg, []
+    for half in (1, 2):
+        of_h, _ = net.norm(variables, f"norm_h{half}", x)
+        of_g, _ = net.norm(variables, f"norm_g{half}", y)
+        w = variables["params"][f"gateau{half}"]
+        x, edges = of_h(x), edges_of(net, w, of_g(y))
+        found.append(edge_attention(net, w, x, edges))
+        x, y = gateau_layer(net, w, x, edges)
+    return (hg[0] + x, hg[1] + y), jnp.stack(found)

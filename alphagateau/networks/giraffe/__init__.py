@@ -1,0 +1,1 @@
+"""Giraffe's evaluation and move networks: keys, features of pieces, the two networks."""

@@ -1,0 +1,110 @@
+"""Giraffe's move-probability network: features of a position and of each legal move in, one logit a move out.
+
+Lai 2015, section 6. A move's own features join the position's first group. The moves are looked at twice: each as if it
+were the first, then each with its place in the order that came of that. The value is always 0: a search has it from
+another network (`trained.py`). Features are from the side of the player to move; its inputs are those of one board.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
+from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, QUEEN, ROOK
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, Position
+from alphagateau.networks.giraffe.features import Groups, group_sizes, piece_features
+from alphagateau.networks.giraffe.network import near_zero
+from alphagateau.networks.network import Evaluation, Network, Variables
+
+PIECES = (PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING)
+PROMOTIONS = (KNIGHT, BISHOP, ROOK, QUEEN)
+MOVE_FEATURES = len(PIECES) + 4 + len(PROMOTIONS)
+LATEST = 20  # places from here on are alike
+
+
+class GiraffeMovesNetwork(nn.Module):
+    """Groups [B, ...], features of S moves [B, S, 14] and which of them are legal [B, S] to a logit a move [B, S]."""
+
+    widths: tuple[int, int, int]  # of the first layers of material with the move, of pieces, of squares
+    hidden_size: int
+    num_passes: int
+
+    def setup(self) -> None:
+        first = nn.initializers.normal((2 / sum(self.widths)) ** 0.5)
+        second = nn.initializers.normal((2 / self.hidden_size) ** 0.5)
+        self.material, self.pieces, self.squares = (nn.Dense(width, kernel_init=first) for width in self.widths)
+        self.move = nn.Dense(self.widths[0], use_bias=False, kernel_init=first)
+        self.hidden = nn.Dense(self.hidden_size, kernel_init=second)
+        self.hidden_move = nn.Dense(self.hidden_size, use_bias=False, kernel_init=second)
+        self.logit = nn.Dense(1, use_bias=False, kernel_init=near_zero)
+
+    def __call__(self, groups: Groups, moves: Array, is_legal: Array) -> Array:
+        material, others = self.material(groups.material), [self.pieces(groups.pieces), self.squares(groups.squares)]
+        of_position = self.hidden(nn.relu(jnp.concatenate(others, axis=-1)))
+
+        def look(places: Array) -> Array:
+            own = nn.relu(material[:, None] + self.move(jnp.concatenate([moves, places], axis=-1)))
+            return self.logit(nn.relu(of_position[:, None] + self.hidden_move(own)))[..., 0]
+
+        logits = look(jnp.zeros((*is_legal.shape, 2)))
+        for _ in range(self.num_passes - 1):
+            logits = look(place_features(jax.lax.stop_gradient(logits), is_legal))
+        return logits
+
+
+def place_features(logits: Array, is_legal: Array) -> Array:
+    """float32 [B, S, 2]: of each move's place i among n legal ones, the highest logit first, i/n and min(i, 20)/20."""
+    logits = jnp.where(is_legal, logits, -jnp.inf)
+    slots = jnp.arange(logits.shape[-1])
+    is_equal_before = (logits[:, :, None] == logits[:, None]) & (slots[:, None] < slots)
+    places = ((logits[:, :, None] > logits[:, None]) | is_equal_before).sum(axis=1)
+    number = jnp.maximum(is_legal.sum(axis=-1, keepdims=True), 1)
+    return jnp.stack([places / number, jnp.minimum(places, LATEST) / LATEST], axis=-1).astype(jnp.float32)
+
+
+def move_features(game: Game, boards: Array, edges: Array) -> Array:
+    """float32 [B, S, 14] of boards [B, N] and edges [B, S]: the piece, from and to as file and own rank, promotion."""
+    senders, receivers, promotions = (jnp.asarray(x)[edges] for x in (game.senders, game.receivers, game.promotions))
+    piece = jnp.take_along_axis(boards, senders, axis=1)
+    is_queening = (piece == PAWN) & (promotions == 0) & (receivers % game.size == game.size - 1)
+    promotions = jnp.where(is_queening, QUEEN, promotions)
+    places = [x for square in (senders, receivers) for x in (square // game.size, square % game.size)]
+    found = [
+        piece[..., None] == np.array(PIECES),
+        jnp.stack(places, axis=-1) / (game.size - 1),
+        promotions[..., None] == np.array(PROMOTIONS),
+    ]
+    return jnp.concatenate([x.astype(jnp.float32) for x in found], axis=-1)
+
+
+def first_widths(game: Game, divisor: int) -> tuple[int, int, int]:
+    """Outputs of the first layers: half of material with a move; of the other groups their features over `divisor`."""
+    material, pieces, squares = group_sizes(game)
+    return (material + MOVE_FEATURES + 3) // 2, -(-pieces // divisor), -(-squares // divisor)
+
+
+def make_giraffe_moves(game: Game, config) -> Network:
+    """The network for `game`, as its configuration record says."""
+    widths = first_widths(game, config.group_divisor)
+    module = GiraffeMovesNetwork(widths, config.hidden_size, config.num_passes)
+
+    def init(key: jax.Array) -> Variables:
+        groups = Groups(*(jnp.zeros((1, size)) for size in group_sizes(game)))
+        return jax.jit(module.init)(key, groups, jnp.zeros((1, 1, MOVE_FEATURES)), jnp.ones((1, 1), bool))
+
+    def apply(
+        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
+    ) -> tuple[Evaluation, Variables]:
+        del train, axis_name  # nothing in it depends on the batch
+        legal = legal_edge_mask(game, positions)
+        edges = edges_by_slot(legal, game.max_legal_moves)
+        boards = positions.boards[:, 0].astype(jnp.int32)
+        moves = move_features(game, boards, jnp.minimum(edges, game.num_edges - 1))
+        groups = piece_features(game, positions, from_mover=True)
+        by_slot = module.apply(variables, groups, moves, edges < game.num_edges)
+        logits = over_edges(legal, by_slot)  # pyright: ignore[reportArgumentType]
+        return Evaluation(logits, jnp.zeros(len(boards))), {k: v for k, v in variables.items() if k != "params"}
+
+    return Network(init, apply)

@@ -1,0 +1,1 @@
+"""The token transformer of searchless chess: keys, tokenizer, network."""

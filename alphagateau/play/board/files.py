@@ -1,0 +1,53 @@
+"""Checkpoints in, the files of the browser's page out; the page asks the server for all else."""
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import PurePath
+from typing import Any
+
+from alphagateau.games.entries import GAMES
+from alphagateau.games.variants import get_game
+from alphagateau.play.board.boards import name_of, plays
+from alphagateau.reports.drawing.pages import UNSHOWABLE, environment
+from alphagateau.runs.checkpoint import Checkpoint
+
+_TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+
+def files(found: Sequence[Checkpoint]) -> dict[str, tuple[bytes, str]]:
+    """(content, media type) of each path."""
+    folder = resources.files("alphagateau.play").joinpath("board_page")
+    served = {
+        f"/{file.name}": (file.read_bytes(), _TYPES[suffix])
+        for file in folder.iterdir()
+        if (suffix := PurePath(file.name).suffix) in _TYPES
+    }
+    template = environment().from_string(folder.joinpath("page.html").read_text(encoding="utf-8"))
+    page = UNSHOWABLE.sub("\ufffd", template.render(setup=setup_of(found)))
+    return {**served, "/": (page.encode(), "text/html")}
+
+
+def setup_of(found: Sequence[Checkpoint]) -> dict[str, Any]:
+    """What the page must know from the start: the boards that can be played, and the checkpoints."""
+    players = [_player(checkpoint) for checkpoint in found]
+    boards = [name for name in GAMES if any(name in player["boards"] for player in players)]
+    own = found[0].manifest["game"]
+    return {"board": own, "boards": [_board(name) for name in boards], "players": players}
+
+
+def _player(found: Checkpoint) -> dict[str, Any]:
+    manifest = found.manifest
+    return {
+        "name": name_of(found),
+        "hash": manifest["weights_hash"],
+        "game": manifest["game"],
+        "architecture": manifest["network"].get("architecture", ""),
+        "parameters": manifest["parameters"],
+        "boards": [name for name in GAMES if plays(found, name)],
+    }
+
+
+def _board(name: str) -> dict[str, Any]:
+    game = get_game(name)
+    title = name.removesuffix("_chess").replace("_", " ").title()
+    return {"name": name, "title": f"{title} {game.size}×{game.size}", "size": game.size, "fen": game.start_fen}

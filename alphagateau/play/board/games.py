@@ -1,0 +1,87 @@
+"""A game so far in, what the browser's page shows of it out: positions, their legal moves, PGN; no network is asked."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import chess
+
+from alphagateau.games.notation import board_from_fen, ending
+from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
+from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.scores import white_score
+from alphagateau.play.asked_players import identity_of
+from alphagateau.play.board.boards import name_of
+from alphagateau.play.board.requests import MAX_PLIES, Asked
+from alphagateau.runs.checkpoint import Checkpoint
+
+
+def positions(game: Game, asked: Asked) -> list[dict[str, Any]]:
+    """The positions of a game from ply `since` on. Raises ValueError, in one sentence, at the first illegal move."""
+    board = board_from_fen(game, asked.fen)
+    found = [_position(game, board, "", "")] if not asked.since else []
+    for number, uci in enumerate(asked.moves, 1):
+        move = next((move for move in board.legal_moves if move.uci() == uci), None)
+        if move is None:
+            raise ValueError(f"move {number}, {uci[:20]!r}: expected a legal move of {board.fen()}")
+        san = board.san(move)
+        board.push(move)
+        if number >= asked.since:
+            found.append(_position(game, board, uci, san))
+    return found
+
+
+def _position(game: Game, board: chess.Board, uci: str, san: str) -> dict[str, Any]:
+    """One position and the move that led to it; its moves, by UCI, as SAN."""
+    result, reason = ending(game, board, REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1)
+    return {
+        "uci": uci,
+        "san": san,
+        "fen": board.fen(),
+        "legal": {move.uci(): board.san(move) for move in board.legal_moves},
+        "check": board.is_check(),
+        "result": result,
+        "reason": reason,
+    }
+
+
+def games_of(text: str) -> list[dict[str, Any]]:
+    """The games of a PGN file. Raises ValueError, in one sentence."""
+    records = read_pgn(text)
+    if not records:
+        raise ValueError("the file holds no game: expected PGN")
+    for number, record in enumerate(records, 1):
+        if len(record.moves) > MAX_PLIES:
+            raise ValueError(f"PGN game {number} has {len(record.moves)} moves: expected at most {MAX_PLIES}")
+    return [_game_of(record) for record in records]
+
+
+def _game_of(record: GameRecord) -> dict[str, Any]:
+    return {
+        "board": record.game,
+        "fen": record.start_fen,
+        "moves": record.moves,
+        "white": record.headers.get("White", "?"),
+        "black": record.headers.get("Black", "?"),
+        "result": record.result,
+        "reason": record.termination,
+    }
+
+
+def pgn_of(game: Game, asked: Asked, found: Sequence[Checkpoint]) -> str:
+    """The game as PGN, with its result if it is over. Raises ValueError, in one sentence."""
+    last = positions(game, asked)[-1]
+    reason = last["reason"] if last["result"] != "*" else ""
+    headers = {"Event": "alphagateau board", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-"}
+    for color, name in (("White", asked.white), ("Black", asked.black)):
+        headers |= _player_tags(color, name, asked.simulations, found)
+    notes = [MoveNote(white_score(value, is_white=True)) for value in asked.values]
+    return to_pgn(GameRecord(game.name, asked.fen, asked.moves, last["result"], reason, headers, tuple(notes)))
+
+
+def _player_tags(color: str, name: str, simulations: int, found: Sequence[Checkpoint]) -> dict[str, str]:
+    """The tags of a checkpoint, if `name` is the number of one, else of whoever plays by that name."""
+    if not name.isdecimal() or int(name) >= len(found):
+        return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
+    checkpoint = found[int(name)]
+    return player_tags(color, name_of(checkpoint), identity_of(checkpoint, simulations))

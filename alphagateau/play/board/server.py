@@ -1,0 +1,227 @@
+"""Requests of a browser on this machine in, games and a network's view of them out; nothing is kept of a game.
+
+Each request brings its game whole, so that two pages meet only in the queue for a network. The page is the only one
+that may ask: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it ask nobody
+else. A search ends when its page goes.
+"""
+
+import json
+import math
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+import uvicorn
+from anyio import from_thread, to_thread
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from alphagateau.matches.players import PlayerError
+from alphagateau.play.board import view
+from alphagateau.play.board.files import files
+from alphagateau.play.board.games import games_of, pgn_of, positions
+from alphagateau.play.board.requests import MAX_BODY, Asked, AskedPgn, read, read_asked
+from alphagateau.play.board.view import Engine, Tell
+from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+
+MAX_CONNECTIONS = 64  # one for each search that waits for its turn
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SECURITY = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(eq=False)
+class Networks:
+    """The checkpoints, and those of their networks that have been compiled: at most one for each board."""
+
+    found: Sequence[Checkpoint]
+    engines: dict[tuple[int, str], Engine] = field(default_factory=dict)
+    loading: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def engine(self, asked: Asked) -> Engine:
+        """Compiled, where it is not yet. Raises CheckpointError."""
+        key = asked.player, asked.board
+        async with self.loading:
+            if key not in self.engines:
+                found = self.found[asked.player]
+                self.engines[key] = await to_thread.run_sync(view.load_engine, found, asked.board)
+        return self.engines[key]
+
+
+class TooLarge(ValueError):
+    """The body of a request is; one sentence."""
+
+
+Answer = Callable[[Networks, bytes], Awaitable[ASGIApp]]
+
+
+def make_app(found: Sequence[Checkpoint], port: int) -> ASGIApp:
+    """The application for the page at this port of 127.0.0.1."""
+    networks = Networks(found)
+    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(found).items()]
+    for name, answer in ANSWERS.items():
+        routes.append(Route(f"/{name}", partial(_answer, networks, answer), methods=["POST"]))
+    return guard(Starlette(routes=routes), port)
+
+
+def make_server(found: Sequence[Checkpoint], listener: socket.socket) -> uvicorn.Server:
+    """What serves the page at a socket, once it is run with it."""
+    app = make_app(found, listener.getsockname()[1])
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    plain: dict[str, Any] = {"http": "h11", "ws": "none", "lifespan": "off", "proxy_headers": False}
+    return uvicorn.Server(uvicorn.Config(app, limit_concurrency=MAX_CONNECTIONS, **quiet, **plain))
+
+
+def guard(app: ASGIApp, port: int) -> ASGIApp:
+    """The same for requests of its own page only, with what a browser must know to keep it so."""
+    hosts = [f"127.0.0.1:{port}", f"localhost:{port}"] + (["127.0.0.1", "localhost"] if port == 80 else [])
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(SECURITY)
+            await send(message)
+
+        said = _stranger(Headers(scope=scope), scope["method"], hosts)
+        answer = JSONResponse({"error": said}, 403) if said else app
+        await answer(scope, receive, send_guarded)
+
+    return guarded
+
+
+def _stranger(headers: Headers, method: str, hosts: Sequence[str]) -> str | None:
+    """Why a request is not the page's own, in one sentence; None if it may be."""
+    host, origin, kind = (headers.get(name, "") for name in ("host", "origin", "content-type"))
+    if host not in hosts:
+        return f"the request is for host {host[:80]!r}: expected {' or '.join(hosts)}"
+    if "origin" in headers and origin != f"http://{host}":
+        return f"the request comes from origin {origin[:80]!r}: expected http://{host}"
+    if method == "POST" and kind.partition(";")[0].strip() != "application/json":
+        return f"the body of the request is {kind[:80]!r}: expected application/json, which no form can send"
+    return None
+
+
+async def _file(content: bytes, kind: str, request: Request) -> Response:
+    del request
+    return Response(content, media_type=kind)
+
+
+async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIApp:
+    """What a function makes of a body, or one sentence on what is wrong with it."""
+    try:
+        return await answer(networks, await _body(request))
+    except TooLarge as error:
+        return JSONResponse({"error": str(error)}, 413)
+    except (ValueError, CheckpointError, PlayerError) as error:
+        return JSONResponse({"error": str(error)}, 400)
+
+
+async def _body(request: Request) -> bytes:
+    """A body of bounded size. Raises TooLarge, or ValueError if the one who asks has gone."""
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY:
+                raise TooLarge(f"the body of the request is too large: expected at most {MAX_BODY} bytes")
+    except ClientDisconnect:
+        raise ValueError("the request ended before its body") from None
+    return bytes(body)
+
+
+async def _positions(networks: Networks, body: bytes) -> Response:
+    asked, game = read_asked(body, len(networks.found))
+    return JSONResponse(await to_thread.run_sync(positions, game, asked))
+
+
+async def _read_pgn(networks: Networks, body: bytes) -> Response:
+    del networks
+    return JSONResponse(await to_thread.run_sync(games_of, read(AskedPgn, body).pgn))
+
+
+async def _write_pgn(networks: Networks, body: bytes) -> Response:
+    asked, game = read_asked(body, len(networks.found))
+    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked, networks.found)})
+
+
+async def _view(networks: Networks, body: bytes) -> Response:
+    asked, _ = read_asked(body, len(networks.found))
+    return JSONResponse(await to_thread.run_sync(view.view, await networks.engine(asked), asked))
+
+
+async def _attention(networks: Networks, body: bytes) -> Response:
+    asked, _ = read_asked(body, len(networks.found))
+    return JSONResponse(await to_thread.run_sync(view.attended, await networks.engine(asked), asked))
+
+
+async def _search(networks: Networks, body: bytes) -> ASGIApp:
+    """A search, told line by line in JSON while it goes on; the last line has the move."""
+    asked, game = read_asked(body, len(networks.found))
+    await to_thread.run_sync(positions, game, asked)  # what is wrong with the game is said before the answer begins
+    return partial(_stream, await networks.engine(asked), asked)
+
+
+async def _stream(engine: Engine, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+    """Runs a search once it is its turn, and ends it when the one who asked for it has gone."""
+    del scope
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-ndjson")]})
+    async with anyio.create_task_group() as group:
+        group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
+        async with engine.turn:
+            await _tell(partial(view.search, engine, asked), send)
+        await send({"type": "http.response.body", "body": b""})
+        group.cancel_scope.cancel()
+
+
+async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+async def _tell(searching: Callable[[Callable[[], bool], Tell], Mapping[str, Any]], send: Send) -> None:
+    """Sends what a search in a thread reports, a line each; if this is cancelled, the thread is stopped and awaited."""
+    is_stopped = threading.Event()
+    outlet, inlet = anyio.create_memory_object_stream[Mapping[str, Any]](math.inf)
+
+    async def work() -> None:
+        with outlet:
+            tell = partial(from_thread.run_sync, outlet.send_nowait)
+            outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, tell))
+
+    with inlet:
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            try:
+                async for report in inlet:
+                    line = json.dumps(report, separators=(",", ":")).encode() + b"\n"
+                    await send({"type": "http.response.body", "body": line, "more_body": True})
+            finally:
+                is_stopped.set()
+
+
+ANSWERS: dict[str, Answer] = {
+    "positions": _positions,
+    "read-pgn": _read_pgn,
+    "write-pgn": _write_pgn,
+    "view": _view,
+    "attention": _attention,
+    "search": _search,
+}

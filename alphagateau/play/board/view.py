@@ -1,0 +1,184 @@
+"""A game and a network in, what the network makes of it out: values, policy, a search in progress, attention.
+
+All values are white's, in [-1, 1], as the value bar shows them.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
+
+import anyio
+import chess
+import jax
+import numpy as np
+
+from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board
+from alphagateau.games.rules import Game
+from alphagateau.games.state import State
+from alphagateau.games.variants import get_game
+from alphagateau.networks.chessformer.attention import make_square_attention
+from alphagateau.networks.gateau.attention import make_attention
+from alphagateau.networks.network import Variables
+from alphagateau.networks.trained import network_config
+from alphagateau.play.board.boards import check_plays
+from alphagateau.play.board.requests import Asked
+from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
+from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.search.growing.anytime import BATCH, Leaves
+from alphagateau.search.growing.tree_lines import Line, lines, prior_weights, root_value
+
+TREE_MEGABYTES = 128
+REPORT_SECONDS = 0.15  # between two reports of a search
+RESULTS = {"1-0": 1.0, "1/2-1/2": 0.0, "0-1": -1.0}
+
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(eq=False)
+class Engine:
+    """A checkpoint's network on a board, compiled."""
+
+    thinker: Thinker
+    attend: Callable[[Variables, State], jax.Array] | None  # [L, E] or, with heads, [L * H, N * N], of one State
+    heads: int = 0  # H of attention between squares; 0: it is of edges
+    turn: anyio.Lock = field(default_factory=anyio.Lock)  # held by the one search that the tree is for
+
+
+def load_engine(found: Checkpoint, game_name: str) -> Engine:
+    """Raises CheckpointError if the weights are damaged, or do not fit the board."""
+    check_plays(found, game_name)
+    game = get_game(game_name)
+    config = network_config(found)
+    of_squares = make_square_attention(game, config)
+    attention = of_squares or make_attention(game, config)
+
+    def attend(variables: Variables, state: State) -> jax.Array:
+        assert attention
+        weights = attention(variables, jax.tree.map(lambda x: x[None], game.position(state)))[0]
+        return weights.reshape(-1, game.num_squares**2) if of_squares else weights
+
+    heads = getattr(config, "num_heads", 0) if of_squares else 0
+    return Engine(make_thinker(found, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
+
+
+def view(engine: Engine, asked: Asked) -> dict[str, Any]:
+    """Values of the positions from ply `since` on, and the policy at the last, by UCI."""
+    game, found = engine.thinker.game, list(_states(engine.thinker, asked))
+    leaves = [_evaluate(engine.thinker, found[i : i + BATCH]) for i in range(0, len(found), BATCH)]
+    values = np.concatenate([part.values for part in leaves])
+    moves = legal_moves(game, found[-1])
+    logits = leaves[-1].prior_logits[(len(found) - 1) % BATCH, : len(moves)]
+    weights = np.exp(logits - logits.max(initial=-np.inf))
+    policy = dict(zip(moves, (weights / weights.sum()).tolist(), strict=True))
+    pairs = zip(found, values, strict=False)  # the last batch ends in rows of no meaning
+    return {"values": [_value(game, state, float(value)) for state, value in pairs], "policy": policy}
+
+
+def _states(thinker: Thinker, asked: Asked) -> Iterator[State]:
+    """Of the positions from ply `since` on."""
+    played = replay(thinker, asked.fen, asked.moves[: asked.since])
+    yield played.state
+    for ply in range(asked.since, len(asked.moves)):
+        played = replay(thinker, asked.fen, asked.moves[: ply + 1], played)
+        yield played.state
+
+
+def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
+    """What the network says of up to BATCH states, in the first rows."""
+    rows = [*states, *[states[-1]] * (BATCH - len(states))]
+    batch = jax.tree.map(lambda *x: np.stack(x), *rows)
+    return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
+
+
+def _value(game: Game, state: State, value: float) -> float:
+    """The result of a game that is over, else the network's value."""
+    return RESULTS.get(outcome(game, state)[0], _sign(state) * value)
+
+
+def _sign(state: State) -> int:
+    """What turns a value of the player to move into white's."""
+    return 1 if int(state.color) == 0 else -1
+
+
+def searched(thinker: Thinker, played: Played, done: int) -> dict[str, Any]:
+    """How far a search of a position is: each move with prior, visits and value, the best first, and its line."""
+    game, sign, priors = thinker.game, _sign(played.state), prior_weights(thinker.tree)
+    board = to_board(game, played.state)
+    found = lines(thinker.tree, game.max_legal_moves)
+    moves = [
+        {
+            "uci": edge_to_uci(game, board, line.edges[0]),
+            "prior": priors[line.edges[0]],
+            "visits": line.visits,
+            "value": sign * line.value if line.visits else None,
+            "mate": None if line.mate is None else sign * line.mate,
+        }
+        for line in found
+    ]
+    line = _line(game, board, found[0]) if found else []
+    return {"done": done, "value": sign * root_value(thinker.tree), "moves": moves, "line": line}
+
+
+def _line(game: Game, board: chess.Board, line: Line) -> list[dict[str, str]]:
+    """The moves of a line, as UCI and SAN."""
+    board, found = board.copy(), []
+    for edge in line.edges:
+        move = chess.Move.from_uci(edge_to_uci(game, board, edge))
+        found.append({"uci": move.uci(), "san": board.san(move)})
+        board.push(move)
+    return found
+
+
+def search(engine: Engine, asked: Asked, is_stopped: Callable[[], bool], tell: Tell) -> dict[str, Any]:
+    """Searches the last position, telling now and then how far it is. Returns the last report, with the move.
+
+    For one caller at a time, who holds the engine's `turn`.
+    """
+    thinker, told = engine.thinker, time.monotonic()
+    played = replay(thinker, asked.fen, asked.moves)
+
+    def report(done: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= REPORT_SECONDS:
+            tell(searched(thinker, played, done))
+            told = time.monotonic()
+
+    _, done = think(thinker, played, Limits(asked.simulations), Watch(told, is_stopped, report))
+    edge = choose(thinker, played, asked.temperature, asked.seed)
+    move = None if edge is None else edge_to_uci(thinker.game, played.state, edge)
+    return {**searched(thinker, played, done), "move": move}
+
+
+def attended(engine: Engine, asked: Asked) -> dict[str, Any]:
+    """The edges of the board, as UCI, and the weight of each in each layer, in ten-thousandths.
+
+    Of a Chessformer edges are all pairs of squares, the one attended to first, and each layer has `heads` rows, head
+    by head. Raises ValueError for a network without attention.
+    """
+    if engine.attend is None:
+        raise ValueError("the network of this checkpoint has no attention: expected a GATEAU or a Chessformer")
+    thinker = engine.thinker
+    state = replay(thinker, asked.fen, asked.moves).state
+    weights = np.asarray(engine.attend(thinker.tree.variables, state))
+    names = (pair_names if engine.heads else edge_names)(thinker.game.name, int(state.color) == 0)
+    return {"edges": names, "layers": np.rint(weights * 10_000).astype(int).tolist(), "heads": engine.heads}
+
+
+@lru_cache
+def pair_names(game_name: str, is_white: bool) -> list[str]:
+    """Each pair of squares as UCI, query by query, the key first, seen by the player to move."""
+    size = get_game(game_name).size
+    ranks = range(1, size + 1) if is_white else range(size, 0, -1)
+    squares = [f"{file}{rank}" for file in "abcdefgh"[:size] for rank in ranks]
+    return [key + query for query in squares for key in squares]
+
+
+@lru_cache
+def edge_names(game_name: str, is_white: bool) -> list[str]:
+    """Each edge as UCI, seen by the player to move; a plain edge names no promotion."""
+    game = get_game(game_name)
+    board = game.board_class(None)
+    board.turn = is_white
+    return list(map(partial(edge_to_uci, game, board), range(game.num_edges)))

@@ -1,0 +1,1 @@
+"""The UCI engine: protocol text, the reading loop, searches by the clock."""

@@ -1,0 +1,275 @@
+"""Lines of the UCI protocol in, an engine's answers out: one thread reads, another searches.
+
+The thread that reads answers `uci`, `stop`, `ponderhit` and `quit` at once, and `isready` while a search is in
+progress; all else is done in order by the other.
+"""
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple
+
+from alphagateau.games.entries import GAMES
+from alphagateau.play.board.boards import check_plays, plays
+from alphagateau.play.signals import Signals
+from alphagateau.play.uci.text import (
+    OPTIONS,
+    VARIANTS,
+    Value,
+    describe_option,
+    read_go,
+    read_option,
+    read_position,
+    shown,
+)
+from alphagateau.runs.checkpoint import Checkpoint
+
+if TYPE_CHECKING:  # imported by the thread that searches, so that a GUI need not wait for `uciok`
+    from alphagateau.play.thinking import Played, Thinker
+
+LONGEST_GAME = 10_000  # plies
+
+Write = Callable[[str], None]
+
+
+@dataclass
+class Session:
+    """One conversation with a GUI; what it holds is changed by the thread that searches only."""
+
+    found: Checkpoint
+    write: Write
+    variant: str  # the default
+    options: dict[str, Value]
+    thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
+    played: "Played | None" = None
+    fault: str = ""  # of the last position, if it was refused
+    idle_since: float = 0.0  # when the last search or compilation ended
+
+
+class Job(NamedTuple):
+    """A command for the thread that searches."""
+
+    name: str
+    words: list[str]
+    signals: Signals
+    read_at: float
+
+
+@dataclass
+class Worker:
+    """The thread that searches, and what the one that reads must know of it."""
+
+    jobs: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
+    searches: deque[Signals] = field(default_factory=deque)  # of those asked for and not yet answered
+
+    def stop(self, only_endless: bool = False) -> None:
+        for signals in tuple(self.searches):
+            if signals.is_endless or not only_endless:
+                signals.stop()
+
+
+def default_variant(found: Checkpoint) -> str:
+    """Chess if the weights play it, else the board that they learnt on."""
+    return GAMES["chess" if plays(found, "chess") else found.manifest["game"]].uci_variant
+
+
+def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading.Thread:
+    """Answers until `quit` or the end of input. Returns the thread that searched, which may still be compiling.
+
+    At the end of input, searches that end by themselves are finished; `quit` waits for none.
+    """
+    variant = default_variant(found)
+    options = {name: option.default for name, option in OPTIONS.items()} | {"UCI_Variant": variant}
+    session, worker = Session(found, _one_at_a_time(write), variant, options), Worker()
+    thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
+    thread.start()
+    for line in lines_in:
+        name, words = _command(line)
+        if name == "quit":
+            worker.stop()
+            worker.jobs.put(None)
+            thread.join(timeout=1)
+            return thread
+        _hear(session, worker, name, words)
+    worker.stop(only_endless=True)
+    worker.jobs.put(None)
+    thread.join()
+    return thread
+
+
+def _one_at_a_time(write: Write) -> Write:
+    """The same, for use by several threads."""
+    lock = threading.Lock()
+
+    def write_alone(text: str) -> None:
+        with lock:
+            write(text)
+
+    return write_alone
+
+
+def _command(line: str) -> tuple[str, list[str]]:
+    """(command, what follows) of a line; words before the first command are skipped, as the protocol says."""
+    words = line.split()
+    start = next((i for i, word in enumerate(words[:100]) if word in (*NOW, *IN_ORDER, "go", "quit")), None)
+    if start is None:
+        return "", words[:1]
+    return words[start], words[start + 1 :]
+
+
+def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None:
+    """Answers a command, or hands it on."""
+    if not name:
+        if words:
+            session.write(f"info string unknown command {shown(words[0])}")
+    elif name in NOW:
+        NOW[name](session, worker)
+    elif name == "isready" and worker.searches:
+        session.write("readyok")
+    else:
+        signals = Signals(bool({"infinite", "ponder"} & set(words)), "ponder" in words and "infinite" not in words)
+        if name == "go":
+            worker.stop(only_endless=True)
+            worker.searches.append(signals)
+        worker.jobs.put(Job(name, words, signals, time.monotonic()))
+
+
+def _greet(session: Session, worker: Worker) -> None:
+    del worker
+    manifest, variant = session.found.manifest, session.variant
+    said = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
+    for name, option in OPTIONS.items():
+        said.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
+    own = GAMES[manifest["game"]].uci_variant
+    if own != variant:
+        said.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
+    session.write("\n".join([*said, "uciok"]))
+
+
+def _stop(session: Session, worker: Worker) -> None:
+    del session
+    worker.stop()
+
+
+def _hit(session: Session, worker: Worker) -> None:
+    del session
+    for signals in tuple(worker.searches):
+        signals.hit()
+
+
+def _ignore(session: Session, worker: Worker) -> None:
+    del session, worker
+
+
+def _work(session: Session, worker: Worker) -> None:
+    """Does the jobs in order; what goes wrong in one is said, and the next is done."""
+    while job := worker.jobs.get():
+        try:
+            if job.name == "go":
+                best = _search(session, job)
+                worker.searches.popleft()  # first: who hears the move may ask whether all else is done too
+                session.idle_since = time.monotonic()
+                session.write(f"bestmove {best}")
+            else:
+                IN_ORDER[job.name](session, job)
+        except OSError:  # nobody reads the answers any more
+            return
+        except Exception as error:  # said, and the next job is done
+            session.write(f"info string {_one_line(error)}")
+
+
+def _search(session: Session, job: Job) -> str:
+    """The move to play; an engine that ends without a word loses the game, so (none) if something goes wrong."""
+    try:
+        return _go(session, job)
+    except OSError:
+        raise
+    except Exception as error:
+        session.write(f"info string {_one_line(error)}")
+        return "(none)"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _ready(session: Session, job: Job) -> None:
+    del job
+    try:
+        _thinker(session)
+    finally:
+        session.write("readyok")
+
+
+def _thinker(session: Session) -> "Thinker":
+    """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
+    if session.thinker is None:
+        name = VARIANTS[str(session.options["UCI_Variant"])]
+        check_plays(session.found, name)
+        session.write(f"info string compiling for {name}")
+        from alphagateau.play.thinking import find_device, make_thinker
+
+        device = find_device(str(session.options["Device"]))
+        session.thinker = make_thinker(session.found, name, int(session.options["Hash"]), device)
+        session.idle_since = time.monotonic()  # no clock runs for who has not waited for `readyok`
+        session.write("info string compiled")
+    return session.thinker
+
+
+def _new_game(session: Session, job: Job) -> None:
+    del job
+    session.played = None
+    _thinker(session).root = None
+
+
+def _set_option(session: Session, job: Job) -> None:
+    name, value = read_option(" " + " ".join(job.words))
+    if name == "Device":
+        from alphagateau.play.thinking import find_device
+
+        find_device(str(value))
+    if name in ("UCI_Variant", "Hash", "Device") and value != session.options[name]:
+        session.thinker = session.played = None
+    session.options[name] = value
+
+
+def _position(session: Session, job: Job) -> None:
+    """A move that is none ends the game given before it; after any other fault there is none to search."""
+    from alphagateau.play.thinking import IllegalMove, replay
+
+    known, session.played, session.fault = session.played, None, "the last position was refused"
+    fen, moves = read_position(job.words)
+    if len(moves) > LONGEST_GAME:
+        raise ValueError(f"position has {len(moves)} moves: expected at most {LONGEST_GAME}")
+    thinker = _thinker(session)
+    try:
+        session.played, session.fault = replay(thinker, fen or thinker.game.start_fen, moves, known), ""
+    except IllegalMove as error:
+        session.played, session.fault = error.before, ""
+        raise
+
+
+def _go(session: Session, job: Job) -> str:
+    """Searches the position; the best move."""
+    from alphagateau.play.thinking import replay
+    from alphagateau.play.uci.search import Request, search
+
+    if session.fault:
+        raise ValueError(session.fault)
+    thinker = _thinker(session)
+    played = session.played or replay(thinker, thinker.game.start_fen, ())
+    started = max(job.read_at, session.idle_since)
+    return search(Request(thinker, played, session.options, session.write, started, job.signals), read_go(job.words))
+
+
+NOW = {"uci": _greet, "stop": _stop, "ponderhit": _hit, "debug": _ignore, "register": _ignore}
+IN_ORDER = {
+    "isready": _ready,
+    "setoption": _set_option,
+    "ucinewgame": _new_game,
+    "position": _position,
+}

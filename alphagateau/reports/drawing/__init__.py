@@ -1,0 +1,1 @@
+"""Parts of pages: charts, axes, diagrams, tables, the game viewer, templates."""

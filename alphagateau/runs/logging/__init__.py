@@ -1,0 +1,1 @@
+"""The metrics log, Aim beside it, and progress on the terminal."""

@@ -1,0 +1,1 @@
+"""One tree that grows until it is stopped, for play by the clock."""

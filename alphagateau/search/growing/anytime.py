@@ -1,0 +1,260 @@
+"""Grows one position's search tree until told to stop: descents on the host, leaves stepped and evaluated 16 at a time.
+
+Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play against a clock. It fixes its number of simulations in
+advance, to halve the moves considered at the root again and again; here each batch of leaves goes to the best 16, 8, 4
+or 2 of them in turn, which shares the simulations out as sequential halving does, whenever it is stopped. Below the
+root a descent goes where the share of the tries is the furthest below the improved policy. Leaves of a batch keep apart
+because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends
+is proven upward. The tree is `tree.py`'s.
+"""
+
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alphagateau.games.rules import Game, reward_and_discount
+from alphagateau.games.state import Array, State
+from alphagateau.networks.network import Network, Variables
+from alphagateau.search.growing.tree import (
+    BATCH,
+    Evaluate,
+    Leaves,
+    Tree,
+    branches_of,
+    improve,
+    improved_policy,
+    is_full,
+    proof_of,
+    set_worth,
+)
+from alphagateau.search.search import Search, evaluate_states
+
+CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
+DESCENTS = 4 * BATCH  # for one batch, of which some meet
+LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
+
+
+def make_evaluate(game: Game, network: Network) -> Evaluate:
+    """The one function of a search, compiled for BATCH moves at a time and for the root alone, which costs less."""
+
+    def evaluate(variables: Variables, states: State, edges: Array) -> Leaves:
+        moved = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
+        after = jax.tree.map(lambda a, b: jnp.where(_like(edges < 0, a), a, b), states, moved)
+        reward, discount = reward_and_discount(states, after)
+        logits, value = evaluate_states(game, network, variables, after)
+        return Leaves(after, logits, value, reward, discount)
+
+    return jax.jit(evaluate)
+
+
+def _like(mask: Array, x: Array) -> Array:
+    return mask.reshape(-1, *[1] * (x.ndim - 1))
+
+
+def make_look(game: Game, search: Search) -> Evaluate:
+    """What a player without a tree that grows says of the first of some States, for `start_tree`.
+
+    Its priors are the softmax of what it takes the moves to be worth, where it values them, so that the highest is its
+    move; each branch starts with that value.
+    """
+
+    def look(variables: Variables, states: State, edges: Array) -> Leaves:
+        first = jax.tree.map(lambda x: x[:1], states)
+        found = search(variables, jax.random.split(jax.random.key(0), 1), first)
+        logits, values = found.prior_logits, found.move_values
+        if values is not None:  # exact near the highest, where it matters
+            logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
+            is_played = first.legal_edges == found.edge[:, None]
+            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
+        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
+
+    return jax.jit(look)
+
+
+def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
+    """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try.
+
+    `evaluate`: by what the root is evaluated, if not as all nodes are. Returns the positions that it looked at to do
+    so, 0 if it does not count them.
+    """
+    states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
+    evaluate = evaluate or tree.evaluate
+    leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(1, -1, np.int32)))
+    tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
+    _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
+    if leaves.move_values is not None:
+        here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
+        tree.means[here] = [values[edge] for edge in tree.edges[here]]
+    return 0 if leaves.num_nodes is None else int(leaves.num_nodes[0])
+
+
+def grow(tree: Tree, num_leaves: int) -> int:
+    """Runs up to `num_leaves` simulations, fewer if the tree is done. Returns how many."""
+    done = 0
+    while done < num_leaves and not is_done(tree):
+        done += _grow_once(tree, min(BATCH, num_leaves - done))
+    return done
+
+
+def is_done(tree: Tree) -> bool:
+    """Whether no simulation would help: the root is proven or has no move, or another batch may not fit."""
+    return is_full(tree) or not tree.counts[tree.root] or proof_of(tree, tree.root) is not None
+
+
+def _grow_once(tree: Tree, num_leaves: int) -> int:
+    """One batch: descents until it is full or they keep meeting; all its leaves are evaluated at once."""
+    waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
+    met, done, starts = [], 0, _considered(tree)
+    tree.num_batches += 1
+    for number in range(DESCENTS):
+        if len(waiting) + done == num_leaves:
+            break
+        nodes, branches = _descend(tree, starts[number % len(starts)])
+        last = branches[-1]
+        if last in waiting:
+            met.append((nodes, branches))
+        elif math.isnan(tree.worth[last]):
+            waiting[last] = nodes, branches
+        else:
+            _back_up(tree, nodes, branches, float(tree.worth[last]))
+            done += 1
+    if waiting:
+        _expand(tree, list(waiting.values()))
+    for nodes, branches in met:
+        tree.node_tries[nodes] -= 1
+        tree.tries[branches] -= 1
+    return done + len(waiting)
+
+
+def _considered(tree: Tree) -> list[int]:
+    """The root's branches that share this batch, the best first: those of the highest improved policy, not proven."""
+    here, count = branches_of(tree, tree.root), CONSIDERED[tree.num_batches % len(CONSIDERED)]
+    is_open = np.isnan(tree.worth[here])
+    order = np.argsort(-improved_policy(tree, tree.root), kind="stable")
+    return (here.start + order[is_open[order]][:count]).tolist()
+
+
+def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
+    """(nodes, the branch taken at each) from a branch of the root to one that is proven or leads to no node yet.
+
+    Each counts as tried.
+    """
+    nodes, branches, node = [], [], tree.root
+    while True:
+        if branch == tree.first[node] + tree.taken[node]:
+            tree.improved[branch] = tree.priors[branch] * tree.rest[node]
+            tree.taken[node] += 1
+            tree.taken_priors[node] += tree.priors[branch]
+        nodes.append(node)
+        branches.append(branch)
+        tree.node_tries[node] += 1
+        tree.tries[branch] += 1
+        node = int(tree.children[branch])
+        if node < 0 or not math.isnan(tree.worth[branch]):
+            return nodes, branches
+        branch = _select(tree, node)
+
+
+def _select(tree: Tree, node: int) -> int:
+    """The branch whose share of the tries is the furthest below the improved policy.
+
+    Of the branches not yet taken, which differ by their priors only, the first is the best.
+    """
+    if tree.is_stale[node]:
+        improve(tree, node)
+    first, taken = int(tree.first[node]), int(tree.taken[node])
+    end, score, best = first + taken, -math.inf, 0
+    if taken:
+        scores = tree.improved[first:end] - tree.tries[first:end] * (1 / (1 + int(tree.node_tries[node])))
+        best = int(scores.argmax())
+        score = float(scores[best])
+    if taken < tree.counts[node] and tree.priors[end] * tree.rest[node] > score:
+        return end
+    return first + best
+
+
+def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
+    """Evaluates the last branch of each way on the device; each gets a node, or a proof if the game is over."""
+    parents, edges = np.zeros(BATCH, np.int32), np.full(BATCH, -1, np.int32)
+    parents[: len(ways)] = [nodes[-1] for nodes, _ in ways]
+    edges[: len(ways)] = [tree.edges[branches[-1]] for _, branches in ways]
+    states = jax.tree.map(lambda x: x[parents], tree.states)
+    leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, edges))
+    values, is_over = (leaves.rewards + leaves.discounts * leaves.values).tolist(), (leaves.discounts == 0).tolist()
+    rows = np.flatnonzero(leaves.discounts[: len(ways)])
+    node = _add_nodes(tree, leaves, rows, parents[rows])
+    for row, (nodes, branches) in enumerate(ways):
+        tree.deepest = max(tree.deepest, len(branches))
+        if is_over[row]:
+            set_worth(tree, branches[-1], values[row], 0)
+            _prove(tree, nodes, branches)
+        else:
+            tree.children[branches[-1]] = node
+            node += 1
+        _back_up(tree, nodes, branches, values[row])
+
+
+def _add_nodes(
+    tree: Tree, leaves: Leaves, rows: np.ndarray, parents: np.ndarray, allowed: Sequence[int] | None = None
+) -> int:
+    """The number of the first of new nodes, one a row [R], with branches; `allowed`: the only edges to get one."""
+    first, last = tree.num_nodes, tree.num_nodes + len(rows)
+    for stored, new in zip(tree.states, leaves.states, strict=True):
+        stored[first:last] = new[rows]
+    slots, logits = np.asarray(leaves.states.legal_edges), np.asarray(leaves.prior_logits)
+    edges, priors, counts = _branches(slots[rows], logits[rows], allowed)
+    ends = tree.num_branches + np.cumsum(counts)
+    tree.values[first:last] = tree.node_totals[first:last] = leaves.values[rows]
+    tree.discounts[first:last], tree.parents[first:last] = leaves.discounts[rows], parents
+    tree.first[first:last], tree.counts[first:last] = ends - counts, counts
+    tree.node_visits[first:last], tree.node_tries[first:last] = 1, 0
+    tree.taken[first:last], tree.taken_priors[first:last] = 0, 0
+    tree.rest[first:last], tree.is_stale[first:last] = 1, False
+    new = slice(tree.num_branches, tree.num_branches + len(edges))
+    tree.edges[new], tree.priors[new] = edges, priors
+    tree.visits[new], tree.tries[new], tree.totals[new], tree.children[new] = 0, 0, 0, -1
+    tree.means[new] = np.repeat(leaves.values[rows], counts)
+    tree.worth[new], tree.plies[new] = np.nan, 0
+    tree.num_nodes, tree.num_branches = last, new.stop
+    return first
+
+
+def _branches(
+    edges: np.ndarray, logits: np.ndarray, allowed: Sequence[int] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(edges [L], priors [L], how many are of each row [R]) of slots [R, S]: each row's, the highest prior first."""
+    is_branch = edges >= 0 if allowed is None else np.isin(edges, allowed)
+    counts = is_branch.sum(axis=1)
+    logits = np.where(is_branch, logits, -np.inf)
+    order = np.argsort(-logits, axis=1, kind="stable")
+    logits = np.take_along_axis(logits, order, axis=1)
+    weights = np.exp(logits - np.where(counts > 0, logits[:, 0], 0)[:, None])
+    is_branch = np.arange(edges.shape[1]) < counts[:, None]
+    priors = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)  # the greatest weight is 1
+    return np.take_along_axis(edges, order, axis=1)[is_branch], priors[is_branch], counts
+
+
+def _back_up(tree: Tree, nodes: list[int], branches: list[int], value: float) -> None:
+    """Adds a visit and its value, which is for the player who took the last branch."""
+    for node, branch in zip(reversed(nodes), reversed(branches), strict=True):
+        tree.node_visits[node] += 1
+        tree.node_totals[node] += value
+        tree.is_stale[node] = True
+        visits, total = int(tree.visits[branch]) + 1, float(tree.totals[branch]) + value
+        tree.visits[branch], tree.totals[branch] = visits, total
+        if math.isnan(tree.worth[branch]):
+            tree.means[branch] = total / visits
+        value *= float(tree.discounts[node])
+
+
+def _prove(tree: Tree, nodes: list[int], branches: list[int]) -> None:
+    """Carries a proof of the last branch as far up as it goes."""
+    for node, branch in zip(reversed(nodes[1:]), reversed(branches[:-1]), strict=True):
+        proof = proof_of(tree, node)
+        if proof is None:
+            return
+        set_worth(tree, branch, float(tree.discounts[node]) * proof.worth, proof.plies)

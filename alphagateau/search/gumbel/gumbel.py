@@ -1,0 +1,81 @@
+"""Search: variables, keys and States in, moves and improved policies out. Gumbel MuZero over legal-move slots.
+
+An action inside the tree is a slot: an index into the node's own list of legal edges. A tree over S slots (118 on
+5x5, 218 on 8x8) is several times smaller than one over all edges, and a node holds a State and no observation.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+
+from alphagateau.games.actions import choose
+from alphagateau.games.rules import Game, reward_and_discount
+from alphagateau.games.state import Array, State
+from alphagateau.networks.network import Network, Variables
+from alphagateau.search.gumbel import batched_mctx
+from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
+
+# (tree of one root, node) -> what the node's moves are worth, completed and scaled to add to logits [S]
+QTransform = Callable[[Any, Any], Any]
+
+
+def make_gumbel_search(
+    game: Game,
+    network: Network,
+    *,
+    num_simulations: int,
+    max_num_considered_actions: int = 16,
+    gumbel_scale: float = 1.0,
+    qtransform: QTransform = mctx.qtransform_completed_by_mix_value,
+) -> Search:
+    """Gumbel MuZero (Danihelka et al. 2022) with the real game as its model.
+
+    Each game's noise comes from its own key, so what a game does depends neither on the other games of its batch
+    nor on the device it is on. With `gumbel_scale` 0 the search is deterministic, for matches. `qtransform` is the
+    paper's sigma (its equation 8).
+    """
+    select_root = partial(
+        mctx.gumbel_muzero_root_action_selection,
+        num_simulations=num_simulations,
+        max_num_considered_actions=max_num_considered_actions,
+        qtransform=qtransform,
+    )
+    select_interior = partial(mctx.gumbel_muzero_interior_action_selection, qtransform=qtransform)
+
+    def recurrent_fn(variables, key, slot, states):
+        del key
+        after = jax.vmap(game.step)(states, choose(states, slot))
+        reward, discount = reward_and_discount(states, after)
+        logits, value = evaluate_states(game, network, variables, after)
+        step = mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=value)
+        return step, after
+
+    def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
+        logits, value = evaluate_states(game, network, variables, states)
+        illegal = states.legal_edges < 0
+        slots = (logits.shape[-1],)
+        gumbel = gumbel_scale * jax.vmap(lambda key: jax.random.gumbel(key, slots))(keys)
+        tree = batched_mctx.search(
+            variables,
+            root=mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states),
+            recurrent_fn=recurrent_fn,
+            action_selection_fns=(select_root, select_interior),
+            num_simulations=num_simulations,
+            invalid_actions=illegal.astype(jnp.float32),
+            extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
+        )
+        summary = tree.summary()
+        visits = summary.visit_counts
+        qvalues = jax.vmap(qtransform, (0, None))(tree, tree.ROOT_INDEX)
+        is_best = (visits == visits.max(axis=-1, keepdims=True)) & ~illegal
+        slot = jnp.argmax(jnp.where(is_best, gumbel + logits + qvalues, -jnp.inf), axis=-1)
+        weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
+        weights = jnp.where(illegal, 0.0, weights)
+        nodes = jnp.full(len(logits), num_simulations + 1)
+        return SearchOutput(choose(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
+
+    return search

@@ -1,0 +1,51 @@
+"""Leaves of a minimax tree in, the moves that are still looked at out: captures, promotions, answers to checks."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.attacks import WORTH, is_check, make_attack_maps
+from alphagateau.games.entries import PAWN
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.search.minimax.node_pool import FULL, QUIET, Nodes
+
+
+def make_noisy_moves(game: Game) -> Callable[[State], tuple[Array, Array]]:
+    """State -> (slots of its noisy moves bool [S], is the player to move in check).
+
+    Noisy are promotions to a queen, and captures whose victim is worth at least as much as who takes it or is not
+    defended; an under-promotion is neither. That the opponent attacks the square is seen before the move.
+    """
+    attack_maps = make_attack_maps(game.size)
+    senders, receivers, promotions = (jnp.asarray(x) for x in (game.senders, game.receivers, game.promotions))
+
+    def noisy_moves(state: State) -> tuple[Array, Array]:
+        board, edge = state.boards[0].astype(jnp.int32), state.legal_edges.astype(jnp.int32)
+        maps = attack_maps(board)
+        sender, receiver = senders[edge], receivers[edge]
+        mover, victim = board[sender], -board[receiver]
+        is_pawn = mover == PAWN
+        victim = jnp.where(is_pawn & (receiver == state.en_passant), PAWN, jnp.maximum(victim, 0))
+        worth, is_defended = jnp.asarray(WORTH), maps.count[1][receiver] > 0
+        is_good = (victim > 0) & ((worth[victim] >= worth[mover]) | ~is_defended)
+        is_queening = is_pawn & (receiver % game.size == game.size - 1)
+        is_noisy = (edge >= 0) & (promotions[edge] == 0) & (is_good | is_queening)
+        return is_noisy, is_check(maps, board)
+
+    return noisy_moves
+
+
+def make_quiet_choice(game: Game, num_plies: int) -> Callable[[Nodes], tuple[Array, Array, Array]]:
+    """`Growth.choose` of quiescence: a leaf of the tree proper in check by all moves, the rest by noisy ones."""
+    noisy_moves = make_noisy_moves(game)
+
+    def choose(nodes: Nodes) -> tuple[Array, Array, Array]:
+        is_noisy, in_check = jax.vmap(noisy_moves)(nodes.states)
+        is_extended = in_check & (nodes.quiet > num_plies)
+        mask = jnp.where(is_extended[:, None], nodes.states.legal_edges >= 0, is_noisy)
+        left = jnp.minimum(nodes.quiet, num_plies)
+        return mask, jnp.where(is_extended, FULL, QUIET), jnp.where(is_extended, left, left - 1)
+
+    return choose

@@ -1,0 +1,1 @@
+"""Frames from labelled positions on disk, and held-out loss."""

@@ -1,0 +1,1 @@
+"""Losses: policy and value, auxiliary heads, labels; terms and measures they share."""

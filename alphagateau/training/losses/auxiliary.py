@@ -1,0 +1,167 @@
+"""What self-play tells for nothing of a ply, from the opponent's reply to the plies left: targets and terms of a loss.
+
+Beside them the soft policy, which any policy target gives.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
+from alphagateau.games.symmetry import edges_from_other_side
+from alphagateau.networks.heads import PLIES_SCALE
+from alphagateau.networks.network import Evaluation
+from alphagateau.training.frames import Frame, Trajectory
+from alphagateau.training.losses.terms import LossTerms, join_terms
+from alphagateau.training.losses.value_bins import cross_entropy
+
+REPLY_WEIGHT = 0.15  # of the opponent's reply (Wu 2020, KataGo)
+HUBER_DELTA = 0.5  # of plies left in units of PLIES_SCALE, as in Leela Chess Zero
+SHORT_TERM_DECAY = 5 / 6  # a mean of 6 plies, as the next two in the code of Chessformer
+SOFT_POWER, SOFT_WEIGHT = 1 / 4, 8.0
+BINS_WEIGHT = 0.1
+
+
+def reply_edge(trajectory: Trajectory) -> Array:
+    """int16 [T, B]: the edge that the opponent then played, as the opponent saw it; -1: the game ended, or no ply."""
+    after = jnp.concatenate([trajectory.edge[1:], jnp.full_like(trajectory.edge[:1], -1)])
+    return jnp.where(trajectory.discount < 0, after, -1).astype(jnp.int16)
+
+
+def moves_left(trajectory: Trajectory) -> Array:
+    """int16 [T, B]: plies from this one to the end of its game, 1 for the last; -1: its end is not known."""
+
+    def back(left: Array, discount: Array) -> tuple[Array, Array]:
+        left = jnp.where(discount == 0, 1, jnp.where(left < 0, -1, left + 1))
+        return left, left.astype(jnp.int16)
+
+    unknown = jnp.full(trajectory.discount.shape[1:], -1, jnp.int32)
+    return jax.lax.scan(back, unknown, trajectory.discount, reverse=True)[1]
+
+
+def search_value(trajectory: Trajectory) -> Array:
+    """float16 [T, B]: the search's own value of the position, for the player to move."""
+    return trajectory.search_value.astype(jnp.float16)
+
+
+def short_term(trajectory: Trajectory) -> Array:
+    """float16 [T, B]: a mean of the search's values q of this ply and the next ones, for the player to move.
+
+    st_t = q_t / 6 + 5/6 (r_t + discount_t st_{t+1}); at a row's last ply whose game goes on it is q.
+    """
+    rest = 1 - SHORT_TERM_DECAY
+
+    def back(after: Array, ply: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        q, reward, discount = ply
+        mean = rest * q + SHORT_TERM_DECAY * (reward + discount * after)
+        return mean, mean.astype(jnp.float16)
+
+    q, reward, discount = trajectory.search_value, trajectory.reward, trajectory.discount
+    last = jnp.where(discount[-1] == 0, 0.0, discount[-1] * (q[-1] - reward[-1]))  # so that the last mean is q itself
+    return jax.lax.scan(back, last, (q, reward, discount), reverse=True)[1]
+
+
+TARGETS: dict[str, Callable[[Trajectory], Array]] = {
+    "reply_edge": reply_edge,
+    "moves_left": moves_left,
+    "search_value": search_value,
+    "short_term": short_term,
+}
+HEADS = {
+    "reply_edge": "reply_head",
+    "moves_left": "moves_left_head",
+    "search_value": "search_value_head",
+    "short_term": "short_term_head",
+}  # keys of [network]; not every architecture has all of them
+
+
+def auxiliary_targets(network_config) -> tuple[str, ...]:
+    """Names of the targets that a network with these heads learns."""
+    return tuple(name for name, head in HEADS.items() if getattr(network_config, head, False))
+
+
+def auxiliary_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """The terms of those heads that the network has, none without; a frame whose target is not known counts 0."""
+    terms = {
+        "reply_logits": reply_terms,
+        "moves_left": moves_left_terms,
+        "soft_logits": soft_policy_terms,
+        "search_value": search_value_terms,
+        "short_term": short_term_terms,
+    }
+    return join_terms(*(term(game, evaluation, frames) for name, term in terms.items() if name in evaluation.extra))
+
+
+def reply_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Cross-entropy of the reply among all edges, nats, times its weight.
+
+    Frames hold the reply as the opponent saw it, so that it is an edge like any other; the network is asked at the
+    edge between the same two squares as it sees them, the only one that its layers connect with the pieces there.
+    """
+    known = frames.extra["reply_edge"] >= 0
+    edges = jnp.asarray(edges_from_other_side(game))[jnp.maximum(frames.extra["reply_edge"], 0)]
+    logits = evaluation.extra["reply_logits"]
+    log_reply = jnp.take_along_axis(jax.nn.log_softmax(logits), edges[:, None], axis=-1)[:, 0]
+    right = known & (jnp.argmax(logits, axis=-1) == edges)
+    loss = jnp.where(known, -REPLY_WEIGHT * log_reply, 0.0)
+    return LossTerms({"reply_loss": loss}, {}, {"reply_accuracy": (right, known)}, {})
+
+
+def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Huber loss of the plies left, in units of PLIES_SCALE, as in Leela Chess Zero."""
+    target, known = frames.extra["moves_left"].astype(jnp.float32), frames.extra["moves_left"] >= 0
+    error = jnp.where(known, evaluation.extra["moves_left"] - target, 0.0)
+    loss = optax.huber_loss(error / PLIES_SCALE, delta=HUBER_DELTA)
+    return LossTerms({"moves_left_loss": loss}, {}, {"moves_left_error": (jnp.abs(error), known)}, {})
+
+
+def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Cross-entropy of the soft policy over the legal moves to the softened target, nats, times its weight."""
+    legal = legal_edge_mask(game, frames.position)
+    target = over_edges(legal, soften(frames.policy_target.astype(jnp.float32)))
+    log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.extra["soft_logits"], -1e9), axis=-1)
+    loss = -SOFT_WEIGHT * jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
+    if frames.policy_mask is not None:
+        loss = jnp.where(frames.policy_mask, loss, 0.0)
+    return LossTerms({"soft_policy_loss": loss}, {}, {}, {})
+
+
+def soften(policy: Array) -> Array:
+    """Probabilities [..., S] to the power 1/4, which add up to 1 again, or are all 0 as they were."""
+    soft = policy**SOFT_POWER
+    return soft / jnp.maximum(soft.sum(axis=-1, keepdims=True), 1e-9)
+
+
+def search_value_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Of the head that learns the search's value."""
+    return value_and_error_terms("search_value", evaluation, frames)
+
+
+def short_term_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Of the head that learns the search's values of the next plies."""
+    return value_and_error_terms("short_term", evaluation, frames)
+
+
+def value_and_error_terms(name: str, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Squared error of a value; that of the error predicted, which does not pull at the value; bins if there are any.
+
+    Every ply of self-play has these targets.
+    """
+    target = frames.extra[name].astype(jnp.float32)
+    squared = jnp.square(evaluation.extra[name] - target)
+    of_error = jnp.square(evaluation.extra[f"{name}_error"] - jax.lax.stop_gradient(squared))
+    minimized = {f"{name}_loss": squared, f"{name}_error_loss": of_error}
+    if f"{name}_bins" in evaluation.extra:
+        logits = evaluation.extra[f"{name}_bins"]
+        bins = jax.nn.one_hot(bin_of(target, logits.shape[-1]), logits.shape[-1])
+        minimized[f"{name}_bins_loss"] = BINS_WEIGHT * cross_entropy(bins, logits)
+    return LossTerms(minimized, {}, {}, {})
+
+
+def bin_of(value: Array, num_bins: int) -> Array:
+    """The bin of [-1, 1] in which a value lies, of two the upper."""
+    return jnp.clip(jnp.floor((value + 1) / 2 * num_bins).astype(jnp.int32), 0, num_bins - 1)

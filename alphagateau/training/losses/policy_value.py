@@ -1,0 +1,82 @@
+"""Losses: what a network said of a batch and its Frames in, terms to minimize and to log out.
+
+A loss is chosen by its name in LOSSES; add one there.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.distributed.collectives import mean_over, sum_over
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
+from alphagateau.networks.network import Evaluation
+from alphagateau.training.frames import Frame
+from alphagateau.training.losses.auxiliary import auxiliary_terms
+from alphagateau.training.losses.label_losses import LABEL_LOSSES, behavioral_cloning_loss
+from alphagateau.training.losses.terms import Loss, LossTerms, join_terms, policy_terms, value_terms
+
+
+def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """AlphaGateau's equation (10): cross-entropy to the search's policy + squared error of the value; nats.
+
+    Both are means over all frames, a frame without a known result (or whose policy is not to be learnt) counting 0:
+    a batch with few results pulls the value less. The auxiliary heads of the network add their terms.
+    """
+    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
+    return _with_policy(game, evaluation, frames, jnp.square(error))
+
+
+def policy_value_l1_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """As `policy_value_loss`, with the absolute error of the value (Lai 2015, section 4.6)."""
+    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
+    return _with_policy(game, evaluation, frames, jnp.abs(error))
+
+
+def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """Cross-entropy to the search's policy + cross-entropy of win, draw and loss to the result; nats.
+
+    Means over all frames, as in `policy_value_loss`.
+    """
+    log_wdl = jax.nn.log_softmax(evaluation.extra["wdl_logits"])
+    cross_entropy = -jnp.sum(win_draw_loss(frames.value_target) * log_wdl, axis=-1)
+    return _with_policy(game, evaluation, frames, cross_entropy)
+
+
+def _with_policy(game: Game, evaluation: Evaluation, frames: Frame, value_losses: Array) -> LossTerms:
+    """The policy's terms, those of the value whose losses [B] are given, and those of the auxiliary heads."""
+    return join_terms(
+        policy_terms(game, evaluation, frames),
+        value_terms(evaluation, frames, value_losses),
+        auxiliary_terms(game, evaluation, frames),
+    )
+
+
+def win_draw_loss(value: Array) -> Array:
+    """Probabilities [B, 3] of a win, a draw and a loss whose mean is `value` [B], in [-1, 1].
+
+    Results give 1 to one of them. A value between two results, as of TD(lambda) or a search, is shared by these two
+    alone: of all distributions of that mean it is the one with the most draws.
+    """
+    win, loss = jnp.maximum(value, 0.0), jnp.maximum(-value, 0.0)
+    return jnp.stack([win, 1 - win - loss, loss], axis=-1)
+
+
+def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
+    """(loss, metrics by name) of the whole batch, of which each device along `axis_name` has an equal part."""
+    among = {name: jnp.where(mask, value, 0) for name, (value, mask) in terms.logged_among.items()}
+    values = {**terms.minimized, **terms.logged, **among}
+    shares = {name: mask.mean() for name, (_, mask) in terms.logged_among.items()}
+    means, shares = mean_over(({name: x.mean() for name, x in values.items()}, shares), axis_name)
+    for name, share in shares.items():
+        means[name] /= jnp.maximum(share, 1e-9)
+    first, *others = (means[name] for name in terms.minimized)
+    return sum(others, start=first), {**means, **sum_over(dict(terms.sums), axis_name)}
+
+
+LOSSES: dict[str, Loss] = {
+    "policy_value": policy_value_loss,
+    "policy_value_l1": policy_value_l1_loss,
+    "policy_wdl": policy_wdl_loss,
+    "behavioral_cloning": behavioral_cloning_loss,
+    **LABEL_LOSSES,
+}

@@ -1,0 +1,89 @@
+"""The finished games of an iteration on the host: a Trajectory in, sample PGN and a count of repeated games out."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from alphagateau.games.notation import to_fen
+from alphagateau.games.pgn.pgn import MoveNote, record_game, to_pgn
+from alphagateau.games.rules import Game
+from alphagateau.games.scores import white_score
+from alphagateau.games.state import Array
+from alphagateau.training.frames import Trajectory
+
+
+class FinishedGames(NamedTuple):
+    """Games that began and ended within one Trajectory; `moves` gives those of one."""
+
+    edges: np.ndarray  # int16 [T, B]
+    row: np.ndarray  # int [G]
+    first: np.ndarray  # int [G], ply of the Trajectory at which the game began
+    last: np.ndarray  # int [G]
+
+
+def to_host(x: Array) -> np.ndarray:
+    """A device array on every host, also one that is cut over several."""
+    if getattr(x, "is_fully_addressable", True) or x.is_fully_replicated:
+        return np.asarray(x)
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(x, tiled=True))
+
+
+def finished_games(trajectory: Trajectory, are_new: bool = False) -> FinishedGames:
+    """The games of a Trajectory [T, B], in the order of rows and then plies.
+
+    A game begins at ply 0, where the one before it has ended, and with the Trajectory if its games `are_new`; if not,
+    a game that goes on is not told from one that begins there after random plies, and both are left out.
+    """
+    edges, ends, begins = (
+        to_host(x) for x in (trajectory.edge, trajectory.discount == 0, trajectory.position.ply == 0)
+    )
+    begins = begins | np.concatenate([np.full_like(ends[:1], are_new), ends[:-1]])
+    plies = np.arange(len(edges))[:, None]
+    first = np.maximum.accumulate(np.where(begins, plies, -1), axis=0)  # of the game in progress
+    row, last = np.nonzero((ends & (first >= 0)).T)
+    return FinishedGames(edges, row, first[last, row], last)
+
+
+def moves(games: FinishedGames, index: int) -> np.ndarray:
+    """The edges of one game; the ply at which a player resigned has none."""
+    edges = games.edges[games.first[index] : games.last[index] + 1, games.row[index]]
+    return edges[edges >= 0]
+
+
+def duplicate_rate(trajectory: Trajectory, games: FinishedGames) -> float:
+    """The fraction of games that repeat another one of the iteration from the same first board move by move."""
+    boards = to_host(trajectory.position.boards[..., 0, :])[games.first, games.row]
+    different = {(boards[i].tobytes(), moves(games, i).tobytes()) for i in range(len(games.row))}
+    return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
+
+
+def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers: Mapping[str, str]) -> str:
+    """The games as PGN, with what the search thought of each position; Rounds are numbered within that of `headers`.
+
+    A game that began after random plies is the game of the position that they led to.
+    """
+    values, plies, texts = to_host(trajectory.search_value), to_host(trajectory.position.ply), []
+    for index, (row, first, last) in enumerate(zip(games.row, games.first, games.last, strict=True)):
+        start_fen = None
+        if plies[first, row]:
+            position = jax.tree.map(lambda x, at=(first, row): to_host(x[at]), trajectory.position)
+            start_fen = to_fen(game, position)
+        of_game = zip(values[first : last + 1, row].tolist(), plies[first : last + 1, row].tolist(), strict=True)
+        notes = [MoveNote(white_score(value, ply % 2 == 0)) for value, ply in of_game]
+        tags, edges = {**headers, "Round": f"{headers['Round']}.{index + 1}"}, moves(games, index)
+        record = record_game(game, edges, start_fen, tags, notes[: len(edges)])
+        if games.edges[last, row] < 0:
+            result = "0-1" if plies[last, row] % 2 == 0 else "1-0"
+            record = dataclasses.replace(record, result=result, termination="resignation")
+        texts.append(to_pgn(record).strip())
+    return "".join(text + "\n\n" for text in texts)
+
+
+def first_games(games: FinishedGames, count: int) -> FinishedGames:
+    """The first `count` of the games, if there are so many."""
+    return FinishedGames(games.edges, games.row[:count], games.first[:count], games.last[:count])

@@ -1,0 +1,181 @@
+"""Self-play: States and a search in, Trajectories out."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from alphagateau.games.rules import Game, reward_and_discount
+from alphagateau.games.state import Array, State
+from alphagateau.games.symmetry import select
+from alphagateau.networks.network import Variables
+from alphagateau.search.search import ILLEGAL, Search, SearchOutput
+from alphagateau.training.frames import Trajectory
+from alphagateau.training.keys import BEGIN, FULL
+from alphagateau.training.selfplay.openings import RandomOpenings, fold_in, make_first_states
+from alphagateau.training.selfplay.resignation import (
+    LOST,
+    NOT_LOST,
+    RESIGNED,
+    ResignationRule,
+    Resigning,
+    begin_resigning,
+    resign,
+)
+from alphagateau.training.selfplay.starts import Starts, draw_starts
+
+
+class Games(NamedTuple):
+    """B games in progress."""
+
+    states: State
+    resigning: Resigning | None = None  # None: nobody may resign
+
+
+# (variables, key, rows [B], first_ply, Games [B]) -> (Games [B], Trajectory [T, B])
+SelfPlay = Callable[[Variables, Array, Array, Array, Games], tuple[Games, Trajectory]]
+
+
+class CheapSearch(NamedTuple):
+    """Playout cap randomization (Wu 2019, KataGo, section 3.1)."""
+
+    search: Search  # of the plies that are not searched in full; it plays as well as it can, without noise
+    full_share: float  # of the plies, searched in full
+
+
+def start_games(game: Game, num_games: int) -> State:
+    """B games at the first position."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (num_games, *x.shape)), game.init())
+
+
+class Variations(NamedTuple):
+    """What self-play may do beside searching each ply in full, from the first position to the end."""
+
+    cheap: CheapSearch | None = None
+    openings: RandomOpenings | None = None
+    resignation: ResignationRule | None = None
+    starts: Starts | None = None  # None: games begin at the first position
+    own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
+    with_leaves: bool = False  # the last position of each search's line is written down
+
+
+PLAIN = Variations()
+
+
+def make_begin(game: Game, variations: Variations, key: Array, rows: Array) -> Callable[[int | Array], Games]:
+    """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's.
+
+    Whether a game begins after random plies is drawn for each. Where that is, is drawn once for all games that begin
+    in the same row and iteration, or for each game: a search without noise plays from one place but one game.
+    """
+    rule = variations.resignation
+
+    def make_states(key: Array) -> Callable[[Array], State]:
+        start = start_games(game, len(rows))
+        if variations.starts is not None:
+            start = draw_starts(game, variations.starts, key, rows)
+        return make_first_states(game, variations.openings, start, key, rows)
+
+    shared = None if variations.own_openings else make_states(key)
+
+    def begin(ply: int | Array) -> Games:
+        first_states = shared or make_states(jax.random.fold_in(key, ply))
+        states = first_states(fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows))
+        return Games(states, rule and begin_resigning(rule, key, rows, ply))
+
+    return begin
+
+
+def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
+    """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, which were searched in full: bool [B]).
+
+    KataGo draws for each ply of each game. Here all games are searched in one batch, which takes as long as its longest
+    search, so the draw is made for all games of the run together, from the key and the ply: all devices agree on it
+    without asking, and a cheap ply is cheap. Games begin and end at different plies, so they still differ in it.
+    """
+
+    def find(variables: Variables, key: Array, ply: Array, keys: Array, states: State):
+        if cheap is None:
+            return search(variables, keys, states), None
+        is_full = jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, FULL), ply), cheap.full_share)
+        found: SearchOutput = jax.lax.cond(is_full, search, cheap.search, variables, keys, states)
+        return found, jnp.broadcast_to(is_full, keys.shape)
+
+    return find
+
+
+def make_selfplay(game: Game, search: Search, num_plies: int, variations: Variations = PLAIN) -> SelfPlay:
+    """B games for `num_plies` (T) plies; a game that ends starts anew at once, so each search has a live root.
+
+    `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
+    the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
+    """
+    find, rule = make_capped_search(search, variations.cheap), variations.resignation
+
+    def play(variables: Variables, key: Array, rows: Array, first_ply: Array, games: Games):
+        begin = make_begin(game, variations, key, rows)
+
+        def one_ply(games: Games, ply: Array) -> tuple[Games, Trajectory]:
+            states, resigning = games
+            keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, ply), rows)
+            found, is_full = find(variables, key, ply, keys, states)
+            after = jax.vmap(game.step)(states, found.edge)
+            reward, discount = reward_and_discount(states, after)
+            record = Trajectory(
+                position=jax.vmap(game.position)(states),
+                policy_target=found.action_weights.astype(jnp.float16),
+                edge=found.edge,
+                reward=reward,
+                discount=discount,
+                prior_entropy=prior_entropy(found.prior_logits),
+                root_value=found.value,
+                search_value=found.search_value,
+                is_full=is_full,
+            )
+            if variations.with_leaves and found.leaf is not None:
+                leaf = jax.vmap(game.position)(found.leaf)
+                record = record._replace(leaf=leaf, leaf_is_over=found.leaf.terminated)
+            if rule is not None and resigning is not None:
+                record, resigning = resign(rule, resigning, record)
+                after = after._replace(terminated=record.discount == 0)
+            return select(after.terminated, begin(ply + 1), Games(after, resigning)), record
+
+        return jax.lax.scan(one_ply, games, first_ply + jnp.arange(num_plies))
+
+    return play
+
+
+def prior_entropy(logits: Array) -> Array:
+    """Of a network's policy over the legal moves, nats; [B] of logits [B, S]."""
+    prior = jax.nn.log_softmax(logits)
+    return -jnp.sum(jnp.where(logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
+
+
+def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
+    """Sums over a Trajectory [T, B] of what the log reports of the games; plies and games, not means.
+
+    The plies of a game are those since its first position, random ones of its opening too.
+    """
+    over = trajectory.discount == 0
+    decisive = over & (trajectory.reward != 0)
+    # A mover at an odd ply is black: the color of the position, not of the row's time.
+    white_moved = trajectory.position.color == 0
+    has_won, num_moves = trajectory.reward > 0, trajectory.position.ply + 1
+    optional = {}
+    if trajectory.is_full is not None:
+        optional["full_searches"] = trajectory.is_full.sum()
+    if trajectory.resignation is not None:
+        for name, kind in (("resigned", RESIGNED), ("rightly_given_up", LOST), ("wrongly_given_up", NOT_LOST)):
+            optional[name] = (trajectory.resignation == kind).sum()
+        num_moves -= trajectory.resignation == RESIGNED
+    return optional | {
+        "plies": jnp.float32(over.size),
+        "games": over.sum(),
+        "draws": (over & ~decisive).sum(),
+        "white_wins": (decisive & (white_moved == has_won)).sum(),
+        "at_ply_limit": (over & ~decisive & (trajectory.position.ply + 1 >= max_plies)).sum(),
+        "finished_plies": jnp.where(over, num_moves, 0).sum(),
+        "prior_entropy": trajectory.prior_entropy.sum(),
+        "saturated_values": (jnp.abs(trajectory.root_value) > 0.99).sum(),
+    }
