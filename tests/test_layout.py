@@ -15,7 +15,8 @@ import alphagateau
 PACKAGE = Path(alphagateau.__file__).parent
 OUTSIDE = {"eval", "experiments", "benchmarks", "tests"}
 
-# What the modules of each package may import of the others. `training`, `matches` and `reports` never meet.
+# What the modules of each package, its rooms included, may import of the others. `training`, `matches` and `reports`
+# never meet.
 TABLE: dict[str, set[str]] = {
     "config": set(),
     "games": set(),
@@ -32,14 +33,41 @@ TABLE: dict[str, set[str]] = {
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
+    "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
-TABLE["commands"] = TABLE["api"] = set(TABLE)
+TABLE["cli"] = TABLE["commands"] = TABLE["api"] = {*TABLE, "cli"}
+# The rooms within packages, and which sisters each may import.
+ROOMS: dict[str, set[str]] = {
+    "games/pgn": set(),
+    "networks/gateau": set(),
+    "networks/alphazero": {"gateau"},  # the features of its planes are those of the graph's nodes
+    "networks/chessformer": {"gateau"},
+    "networks/tokens": set(),
+    "networks/giraffe": set(),
+    "search/gumbel": set(),
+    "search/minimax": set(),
+    "search/growing": set(),
+    "training/losses": set(),
+    "training/selfplay": {"losses"},
+    "training/labels": {"losses"},
+    "matches/ladder": set(),
+    "reports/drawing": set(),
+    "play/board": set(),
+    "play/uci": {"board"},
+}
 FILES = {"api"}  # beside the packages
+MOST_FILES = 16  # modules of a folder, its face aside; `commands` has one a command
 
 
 def package_of(module: str) -> str:
     """The package of a module, a file beside the packages being its own; "" for the whole package's face."""
     return module.split(".")[1] if "." in module else ""
+
+
+def room_of(module: str) -> str:
+    """The room within a package that a module lies in, such as "networks/gateau"; "" for the package's own files."""
+    room = "/".join(module.split(".")[1:3])
+    return room if (PACKAGE / room).is_dir() and "/" in room else ""
 
 
 @cache
@@ -83,12 +111,28 @@ def test_a_module_imports_only_what_the_table_allows(module):
     assert {package_of(other) for other in inner_imports(module)} <= allowed
 
 
+@pytest.mark.parametrize("module", [m for m in modules() if room_of(m)])
+def test_a_room_imports_no_sister_but_those_named(module):
+    package, room = room_of(module).split("/")
+    rooms = {room_of(other) for other in inner_imports(module) if package_of(other) == package} - {""}
+    assert rooms <= {f"{package}/{name}" for name in ROOMS[f"{package}/{room}"] | {room}}
+
+
+def test_every_room_is_named():
+    assert {room_of(module) for module in modules()} - {""} == set(ROOMS)
+
+
+def test_no_folder_holds_more_than_a_reader_takes_in():
+    for folder in {path.parent for path in modules().values()} - {PACKAGE / "commands"}:
+        assert len(list(folder.glob("*.py"))) - 1 <= MOST_FILES, folder
+
+
 def test_modules_import_one_another_without_a_cycle():
     order = TopologicalSorter({module: inner_imports(module) for module in modules()})
     order.prepare()  # graphlib.CycleError names the cycle
 
 
-@pytest.mark.parametrize("package", sorted(set(TABLE) - FILES - {"config"}))
+@pytest.mark.parametrize("package", sorted({*TABLE, *ROOMS} - FILES - {"config"}))
 def test_a_package_says_what_it_holds_and_imports_nothing(package):
     body = ast.parse((PACKAGE / package / "__init__.py").read_text()).body
     assert len(body) == 1 and isinstance(body[0], ast.Expr)
@@ -98,7 +142,9 @@ def test_only_networks_see_graphs():
     for module, path in modules().items():
         if package_of(module) != "networks":
             found = imports_of(path)
-            assert not {name for name in found if name.startswith(("jraph", "alphagateau.networks.graph"))}, module
+            assert not {name for name in found if name.startswith(("jraph", "alphagateau.networks.gateau.graph"))}, (
+                module
+            )
 
 
 def test_a_submodule_that_is_imported_is_used():
