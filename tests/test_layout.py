@@ -52,6 +52,7 @@ ROOMS: dict[str, set[str]] = {
     "training/labels": {"losses"},
     "matches/ladder": set(),
     "reports/drawing": set(),
+    "runs/logging": set(),
     "play/board": set(),
     "play/uci": {"board"},
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from alphagateau.cli.arguments import UsageError
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.commands.ladder import run_ladder
+from alphagateau.cli.ladders import run_ladder
 from alphagateau.config import LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game

@@ -2,9 +2,7 @@
 
 import dataclasses
 import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,10 +15,7 @@ from alphagateau.cli.outputs import LADDER
 from alphagateau.config import LadderConfig
 
 if TYPE_CHECKING:
-    from alphagateau.matches.ladder.ladder import RatedPool
-    from alphagateau.ratings.rate import Ratings
-
-WATCH_SECONDS = 5.0  # between two looks for new checkpoints
+    pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +65,7 @@ def run(words: Sequence[str]) -> int:
     """Plays what is left, and prints the page's path."""
     ladder, folder, arguments = read_arguments(words)
     use_compilation_cache()
+    from alphagateau.cli.ladders import merge_into_ladder, run_ladder, watch_ladder
     from alphagateau.runs.run_folder import locked
     from alphagateau.runs.stop import StopRequest
 
@@ -88,87 +84,6 @@ def run(words: Sequence[str]) -> int:
         print(f"stopped ({stop.reason}); the same command goes on", file=sys.stderr)
     print(f"{folder / 'index.html'}")
     return 0
-
-
-def run_ladder(
-    ladder: LadderConfig,
-    folder: Path,
-    say: Callable[[str], None],
-    should_stop: Callable[[], bool] = lambda: False,
-    should_renew: Callable[[], bool] = lambda: False,
-) -> "list[Ratings]":
-    """Plays what is left, and writes and prints each board's table, plot, games and page."""
-    from alphagateau.matches.ladder.ladder import play_ladder
-    from alphagateau.matches.ladder.rounds import Say
-
-    return _report(ladder, folder, play_ladder(ladder, folder, Say(say, should_stop, should_renew)))
-
-
-def merge_into_ladder(
-    ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
-) -> "list[Ratings]":
-    """Takes up the games of other ladders, and writes and prints what `run_ladder` does."""
-    from alphagateau.matches.ladder.ladder import merge_ladders
-    from alphagateau.matches.ladder.rounds import Say
-
-    return _report(ladder, folder, merge_ladders(ladder, folder, sources, Say(say)))
-
-
-def watch_ladder(
-    ladder: LadderConfig, folder: Path, say: Callable[[str], None], should_stop: Callable[[], bool]
-) -> None:
-    """Plays for ever: each time that the checkpoints of its runs are others, on with them."""
-    from alphagateau.matches.ladder.ladder import MissingPlayers
-    from alphagateau.runs.checkpoint import CheckpointError
-
-    while not should_stop():
-        has_changed = _every_seconds(WATCH_SECONDS, partial(_has_changed, ladder, _specs(ladder)))
-        try:
-            run_ladder(ladder, folder, say, should_stop, has_changed)
-        except (MissingPlayers, CheckpointError) as error:
-            say(str(error))
-        limit = f"; max_games is {ladder.max_games:,}, newcomers included" if ladder.max_games else ""
-        say(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}{limit}")
-        while not (should_stop() or has_changed()):
-            time.sleep(0.2)
-
-
-def _specs(ladder: LadderConfig) -> list[str]:
-    from alphagateau.matches.ladder.players import list_specs
-
-    return list_specs(ladder.players, ladder.every)
-
-
-def _has_changed(ladder: LadderConfig, known: list[str]) -> bool:
-    return _specs(ladder) != known
-
-
-def _every_seconds(seconds: float, ask: Callable[[], bool]) -> Callable[[], bool]:
-    """`ask`, asked at most every so many seconds; once it has said yes it is not asked again."""
-    state = {"next": 0.0, "answer": False}
-
-    def answer() -> bool:
-        if not state["answer"] and time.monotonic() >= state["next"]:
-            state.update(next=time.monotonic() + seconds, answer=ask())
-        return bool(state["answer"])
-
-    return answer
-
-
-def _report(ladder: LadderConfig, folder: Path, pools: "Iterable[RatedPool]") -> "list[Ratings]":
-    """Writes and prints what there is to say of each board, as it ends, and at last of all of them."""
-    from alphagateau.cli.ladder_report import report_of
-    from alphagateau.reports.boards_page import write_boards_page
-    from alphagateau.reports.ratings import print_ratings, write_ratings_report
-
-    reports = {}
-    for pool in pools:
-        reports[pool.board] = report_of(pool)
-        write_ratings_report(pool.folder, reports[pool.board])
-        print_ratings(pool.ratings, pool.title)
-    if len(ladder.boards) > 1:
-        write_boards_page(folder, reports)
-    return [report.ratings for report in reports.values()]
 
 
 def _say(text: str) -> None:

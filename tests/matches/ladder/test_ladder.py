@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny_checkpoints import save_tiny
 
 from alphagateau.cli import ladder_report
-from alphagateau.commands.ladder import run_ladder
+from alphagateau.cli.ladders import run_ladder
 from alphagateau.commands.main import main
 from alphagateau.config import ConfigError, GateauConfig, LadderConfig, load, load_ladder, make_ladder
 from alphagateau.games.pgn.pgn import Identity, MoveNote, read_pgn

@@ -171,7 +171,7 @@ def test_games_stored_before_protocols_count_if_they_began_as_the_ladder_says(se
 
 
 def test_ratings_csv_and_the_page_state_the_protocol(seat, tmp_path):
-    from alphagateau.commands.ladder import run_ladder
+    from alphagateau.cli.ladders import run_ladder
 
     run_ladder(ladder_of(), tmp_path, lambda text: None)
     with (tmp_path / "ratings.csv").open() as file:
