@@ -169,7 +169,7 @@ def test_a_run_starts_without_what_it_needs_later_or_never():
     assert result.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("module", ["config", "ratings.rate", "runs.stop", "runs.aim_log", "commands.main"])
+@pytest.mark.parametrize("module", ["config", "ratings.rate", "runs.stop", "runs.logging.aim_log", "commands.main"])
 def test_what_must_start_quickly_imports_no_jax(module):
     """In a process of its own; an import inside a function is not made until it is called."""
     code = f"import sys, alphagateau.{module}; print({{'jax', 'flax', 'aim'}} & set(sys.modules))"

@@ -47,7 +47,9 @@ def run(words: list[str]) -> int:
         code, sentence = explain(error)
         if not code:
             raise
-        print(f"alphagateau: {sentence}", file=sys.stderr)
+        from alphagateau.config import printable
+
+        print(f"alphagateau: {printable(sentence)}", file=sys.stderr)
         return code
 
 
@@ -84,7 +86,7 @@ def use_utf8() -> None:
 def explain(error: Exception) -> tuple[int, str]:
     """(exit code, sentence) of an error; the code of a fault in the program is 0."""
     if isinstance(error, MemoryError):
-        return 1, "memory is used up: ask for less at a time, or use a machine with more"
+        return 1, "there is not enough memory: ask for less at a time, or use a machine with more"
     if isinstance(error, OSError):
         is_input = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
         return 2 if is_input else 1, f"{error.filename or ''}: {error.strerror or error}".lstrip(": ")

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import re
+import textwrap
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
@@ -18,6 +19,7 @@ from alphagateau.config.schema import Experiment
 from alphagateau.config.search_records import ALGORITHMS
 from alphagateau.config.study import StudyConfig
 
+LINE_LENGTH = 120  # of a written file
 KEY_OF = {"experiment": "game", "ladder": "players", "study": "variants"}
 SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/
 
@@ -131,11 +133,24 @@ def dumps(experiment: Experiment) -> str:
         if dataclasses.is_dataclass(value):
             table = tomlkit.table()
             for key, inner in vars(value).items():
-                table.add(key, tomlkit.item(inner).comment(str(fields_of(type(value))[key].description)))
+                _add(table, key, inner, str(fields_of(type(value))[key].description))
             document.add(name, table)
         elif value is not None:
-            document.add(name, tomlkit.item(value).comment(str(fields_of(Experiment)[name].description)))
+            _add(document, name, value, str(fields_of(Experiment)[name].description))
     return document.as_string()
+
+
+def _add(table: Any, key: str, value: Any, text: str) -> None:
+    """Adds a key with its help: beside it, or above it where the line would be long."""
+    import tomlkit
+
+    item = tomlkit.item(value)
+    if len(f"{key} = {item.as_string()} # {text}") <= LINE_LENGTH:
+        table.add(key, item.comment(text))
+        return
+    for line in textwrap.wrap(text, LINE_LENGTH - 2):
+        table.add(tomlkit.comment(line))
+    table.add(key, item)
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def read_puzzles(game: Game, path: str, most: int = 0, bounds: Bounds = BOUNDS) 
 
 def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
     """(line, cells by column) of each row that is not empty. Raises PuzzleError."""
-    csv.field_size_limit(MAX_FIELD)
+    before = csv.field_size_limit(MAX_FIELD)
     try:
         reader = csv.reader(read_lines(path, bounds), strict=True)
         rows = ((reader.line_num, cells) for cells in reader if any(map(str.strip, cells)))
@@ -80,6 +80,8 @@ def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
         raise PuzzleError(str(error)) from None
     except csv.Error as error:
         raise PuzzleError(f"{path}: {error}") from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def _header(path: str, line: int, cells: Sequence[str]) -> Sequence[str]:

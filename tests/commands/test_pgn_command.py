@@ -19,6 +19,7 @@ from alphagateau.games.pgn.accuracy import AnalysedGame
 from alphagateau.games.pgn.annotation import annotated_text
 from alphagateau.games.pgn.pgn import read_pgn, replay
 from alphagateau.games.pgn.text import read_games
+from alphagateau.games.scores import win_chance
 
 GOOD = """[White "a"]
 [Black "b"]
@@ -160,7 +161,9 @@ def test_annotated_games_keep_what_people_wrote():
     (written,) = read_games(text.splitlines(), keep_text=True)
     record = replay(written).record
     assert record
-    game = AnalysedGame(record, (Cp(0), Cp(10), Cp(20), Cp(-300), Cp(5)), ("",) * 5, 'an "analyst"')
+    scores = (Cp(0), Cp(10), Cp(20), Cp(-300), Cp(5))
+    chances = tuple(100 * win_chance(score.score()) for score in scores)
+    game = AnalysedGame(record, scores, chances, ("",) * 5, 'an "analyst"')
     assert (
         annotated_text(written, game)
         == """[Event "x"]

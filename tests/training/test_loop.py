@@ -375,7 +375,7 @@ def test_a_finished_run_says_so_and_compiles_and_plays_nothing(run_copy, monkeyp
         (["train"], 2, "experiment file"),
         (["train", "nowhere.toml"], 2, "nowhere.toml"),
         (["train", str(SMOKE), "--selfplay.num-game", "8"], 2, "selfplay.num-games"),
-        (["train", str(SMOKE), "--init-from", "nowhere"], 1, "nowhere"),
+        (["train", str(SMOKE), "--init-from", "nowhere"], 2, "nowhere"),
         (["train", str(SMOKE), "--stop-after", "soon"], 2, "soon"),
         (["train", str(SMOKE), "--num-shares", "3"], 2, "divisible"),
         (["trian"], 2, "trian"),
@@ -391,13 +391,13 @@ def test_bad_input_is_one_line(words, code, said, capfd, tmp_path, monkeypatch):
 def test_no_gpu_is_said_and_no_run_is_made(tmp_path, capfd):
     if any(d.platform == "gpu" for d in jax.devices()):
         pytest.skip("this machine has a GPU")
-    assert train(tmp_path, "--platform", "gpu") == 1
+    assert train(tmp_path, "--platform", "gpu") == 2
     assert "gpu" in capfd.readouterr().err
     assert not (tmp_path / "smoke").exists()
 
 
 def test_a_cpu_cannot_be_cut_once_jax_has_started(tmp_path, capfd):
-    assert train(tmp_path, "--cpu-devices", str(jax.device_count("cpu") + 1)) == 1
+    assert train(tmp_path, "--cpu-devices", str(jax.device_count("cpu") + 1)) == 2
     assert "cpu_devices" in capfd.readouterr().err
     assert not (tmp_path / "smoke").exists()
 

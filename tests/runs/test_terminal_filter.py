@@ -44,7 +44,7 @@ def test_an_error_is_one_line_whatever_it_quotes(capsys, monkeypatch):
         raise OSError(2, "No such file", f"a\n{ORDER}")
 
     monkeypatch.setattr(command, "run_command", fail)
-    assert command.main(["info"]) == 1
+    assert command.main(["info"]) == 2
     assert capsys.readouterr().err == rf"alphagateau: a\n{SHOWN}: No such file" + "\n"
 
 
