@@ -19,7 +19,6 @@ from alphagateau.config.files import (
     to_dict,
 )
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.migration import migrate
 from alphagateau.config.mixture import board_experiments
 from alphagateau.config.networks import (
     ARCHITECTURES,
@@ -118,7 +117,6 @@ __all__ = [
     "load_study",
     "loads",
     "make_ladder",
-    "migrate",
     "nearest",
     "parse_budget",
     "printable",

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.migration import migrate, migrate_network
 from alphagateau.config.networks import ARCHITECTURES, NetworkConfig
 from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show, without_programs
 from alphagateau.config.schema import Experiment
@@ -54,7 +53,7 @@ def _known(noun: str) -> dict[str, Path]:
 
 
 def load(path: str | PathLike) -> Experiment:
-    """Reads an experiment file, also of an earlier version. Raises ConfigError, one line that opens with the path."""
+    """Reads an experiment file. Raises ConfigError, one line that opens with the path."""
     return from_dict(_read_toml(Path(path), "experiment"), str(path))
 
 
@@ -159,19 +158,16 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 
 def from_dict(table: Mapping[str, Any], name: str = "experiment") -> Experiment:
-    """The experiment that nested dictionaries describe, also of an earlier version.
-
-    Raises ConfigError; `name` opens it.
-    """
+    """The experiment that nested dictionaries describe. Raises ConfigError; `name` opens it."""
     try:
-        return Experiment(**migrate(table))
+        return Experiment(**table)
     except ConfigError as error:
         raise ConfigError(f"{printable(name)}: {error}") from None
 
 
 def read_network(table: Mapping[str, Any]) -> NetworkConfig:
-    """The network that a dictionary describes, such as a manifest's, also of an earlier version. Raises ConfigError."""
-    table = {"architecture": "gateau", **migrate_network(table)}
+    """The network that a dictionary describes, such as a manifest's. Raises ConfigError."""
+    table = {"architecture": "gateau", **table}
     kind = ARCHITECTURES.get(str(table["architecture"]))
     if kind is None:
         choices = ", ".join(map(show, ARCHITECTURES))

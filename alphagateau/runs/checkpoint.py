@@ -27,7 +27,7 @@ from alphagateau.runs import trees
 from alphagateau.runs.files import filling, megabytes, reason, sync, write_text
 from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
-SCHEMA = 3  # raise it when what a checkpoint holds changes; 1 had no checksum of the manifest, 1 and 2 are read too
+SCHEMA = 3  # raise it when what a checkpoint holds changes
 MOST_WEIGHT = 1e12  # a network with larger ones says NaN
 WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
 PUBLISHED = "published"  # key of a manifest: by whom a published checkpoint was trained, and at what cost
@@ -147,29 +147,20 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise ValueError(f"it has {megabytes(size)}, expected at most {megabytes(MAX_BYTES)}")
         manifest = json.loads(file.read_text(encoding="utf-8"))
         schema, digest = manifest["schema"], manifest.pop("checksum", None)
-        is_whole = digest == _manifest_checksum(manifest) or (schema, digest) == (1, None)
+        is_whole = digest == _manifest_checksum(manifest)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{file} is damaged: {reason(error)}") from None
-    if schema not in range(1, SCHEMA + 1):
+    if schema != SCHEMA:
         raise CheckpointError(
-            f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads 1 to {SCHEMA}"
+            f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads {SCHEMA}"
         )
     if not is_whole:
         raise CheckpointError(f"{file} is damaged: its checksum is wrong")
     try:
-        known, left_out = check_manifest(_migrated(manifest))
+        known, left_out = check_manifest(manifest)
     except ConfigError as error:
         raise CheckpointError(f"{file} is damaged: {error}") from None
     return Checkpoint(path, known, tuple(left_out))
-
-
-def _migrated(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest of schema 1 or 2, which counted `segments`, with the fields of today; `progress` stays as it is."""
-    progress, segments = manifest.get("progress"), manifest.get("segments")
-    if manifest["schema"] == SCHEMA or not isinstance(progress, dict) or not isinstance(segments, int):
-        return manifest
-    order = [manifest.get("iteration"), min(segments, 1), segments]
-    return {**manifest, "order": order, "symptoms": progress.get("symptoms", [])}
 
 
 def _manifest_checksum(manifest: dict[str, Any]) -> str:
@@ -243,8 +234,7 @@ def _placed(x: Any) -> Any:
 
 def drop_part(checkpoint: Checkpoint, part: str) -> None:
     """Frees the room of one part of a checkpoint that stays whole without it."""
-    manifest = {**checkpoint.manifest, "schema": SCHEMA}
-    manifest["parts"] = [p for p in manifest["parts"] if p != part]
+    manifest = {**checkpoint.manifest, "parts": [p for p in checkpoint.manifest["parts"] if p != part]}
     manifest["files"] = {k: v for k, v in manifest["files"].items() if not k.startswith(f"{part}/")}
     _write_manifest(checkpoint.path, manifest)
     shutil.rmtree(checkpoint.path / part, ignore_errors=True)

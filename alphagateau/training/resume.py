@@ -18,7 +18,6 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.logging.progress import Reporter
 from alphagateau.runs.run_folder import Unhealthy, newest
-from alphagateau.training import migration
 from alphagateau.training.phases import Phase, Progress, RunState
 from alphagateau.training.trainer import Trainer, transient
 
@@ -61,20 +60,16 @@ def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progr
 
 def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState]:
     """The RunState of a checkpoint. Raises CheckpointError, or ConfigError if its segments are of another size."""
-    abstract, manifest = trainer.abstract_state, candidate.manifest
+    abstract = trainer.abstract_state
     weights = checkpoint.load(candidate, WEIGHTS, abstract.train.variables)
-    is_between, is_old = manifest["order"][1:] == [0, 0], migration.is_needed(manifest)
-    wanted = training_part(trainer, abstract, is_between)
-    part = checkpoint.load(candidate, TRAINING, migration.part_before(wanted) if is_old else wanted)
-    part = migration.part_now(part, manifest, wanted) if is_old else part
+    is_between = candidate.manifest["order"][1:] == [0, 0]
+    part = checkpoint.load(candidate, TRAINING, training_part(trainer, abstract, is_between))
     part |= trainer.zeros_between() if is_between else {}
     train = {"variables": weights, **part.pop("train")} | (
         {} if abstract.train.average is None else {"average": weights}
     )
     train, totals = abstract.train._replace(**train), part.pop("totals")
     state = RunState(train, type(abstract.producer)(**part), totals)
-    if is_old:
-        return migration.read_progress(candidate, trainer, state.producer), state
     return read_progress(candidate, trainer.phases), state
 
 

@@ -1,7 +1,6 @@
 """Experiment files: what is read, what is refused and in which words, what is written."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -241,44 +240,14 @@ def test_an_experiment_without_frames_is_refused():
     )
 
 
-OLD_MANIFEST = {  # of a CNN, as the version before wrote it: one record for all architectures
-    "architecture": "alphazero",
-    "hidden_size": 8,
-    "num_blocks": 1,
-    "normalization": "batch",
-    "message": "edge",
-    "dtype": "float32",
-    "batch_norm_momentum": 0.9,
-}
-
-
-def test_a_file_of_the_version_before_means_what_it_meant():
-    old = MINIMAL + "num_simulations = 4\nmax_num_considered_actions = 8\ngumbel_scale = 0.5\n"
-    experiment = loads(old + "[network]\narchitecture = 'alphazero'\nmessage = 'edge'")
-    assert experiment.search == GumbelConfig(num_simulations=4, max_num_considered_actions=8, gumbel_scale=0.5)
-    assert experiment.selfplay == SelfPlayConfig(num_games=16, num_plies=32)
-    assert experiment.network == AlphaZeroConfig()
-    assert loads(MINIMAL + "num_simulations = 4\n[search]\ngumbel_scale = 0.5").search == GumbelConfig(
-        num_simulations=4, gumbel_scale=0.5
-    )
-
-
-def test_a_key_in_its_old_and_its_new_place_is_refused():
-    message = message_of(loads, MINIMAL + "num_simulations = 4\n[search]\nnum_simulations = 8", "x.toml")
+def test_a_key_in_another_table_is_refused_with_its_place():
+    message = message_of(loads, MINIMAL + "num_simulations = 4", "x.toml")
     assert message == 'x.toml: unknown key "selfplay.num_simulations"; did you mean search.num_simulations?'
 
 
-def test_migration_leaves_a_table_of_today_and_its_argument_as_they_are():
-    table = config.to_dict(SMALL)
-    before = json.dumps(table)
-    assert config.migrate(table) == table
-    config.migrate({**table, "selfplay": {"num_simulations": 3}})
-    assert json.dumps(table) == before
-
-
 def test_the_network_of_a_manifest():
-    assert config.read_network(OLD_MANIFEST) == AlphaZeroConfig(hidden_size=8, num_blocks=1)
-    assert config.read_network({**OLD_MANIFEST, "architecture": "gateau"}) == GateauConfig(hidden_size=8, num_blocks=1)
+    table = {"architecture": "alphazero", "hidden_size": 8, "num_blocks": 1}
+    assert config.read_network(table) == AlphaZeroConfig(hidden_size=8, num_blocks=1)
     assert "architecture must be one of" in message_of(config.read_network, {"architecture": "resnet"})
 
 
