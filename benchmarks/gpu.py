@@ -23,11 +23,10 @@ from alphagateau import config
 from alphagateau.bench.networks import forward_flops
 from alphagateau.bench.ratios import frames_of, random_positions
 from alphagateau.config import Experiment
-from alphagateau.games.variants import get_game
-from alphagateau.networks.make_network import make_network
 from alphagateau.search.make_search import make_search
+from alphagateau.training.plan import make_plan
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
-from alphagateau.training.trainer import make_experiment_learner
+from alphagateau.training.trainer import make_run_learner
 
 ROOT = Path(__file__).parents[1]
 DTYPES = ("float32", "bfloat16")
@@ -77,10 +76,10 @@ def with_dtype(experiment: Experiment, dtype: str) -> Experiment:
 
 def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
     """The three programs at multiples of the experiment's own sizes, in both dtypes; the own size comes first."""
-    game, dtype = get_game(experiment.game), experiment.network.dtype
-    network = make_network(game, experiment.network)
+    plan, dtype = make_plan(experiment), experiment.network.dtype
+    game, network = plan.game, plan.network
     variables = network.init(jax.random.key(0))
-    learner = make_experiment_learner(experiment, game, network)
+    learner = make_run_learner(plan)
     search = make_search(game, network, experiment.search)
     ply = jax.jit(make_selfplay(game, search, 1))
     forward = jax.jit(lambda v, p: network.apply(v, p, False)[0])

@@ -112,8 +112,7 @@ def toy_trainer() -> Trainer:
     producer = _producer(start)
     held = start.producer
     return Trainer(
-        game=None,  # pyright: ignore[reportArgumentType]
-        network=None,  # pyright: ignore[reportArgumentType]
+        plan=None,  # pyright: ignore[reportArgumentType]
         mesh=None,  # pyright: ignore[reportArgumentType]
         learner=None,  # pyright: ignore[reportArgumentType]
         producer=producer,

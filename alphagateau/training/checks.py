@@ -32,10 +32,12 @@ NEEDED_HEADS = (
 
 def check_experiment(experiment: Experiment) -> None:
     """Raises ConfigError, in the words of `config`, if the experiment cannot be run."""
-    if len(boards := board_experiments(experiment)) > 1:
-        for part in boards:
-            check_experiment(part)
-        return
+    for part in board_experiments(experiment):
+        check_board(part)
+
+
+def check_board(experiment: Experiment) -> None:
+    """Raises ConfigError if an experiment of one board cannot be run."""
     try:
         game = get_game(experiment.game)
     except ValueError as error:

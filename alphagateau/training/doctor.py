@@ -23,7 +23,7 @@ from alphagateau.games.rules import Game
 from alphagateau.runs.logging.progress import print_table
 from alphagateau.training.optimizer import num_steps
 from alphagateau.training.selfplay.td_leaf import num_frames
-from alphagateau.training.trainer import Trainer, make_experiment_learner, make_trainer
+from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer
 
 ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards
 LONG_RUN_HOURS = 24  # from which on it is said what would shorten a run
@@ -157,7 +157,7 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:
     """(bytes a frame of the batch, seconds a step) of one compiled optimizer step on empty frames."""
     batch_size, state = experiment.training.batch_size, trainer.abstract_state
-    step = jax.jit(make_experiment_learner(experiment, trainer.game, trainer.network).step)
+    step = jax.jit(make_run_learner(trainer.plan).step)
     share_ids = jnp.arange(experiment.num_shares)
     shapes = jax.eval_shape(
         lambda frames_of: trainer.producer.batches(frames_of, jax.random.key(0), share_ids)(jnp.int32(0)),

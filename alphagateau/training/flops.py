@@ -11,11 +11,10 @@ import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
 from alphagateau import config
-from alphagateau.config import Experiment, board_experiments
+from alphagateau.config import Experiment
 from alphagateau.games.rules import Game
-from alphagateau.games.variants import get_game
-from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network
+from alphagateau.training.plan import make_plan
 
 
 def forward_flops(game: Game, network: Network) -> float:
@@ -36,11 +35,8 @@ def forward_flops(game: Game, network: Network) -> float:
 
 def experiment_flops(experiment: Experiment) -> dict[str, float]:
     """`forward_flops` of an experiment's network on each of its boards."""
-    found = {}
-    for part in board_experiments(experiment):
-        game = get_game(part.game)
-        found[part.game] = forward_flops(game, make_network(game, part.network))
-    return found
+    boards = make_plan(experiment).boards
+    return {board.experiment.game: forward_flops(board.game, board.network) for board in boards}
 
 
 def _count(jaxpr: Any) -> float:

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import optax
 import optax.contrib
 
-from alphagateau.config import Experiment, board_experiments
+from alphagateau.config import Experiment
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
+from alphagateau.training.plan import Plan
 from alphagateau.training.selfplay.td_leaf import num_frames
 
 FEATURE_MATRICES = ("attacks", "embed_edges")  # whose rows are features of a square or an edge, not one of many
@@ -18,15 +19,15 @@ AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its
 STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
 
 
-def make_experiment_optimizer(experiment: Experiment) -> optax.GradientTransformation:
+def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
     """The optimizer that `[training]` describes."""
-    training = experiment.training
+    training = plan.experiment.training
     rate = learning_rate_schedule(
         training.schedule,
         training.learning_rate,
         training.min_learning_rate,
         training.warmup_steps,
-        training.decay_steps or num_run_steps(experiment),
+        training.decay_steps or num_run_steps(plan),
     )
     if training.optimizer == "adadelta":
         decay, epsilon = training.adadelta_decay, training.adadelta_epsilon
@@ -157,10 +158,12 @@ def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> 
     return round(training.samples_per_frame * num_new_frames / training.batch_size) if num_batches else 0
 
 
-def num_run_steps(experiment: Experiment) -> int:
+def num_run_steps(plan: Plan) -> int:
     """Optimizer steps of a whole run, if every ply that self-play plays becomes a frame in its iteration."""
-    if len(boards := board_experiments(experiment)) > 1:
-        return sum(map(num_run_steps, boards))
+    return sum(_num_board_steps(board.experiment) for board in plan.boards)
+
+
+def _num_board_steps(experiment: Experiment) -> int:
     selfplay, data, size = experiment.selfplay, experiment.data, experiment.window.size
     made = num_frames(experiment.targets, selfplay.num_plies) * selfplay.num_games if selfplay else 0
     new = made if selfplay else data.frames_per_iteration if data else 0

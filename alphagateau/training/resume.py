@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_experiments, read_network, show
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, read_network, show
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
@@ -19,6 +19,7 @@ from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, Checkpoin
 from alphagateau.runs.logging.progress import Reporter
 from alphagateau.runs.run_folder import Unhealthy, newest
 from alphagateau.training.phases import Phase, Progress, RunState
+from alphagateau.training.plan import Plan
 from alphagateau.training.trainer import Trainer, transient
 
 
@@ -159,7 +160,7 @@ def save(
         "progress": {**progress._asdict(), "phase_name": phase.name, "segment_size": phase.segment_size},
         "symptoms": symptoms or [],
         "seconds": dict(seconds or {}),
-        **describe(experiment),
+        **player_facts(trainer.plan),
         "weights_hash": checkpoint.weights_hash(variables),
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
         "optimizer_steps": int(state.train.num_steps),
@@ -177,12 +178,12 @@ def seconds_before(run: Path, progress: Progress) -> dict[str, float]:
     return next((c.manifest.get("seconds", {}) for c in found if c.order == progress), {})
 
 
-def describe(experiment: Experiment) -> dict[str, Any]:
-    """What whoever loads a checkpoint to play must know of its experiment."""
-    boards = [part.game for part in board_experiments(experiment)]
+def player_facts(plan: Plan) -> dict[str, Any]:
+    """What a player of the checkpoint's weights needs: board, network and search."""
+    experiment = plan.experiment
     return {
         "game": experiment.game,
-        **({"boards": boards} if len(boards) > 1 else {}),
+        **({"boards": plan.names} if len(plan.boards) > 1 else {}),
         "network": dataclasses.asdict(experiment.network),
         "search": dataclasses.asdict(experiment.search),
     }

@@ -8,19 +8,18 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from alphagateau.config import ConfigError, Experiment, board_experiments
+from alphagateau.config import ConfigError, Experiment
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.games.variants import get_game
-from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.material import learn_material
-from alphagateau.training.optimizer import make_experiment_optimizer, num_steps
+from alphagateau.training.optimizer import make_run_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.plan import BoardPlan, Plan, make_plan
 from alphagateau.training.selfplay.producer import make_selfplay_producer
 from alphagateau.training.selfplay.several_boards import make_mixed_learner, make_mixed_producer
 
@@ -28,8 +27,7 @@ from alphagateau.training.selfplay.several_boards import make_mixed_learner, mak
 class Trainer(NamedTuple):
     """What a run does with its RunState. Compiles nothing by itself: jit does at the first call of each function."""
 
-    game: Game
-    network: Network
+    plan: Plan
     mesh: Mesh
     learner: Learner
     producer: Producer
@@ -39,60 +37,65 @@ class Trainer(NamedTuple):
     abstract_state: RunState  # shapes and shardings, for reading a checkpoint
     zeros_between: Callable[[], dict[str, Any]]  # the transient fields and totals, as they may be between iterations
 
+    @property
+    def game(self) -> Game:
+        return self.plan.game
 
-def make_producer(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Producer:
-    """The producer of frames that the experiment asks for."""
-    if len(boards := board_experiments(experiment)) > 1:
-        made = {part.game: make_producer(part, *on_board(part), mesh) for part in boards}
-        return make_mixed_producer(made, experiment.training.batch_size, [part.window.size for part in boards])
+    @property
+    def network(self) -> Network:
+        return self.plan.network
+
+
+def make_producer(plan: Plan, mesh: Mesh) -> Producer:
+    """The producer of the run's frames: that of its board, or one over those of several boards."""
+    producers = {board.experiment.game: make_board_producer(board, mesh) for board in plan.boards}
+    if len(producers) == 1:
+        return producers[plan.boards[0].experiment.game]
+    sizes = [board.experiment.window.size for board in plan.boards]
+    return make_mixed_producer(producers, plan.experiment.training.batch_size, sizes)
+
+
+def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
+    """The producer of one board's frames, by self-play or from labelled positions."""
+    experiment = board.experiment
     if experiment.selfplay is not None:
-        return make_selfplay_producer(experiment, experiment.selfplay, game, network, mesh)
+        return make_selfplay_producer(board, experiment.selfplay, mesh)
     if experiment.data is not None:
         from alphagateau.training.labels.producer import make_data_producer  # pyarrow, which self-play does without
 
-        return make_data_producer(experiment, experiment.data, game, network, mesh)
+        return make_data_producer(board, experiment.data, mesh)
     raise ConfigError("the experiment has neither [selfplay] nor [data], from which its frames come")
 
 
-def make_experiment_learner(
-    experiment: Experiment, game: Game, network: Network, axis_name: str | None = None
-) -> Learner:
-    """The learner that `[training]` describes."""
-    training, optimizer = experiment.training, make_experiment_optimizer(experiment)
+def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
+    """The learner that `[training]` describes, or one over those of several boards."""
+    training, optimizer = plan.experiment.training, make_run_optimizer(plan)
 
-    def on(game: Game, network: Network) -> Learner:
+    def on_board(game: Game, network: Network) -> Learner:
         learner = make_learner(game, network, LOSSES[training.loss], optimizer, axis_name, training.num_parts)
         return with_average(learner, training.average_decay) if training.average_decay else learner
 
-    boards = board_experiments(experiment)
-    return on(game, network) if len(boards) == 1 else make_mixed_learner({p.game: on(*on_board(p)) for p in boards})
-
-
-def on_board(experiment: Experiment) -> tuple[Game, Network]:
-    """The board of an experiment, and its network there."""
-    game = get_game(experiment.game)
-    return game, make_network(game, experiment.network)
+    if len(plan.boards) == 1:
+        return on_board(plan.game, plan.network)
+    return make_mixed_learner({board.experiment.game: on_board(board.game, board.network) for board in plan.boards})
 
 
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     """The Trainer of an experiment on the devices of `mesh`."""
-    game, network = on_board(experiment)
-    largest = max(map(on_board, board_experiments(experiment)), key=lambda board: board[0].size)
-    network = network._replace(move_from=largest[1].move_from)  # what a run begins with must serve all of its boards
-    producer = make_producer(experiment, game, network, mesh)
-    learner = make_experiment_learner(experiment, game, network, AXIS)
+    plan = make_plan(experiment)
+    game, network = plan.game, plan.network
+    producer, learner = make_producer(plan, mesh), make_run_learner(plan, AXIS)
 
     def init_variables() -> Variables:
         variables, positions = network.init(key_of(experiment.seed, WEIGHTS)), experiment.training.material_positions
         return learn_material(game, network, variables, positions, experiment.seed) if positions else variables
 
     variables = jax.eval_shape(network.init, jax.random.key(0))
-    build = make_build(experiment, producer, make_experiment_learner(experiment, game, network), variables)
+    build = make_build(experiment, producer, make_run_learner(plan), variables)
     abstract = jax.eval_shape(build, variables)
     placed = place(abstract, mesh, producer.specs)
     return Trainer(
-        game=game,
-        network=network,
+        plan=plan,
         mesh=mesh,
         learner=learner,
         producer=producer,

@@ -27,6 +27,7 @@ from alphagateau.training.optimizer import (
     num_run_steps,
     num_steps,
 )
+from alphagateau.training.plan import make_plan
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 SMALL = ["--evaluation.num-games", "0", "--search.num-simulations", "2", "--training.segment-steps", "2"]
@@ -161,7 +162,7 @@ def test_the_steps_of_a_run_are_those_that_it_makes():
     experiment = small(batch_size=32, num_epochs=1)
     new, size = experiment.selfplay.num_games * experiment.selfplay.num_plies, experiment.window.size
     held = [min(size, k * new) for k in range(1, experiment.num_iterations + 1)]
-    assert num_run_steps(experiment) == sum(frames // 32 for frames in held)
+    assert num_run_steps(make_plan(experiment)) == sum(frames // 32 for frames in held)
 
 
 def test_the_average_forgets_its_first_weights_and_then_moves_slowly():
@@ -197,7 +198,7 @@ def test_a_run_of_all_options_goes_on_bit_for_bit_and_plays_its_average(tmp_path
     assert losses(parts) == losses(whole)
     manifests = [checkpoint.open_checkpoint(run / "checkpoints" / "3").manifest for run in (whole, parts)]
     assert manifests[0]["weights_hash"] == manifests[1]["weights_hash"]
-    assert manifests[0]["optimizer_steps"] == num_run_steps(experiment)
+    assert manifests[0]["optimizer_steps"] == num_run_steps(make_plan(experiment))
 
 
 @pytest.mark.parametrize(("batch_size", "moved"), [(1, 0.010), (256, 0.102)])

@@ -116,7 +116,7 @@ def stream_producer(game: Game) -> Producer:
 @pytest.mark.whole
 def test_a_run_learns_from_a_stream_as_it_does_from_self_play(gardner, monkeypatch, tmp_path):
     """Another producer in the place of self-play: the loop, checkpoints, logs and resuming do not know."""
-    monkeypatch.setattr(trainer, "make_producer", lambda experiment, game, network, mesh: stream_producer(game))
+    monkeypatch.setattr(trainer, "make_board_producer", lambda board, mesh: stream_producer(board.game))
     experiment = config.load(SMOKE)
     assert loop.train(experiment, tmp_path / "smoke", StopRequest())
     found, _ = checkpoint.find(tmp_path / "smoke" / "checkpoints")

@@ -26,6 +26,7 @@ from alphagateau.training.losses.label_losses import LABELS_FOR, SHARDS_FOR
 from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.plan import BoardPlan
 
 FEISTEL_ROUNDS = 8
 
@@ -43,8 +44,9 @@ class DataState(NamedTuple):
     rows: Boards | Moves  # [num_shares, n, ...]
 
 
-def make_data_producer(experiment: Experiment, data: DataConfig, game: Game, network: Network, mesh: Mesh) -> Producer:
+def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Producer:
     """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
+    experiment, game, network = board
     columns, num_frames = open_columns(data, game, experiment.training.loss), data.frames_per_iteration
     records = make_records(columns, data, experiment.seed)
     held_out = make_experiment_held_out(experiment, data, game, network, mesh)

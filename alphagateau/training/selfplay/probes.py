@@ -12,8 +12,7 @@ from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import KEYS, Array, Position, State
 from alphagateau.games.symmetry import has_mirror, mirror_positions, reflection, select
-from alphagateau.networks.network import Network, Variables
-from alphagateau.search.make_search import make_search
+from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 from alphagateau.training.keys import PROBE, key_of
 
@@ -21,9 +20,9 @@ from alphagateau.training.keys import PROBE, key_of
 Probe = Callable[[Variables, Position, int | Array], dict[str, Array]]
 
 
-def make_probe(experiment: Experiment, game: Game, network: Network, mesh: Mesh) -> Probe:
-    """The probe of `sample_roots` positions, at least one of each share, with the experiment's own search."""
-    search, share_ids = make_search(game, network, experiment.search), jnp.arange(experiment.num_shares)
+def make_probe(experiment: Experiment, game: Game, search: Search, mesh: Mesh) -> Probe:
+    """The probe of `sample_roots` positions, at least one of each share."""
+    share_ids = jnp.arange(experiment.num_shares)
     num_roots = -(-experiment.sample_roots // experiment.num_shares)
 
     @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, BY_SECOND), BY_FIRST)

@@ -27,6 +27,7 @@ from alphagateau.training.keys import PLAY, WINDOW, key_of
 from alphagateau.training.losses.auxiliary import auxiliary_targets
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.plan import BoardPlan
 from alphagateau.training.selfplay.openings import RandomOpenings
 from alphagateau.training.selfplay.pending_frames import Waiting, none_waiting, settle
 from alphagateau.training.selfplay.probes import make_probe, probe_metrics
@@ -62,10 +63,9 @@ class SelfPlayState(NamedTuple):
 SPECS: Any = SelfPlayState(*(BY_FIRST, BY_FIRST, BY_SECOND, REPLICATED, BY_SECOND, BY_FIRST))  # pyright: ignore
 
 
-def make_selfplay_producer(
-    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, network: Network, mesh: Mesh
-) -> Producer:
+def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mesh) -> Producer:
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
+    experiment, game, network = board
     search = make_search(game, network, experiment.search)
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
     variations = make_variations(experiment, selfplay, game, network)
@@ -73,7 +73,7 @@ def make_selfplay_producer(
     play = make_play(experiment.seed, selfplay.num_games, mesh, play_segment)
     begin = make_new_games(experiment.seed, game, variations)
     fill_window = make_fill_window(experiment, game, mesh, None if selfplay.continue_games else begin)
-    probe, are_new = make_probe(experiment, game, network, mesh), not selfplay.continue_games
+    probe, are_new = make_probe(experiment, game, search, mesh), not selfplay.continue_games
 
     def run_play(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))

@@ -47,6 +47,7 @@ from alphagateau.training.labels.producer import (
     put_rows,
 )
 from alphagateau.training.losses.policy_value import LOSSES
+from alphagateau.training.plan import BoardPlan
 
 SMOKE = Path(__file__).parents[3] / "experiments" / "smoke.toml"
 
@@ -190,7 +191,7 @@ def test_boards_are_mirrored_only_if_the_experiment_says_so(gardner, labels, exp
     def first_batch(mirror: bool) -> Frame:
         training = dataclasses.replace(experiment.training, mirror=mirror)
         asked = dataclasses.replace(experiment, data=data, training=training)
-        producer = make_data_producer(asked, data, gardner, Network(None, None), mesh)  # pyright: ignore
+        producer = make_data_producer(BoardPlan(asked, gardner, Network(None, None)), data, mesh)  # pyright: ignore
         take = jax.jit(lambda state, key: producer.batches(state, key, shares)(0))
         return jax.device_get(take(DataState(rows), jax.random.key(3)))
 

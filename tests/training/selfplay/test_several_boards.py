@@ -23,6 +23,7 @@ from alphagateau.training.iteration_metrics import over_boards, training_metrics
 from alphagateau.training.learner import Learner
 from alphagateau.training.optimizer import num_run_steps
 from alphagateau.training.phases import Progress, advance
+from alphagateau.training.plan import make_plan
 from alphagateau.training.selfplay.several_boards import Choice, Part, choose_in_order, make_mixed_learner
 from alphagateau.training.trainer import make_trainer
 
@@ -81,7 +82,7 @@ def test_flops_and_steps_are_those_of_the_boards(mixed, monkeypatch):
     monkeypatch.setattr(flops, "forward_flops", lambda game, network: float(game.size))
     assert flops.experiment_flops(mixed) == {"gardner_chess": 5.0, "los_alamos_chess": 6.0}
     assert make_prices(mixed, flops.experiment_flops(mixed)).step_flops == pytest.approx(3 * 32 * (2 * 5 + 6) / 3)
-    assert num_run_steps(mixed) == (4 + 8 + 8 + 8) + (2 + 4 + 4 + 4)  # 128 and 64 new frames, batches of 32
+    assert num_run_steps(make_plan(mixed)) == (4 + 8 + 8 + 8) + (2 + 4 + 4 + 4)  # 128 and 64 new frames, batches of 32
 
 
 def test_an_epoch_has_each_batch_of_each_board_once_in_an_order_of_its_own():
