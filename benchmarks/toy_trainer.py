@@ -14,8 +14,8 @@ from alphagateau.training.frames import Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.learner import TrainState
 from alphagateau.training.phases import Phase, Producer, RunState
-from alphagateau.training.selfplay.producer import SelfPlayState
 from alphagateau.training.selfplay.replay import Window
+from alphagateau.training.selfplay.state import SelfPlayState
 from alphagateau.training.trainer import Trainer
 
 PLIES = (4, 2)  # [T, B]

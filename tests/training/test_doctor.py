@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from alphagateau.training.doctor import Diagnosis, in_words, selfplay_bytes, verdict
-from alphagateau.training.selfplay.producer import SelfPlayState
+from alphagateau.training.selfplay.state import SelfPlayState
 
 SMALL = Diagnosis(
     memory={"frame window": 2**20},

@@ -31,7 +31,7 @@ from alphagateau.training.losses.auxiliary import (
     soften,
 )
 from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
-from alphagateau.training.selfplay.producer import make_to_frames
+from alphagateau.training.selfplay.window_phase import make_to_frames
 
 SMOKE = Path(__file__).parents[3] / "experiments" / "smoke.toml"
 LABELLED = SMOKE.with_name("labelled_gardner.toml")

@@ -8,8 +8,8 @@ import pytest
 
 from alphagateau.config import TargetsConfig
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.producer import make_to_frames
 from alphagateau.training.selfplay.targets import value_targets
+from alphagateau.training.selfplay.window_phase import make_to_frames
 
 # One game of three plies, won by its last mover: the first and the third ply are the same player's.
 REWARD, DISCOUNT = [0.0, 0.0, 1.0], [-1.0, -1.0, 0.0]

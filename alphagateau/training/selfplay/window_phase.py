@@ -1,0 +1,114 @@
+"""The window phase of an iteration: the trajectory's frames enter the frame window, from which batches are taken."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from alphagateau.config import Experiment, TargetsConfig
+from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array
+from alphagateau.training.frames import Frame, Trajectory
+from alphagateau.training.keys import WINDOW, key_of
+from alphagateau.training.losses.auxiliary import auxiliary_targets
+from alphagateau.training.mirrors import mirrored_batches
+from alphagateau.training.phases import Phase, RunState
+from alphagateau.training.selfplay.pending_frames import Waiting, settle
+from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, take_batch
+from alphagateau.training.selfplay.selfplay import Games, game_statistics
+from alphagateau.training.selfplay.state import SelfPlayState
+from alphagateau.training.selfplay.targets import frames_from
+from alphagateau.training.selfplay.td_leaf import td_leaf_frames
+
+
+def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games: Callable | None) -> Phase:
+    """The phase that turns the trajectory into frames of the window; `new_games` as in `make_fill_window`."""
+    fill_window = make_fill_window(experiment, game, mesh, new_games)
+
+    def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
+        return state._replace(producer=fill_window(state.producer, iteration))
+
+    def compile(state: RunState) -> None:
+        fill_window.lower(state.producer, 0).compile()
+
+    return Phase("window", lambda _: 1, run_segment, compile=compile)
+
+
+def make_to_frames(targets: TargetsConfig, auxiliary: tuple[str, ...] = ()) -> Callable[[Trajectory], Frame]:
+    """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]), as `[targets]` says, with `auxiliary` targets."""
+    if targets.kind == "td_leaf":
+        return partial(td_leaf_frames, targets=targets)
+    return partial(
+        frames_from,
+        auxiliary=auxiliary,
+        td_lambda=targets.td_lambda,
+        search_value_weight=targets.search_value_weight,
+        bootstrap=targets.bootstrap,
+    )
+
+
+def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Callable:
+    """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin`: see `make_new_games`, None: games go on."""
+    share_ids = np.arange(experiment.num_shares, dtype=np.int32)
+    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
+    new_games = begin and per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(begin)
+
+    @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
+    def local(window, key, share_ids, trajectory, waiting):
+        def by_share(x):  # [T, b] -> [shares here, T * games a share]
+            x = jnp.moveaxis(x, 0, 1)
+            return x.reshape(len(share_ids), -1, *x.shape[2:])
+
+        is_new = None
+        if waiting is not None:
+            trajectory, is_new, waiting = settle(waiting, trajectory)
+        frames, is_new = jax.tree.map(by_share, (to_frames(trajectory), is_new))
+        return add_frames(window, key, share_ids, frames, is_new), waiting
+
+    @partial(jax.jit, donate_argnums=0)
+    def fill_window(state: SelfPlayState, iteration) -> SelfPlayState:
+        key = key_of(experiment.seed, iteration, WINDOW)
+        window, waiting = local(state.window, key, share_ids, state.trajectory, state.waiting)
+        statistics = fill_statistics(game, state.trajectory, window, (state.waiting, waiting))
+        games = Games(state.games, state.resigning)
+        if new_games is not None:
+            games = new_games(iteration + 1, jnp.arange(len(state.games.ply)))
+        return SelfPlayState(games.states, window, state.trajectory, statistics, waiting, games.resigning)
+
+    return fill_window
+
+
+def fill_statistics(
+    game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Waiting | None, Waiting | None]
+) -> dict[str, Array]:
+    """Sums over the iteration: its games, the frames of an epoch, and what waited before and waits after it.
+
+    All shares of a batch are equal, so an epoch is as long as the share with the fewest frames; once the window is
+    full, or if no frame waits, they have equally many.
+    """
+    statistics = game_statistics(trajectory, game.max_plies)
+    statistics["frames"] = window.count.min() * len(window.count)
+    before, after = waiting
+    if before is not None and after is not None:
+        statistics["waiting"] = after.is_waiting.sum()
+        statistics["new_frames"] = before.is_waiting.sum() + trajectory.discount.size - after.is_waiting.sum()
+    return statistics
+
+
+def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState, Array, Array], Callable]:
+    """`Producer.batches`: an epoch goes through each share's frames once, in an order drawn from `key`."""
+    share_batch = experiment.training.batch_size // experiment.num_shares
+
+    def batches(state: SelfPlayState, key: Array, share_ids: Array) -> Callable:
+        order = epoch_order(state.window, key, share_ids)
+
+        def take(step: Array) -> Frame:
+            return take_batch(state.window, order, step, share_batch)
+
+        return mirrored_batches(take, game, key, share_ids, share_batch) if experiment.training.mirror else take
+
+    return batches
