@@ -16,7 +16,7 @@ class RunState(NamedTuple):
     """All arrays of a run."""
 
     train: TrainState
-    producer: Any  # of its producer, a NamedTuple
+    producer: Any  # its producer's: a NamedTuple, or of several boards a NamedTuple each by name
     totals: dict[str, Array]  # sums over the iteration's optimizer steps so far; of no meaning between iterations
 
 
@@ -50,6 +50,23 @@ class Producer(NamedTuple):
     batches: Callable[[Any, Array, Array], Callable[[Array], Any]]
     metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
     sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
+
+
+def saved_fields(state: Any) -> dict[str, Any]:
+    """The fields of a producer's state under the names that checkpoints save, `<board>_<field>` of several boards."""
+    if not isinstance(state, dict):
+        return state._asdict()
+    return {f"{board}_{field}": x for board, part in state.items() for field, x in part._asdict().items()}
+
+
+def with_fields(state: Any, fields: Mapping[str, Any]) -> Any:
+    """The producer's state with other `saved_fields`."""
+    if not isinstance(state, dict):
+        return type(state)(**fields)
+    return {
+        board: type(part)(**{field: fields[f"{board}_{field}"] for field in part._fields})
+        for board, part in state.items()
+    }
 
 
 class Progress(NamedTuple):

@@ -18,7 +18,7 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.logging.progress import Reporter
 from alphagateau.runs.run_folder import Unhealthy, newest
-from alphagateau.training.phases import Phase, Progress, RunState
+from alphagateau.training.phases import Phase, Progress, RunState, saved_fields, with_fields
 from alphagateau.training.plan import Plan
 from alphagateau.training.trainer import Trainer, transient
 
@@ -70,7 +70,7 @@ def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState
         {} if abstract.train.average is None else {"average": weights}
     )
     train, totals = abstract.train._replace(**train), part.pop("totals")
-    state = RunState(train, type(abstract.producer)(**part), totals)
+    state = RunState(train, with_fields(abstract.producer, part), totals)
     return read_progress(candidate, trainer.phases), state
 
 
@@ -193,7 +193,7 @@ def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[s
     """All of a RunState but the weights that play and, between iterations, what means nothing then."""
     train = {"opt_state": state.train.opt_state, "num_steps": state.train.num_steps}
     train |= {"variables": state.train.variables} if state.train.average is not None else {}
-    part = {"train": train, **state.producer._asdict(), "totals": state.totals}
+    part = {"train": train, **saved_fields(state.producer), "totals": state.totals}
     return {name: x for name, x in part.items() if not (is_between and name in transient(trainer.producer, state))}
 
 

@@ -18,10 +18,10 @@ from alphagateau.training.learner import Learner, TrainState, make_learner, with
 from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.material import learn_material
 from alphagateau.training.optimizer import make_run_optimizer, num_steps
-from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.phases import Phase, Producer, RunState, saved_fields
 from alphagateau.training.plan import BoardPlan, Plan, make_plan
 from alphagateau.training.selfplay.producer import make_selfplay_producer
-from alphagateau.training.selfplay.several_boards import make_mixed_learner, make_mixed_producer
+from alphagateau.training.selfplay.several_boards import make_boards_learner, make_boards_producer
 
 
 class Trainer(NamedTuple):
@@ -52,7 +52,7 @@ def make_producer(plan: Plan, mesh: Mesh) -> Producer:
     if len(producers) == 1:
         return producers[plan.boards[0].experiment.game]
     sizes = [board.experiment.window.size for board in plan.boards]
-    return make_mixed_producer(producers, plan.experiment.training.batch_size, sizes)
+    return make_boards_producer(producers, plan.experiment.training.batch_size, sizes)
 
 
 def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
@@ -77,7 +77,7 @@ def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
 
     if len(plan.boards) == 1:
         return on_board(plan.game, plan.network)
-    return make_mixed_learner({board.experiment.game: on_board(board.game, board.network) for board in plan.boards})
+    return make_boards_learner({board.experiment.game: on_board(board.game, board.network) for board in plan.boards})
 
 
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
@@ -132,17 +132,18 @@ def make_build(
 def place(state: RunState, mesh: Mesh, producer_specs: Any) -> RunState:
     """A sharding for each array of a RunState."""
 
-    def spread(spec, part):
-        return jax.tree.map(lambda _: shardings(mesh, spec), part)
+    specs = RunState(REPLICATED, producer_specs, REPLICATED)  # pyright: ignore[reportArgumentType]
 
-    fields = zip(producer_specs, state.producer, strict=True)
-    producer = type(state.producer)(*(spread(spec, part) for spec, part in fields))
-    return RunState(spread(REPLICATED, state.train), producer, spread(REPLICATED, state.totals))
+    def spread(place, part):
+        return jax.tree.map(lambda _: place, part)
+
+    return jax.tree.map(spread, shardings(mesh, specs), state)
 
 
 def transient(producer: Producer, state: RunState) -> dict[str, Any]:
     """What of a RunState means nothing between iterations."""
-    return {name: getattr(state.producer, name) for name in sorted(producer.transient)} | {"totals": state.totals}
+    fields = saved_fields(state.producer)
+    return {name: fields[name] for name in sorted(producer.transient)} | {"totals": state.totals}
 
 
 def zeros_like(shapes: Any) -> Any:

@@ -22,9 +22,9 @@ from alphagateau.training import flops, loop, resume
 from alphagateau.training.iteration_metrics import over_boards, training_metrics
 from alphagateau.training.learner import Learner
 from alphagateau.training.optimizer import num_run_steps
-from alphagateau.training.phases import Progress, advance
+from alphagateau.training.phases import Progress, advance, saved_fields, with_fields
 from alphagateau.training.plan import make_plan
-from alphagateau.training.selfplay.several_boards import Choice, Part, choose_in_order, make_mixed_learner
+from alphagateau.training.selfplay.several_boards import BoardBatch, choose_in_order, make_boards_learner
 from alphagateau.training.trainer import make_trainer
 
 SMOKE = Path(__file__).parents[3] / "experiments" / "smoke.toml"
@@ -106,12 +106,12 @@ def test_a_step_is_that_of_its_board():
 
         return Learner(lambda variables: variables, step)
 
-    made = make_mixed_learner({"small": learner(1), "large": learner(10)})
+    made = make_boards_learner({"small": learner(1), "large": learner(10)})
     batches = (lambda: jnp.ones(2), lambda: jnp.full((3, 2), 2.0))
 
     @jax.jit
     def step(train, board):
-        return made.step(train, Choice(board, batches))
+        return made.step(train, BoardBatch(board, batches))
 
     train, metrics = step(made.init(jnp.float32(0)), 0)
     assert train == 2
@@ -127,10 +127,11 @@ def test_a_step_is_that_of_its_board():
     assert train == 2 + 120 and metrics["loss/large"] == 2 == metrics["loss"] and metrics["steps/large"] == 1
 
 
-def test_a_boards_part_of_the_state_by_hand():
-    whole, kind = namedtuple("Whole", "a_x a_y b_z")(1, 2, 3), namedtuple("Kind", "z")
-    part = Part(kind, 2)
-    assert part.of(whole) == kind(3) and part.put(whole, kind(4)) == type(whole)(1, 2, 4)
+def test_the_names_under_which_a_state_is_saved_by_hand():
+    five, six = namedtuple("Five", "x y")(1, 2), namedtuple("Six", "z")(3)
+    states, fields = {"b": five, "a": six}, {"b_x": 1, "b_y": 2, "a_z": 3}
+    assert saved_fields(states) == fields and with_fields(states, fields | {"a_z": 4}) == {"b": five, "a": (4,)}
+    assert saved_fields(five) == {"x": 1, "y": 2} and with_fields(five, {"x": 3, "y": 4}) == (3, 4)
 
 
 def test_what_is_said_of_boards_and_of_all_by_hand():
@@ -170,5 +171,5 @@ def test_a_run_of_two_boards_goes_on_bit_for_bit_and_plays_each_as_a_run_of_it_a
     while progress.phase < 2:
         played, progress = advance(alone.phases, played, progress)
     for field in ("trajectory", "window"):
-        ours = getattr(state.producer, f"{board}_{field}")
+        ours = getattr(state.producer[board], field)
         jax.tree.map(np.testing.assert_array_equal, ours, getattr(played.producer, field))
