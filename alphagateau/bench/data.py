@@ -42,7 +42,7 @@ def reading(columns: Boards, record: str) -> Callable[[], None]:
     records, mesh, iterations = make_records(columns, data, 0), make_mesh(1), itertools.count()
 
     def read() -> None:
-        rows, slots = records.draw(next(iterations))
+        rows, slots = records.sample(next(iterations))
         found = put_rows(columns, rows, NUM_SHARES, mesh)
         if slots is not None:
             found = Moves(found, put_rows(slots, np.arange(NUM_RECORDS), NUM_SHARES, mesh))

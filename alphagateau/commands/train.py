@@ -123,7 +123,7 @@ def conclude(experiment: Experiment, folder: Path, state: "RunState", reporter: 
     from alphagateau.matches.final_match import final_match, known_scores, print_scores
 
     is_first = processes.is_first()
-    processes.part()
+    processes.disconnect()
     if not experiment.evaluation.num_games or not is_first:
         return True
     variables = jax.device_get(state.train.playing)

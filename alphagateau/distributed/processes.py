@@ -167,7 +167,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def part() -> None:
+def disconnect() -> None:
     """The processes let go of one another, all at the same time; from here on each is alone."""
     if count() > 1:
         jax.distributed.shutdown()
@@ -196,14 +196,14 @@ def one_line(error: BaseException) -> str:
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]
 
 
-def describe_devices() -> list[str]:
+def device_names() -> list[str]:
     """What the run holds, of all processes: its accelerators, or a CPU for each process, however many devices it is."""
     if jax.default_backend() == "cpu":
-        return [_describe_cpu()] * count()
+        return [_cpu_name()] * count()
     return [f"{device.platform} {device.device_kind}" for device in jax.devices()]
 
 
-def _describe_cpu() -> str:
+def _cpu_name() -> str:
     """Such as "cpu AMD EPYC 7763, 2 cores": those that this process may use."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():

@@ -219,15 +219,18 @@ def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
     table.add_row("training, an iteration with a full window", f"{diagnosis.training_seconds:,.0f} s")
     table.add_row(f"the run, {diagnosis.num_iterations} iterations, at most", f"{diagnosis.run_hours:,.1f} h")
     print_table(table, 100)
-    for line in verdict(diagnosis):
+    for line in advice_lines(diagnosis):
         print(line)
 
 
-def verdict(diagnosis: Diagnosis) -> list[str]:
+def advice_lines(diagnosis: Diagnosis) -> list[str]:
     """What to make of it, in words: whether its memory fits, how long it will take, and what would shorten that."""
     used, free = sum(diagnosis.memory.values()), diagnosis.memory_available
     lines = diagnosis.advice or [f"memory fits: {used / max(free, 1):.0%} of what is free"]
-    lines = [*lines, f"the run takes {in_words(diagnosis.run_hours)} here, compilation and the match at the end aside"]
+    lines = [
+        *lines,
+        f"the run takes {format_hours(diagnosis.run_hours)} here, compilation and the match at the end aside",
+    ]
     if diagnosis.run_hours < LONG_RUN_HOURS:
         return lines
     if diagnosis.selfplay_seconds > diagnosis.training_seconds:
@@ -238,7 +241,7 @@ def verdict(diagnosis: Diagnosis) -> list[str]:
     return [*lines, advice if jax.default_backend() != "cpu" else f"{advice}, or use a GPU"]
 
 
-def in_words(hours: float) -> str:
+def format_hours(hours: float) -> str:
     """A duration in the largest unit that it has at least two of: "about 8 years"."""
     for unit, length in (("years", 24 * 365.25), ("weeks", 24 * 7), ("days", 24), ("hours", 1)):
         if hours >= 2 * length:

@@ -155,7 +155,7 @@ def check_goes_on(
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
     """The run's log, and its record with this start written down; that of its Aim run follows once it is open."""
-    devices = processes.describe_devices()
+    devices = processes.device_names()
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
     record["starts"].append({**run_folder.describe_start(devices), "iteration": iteration, "time": _now()})

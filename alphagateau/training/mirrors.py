@@ -17,10 +17,10 @@ def mirrored_batches(
 ) -> Callable[[Array], Frame]:
     """step -> its batch, half of it mirrored, as drawn from an epoch's key."""
     mirror_key = jax.random.fold_in(key, MIRROR)
-    return lambda step: mirror_frames(game, batch_of(step), draw_mirrors(mirror_key, share_ids, step, share_batch))
+    return lambda step: mirror_frames(game, batch_of(step), sample_mirrors(mirror_key, share_ids, step, share_batch))
 
 
-def draw_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:
+def sample_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:
     """bool [R * share_batch]: for each frame of a step's batch, heads or tails; of a share whatever device has it."""
 
     def draw(share: Array) -> Array:
@@ -29,7 +29,7 @@ def draw_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) ->
     return jax.vmap(draw)(share_ids).reshape(-1)
 
 
-def mirror_frames(game: Game, frames: Frame, is_drawn: Array) -> Frame:
+def mirror_frames(game: Game, frames: Frame, is_sampled: Array) -> Frame:
     """Frames [B], those drawn (bool [B]) in the mirror if their position has an image there.
 
     Of the further targets, those whose name ends in `_edge` are edges (-1: none), action values are by slot; the others
@@ -52,4 +52,4 @@ def mirror_frames(game: Game, frames: Frame, is_drawn: Array) -> Frame:
         policy_target=mirror_slots(game, frames.position, frames.policy_target),
         extra={name: mirror_target(name, target) for name, target in frames.extra.items()},
     )
-    return select(is_drawn & has_mirror(frames.position), mirrored, frames)
+    return select(is_sampled & has_mirror(frames.position), mirrored, frames)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alphagateau.training.doctor import Diagnosis, in_words, selfplay_bytes, verdict
+from alphagateau.training.doctor import Diagnosis, advice_lines, format_hours, selfplay_bytes
 from alphagateau.training.selfplay.state import SelfPlayState
 
 SMALL = Diagnosis(
@@ -43,12 +43,12 @@ def test_frames_that_wait_are_counted_and_so_is_the_copy_that_fills_the_window()
     ],
 )
 def test_a_duration_in_words(hours, words):
-    assert in_words(hours) == words
+    assert format_hours(hours) == words
 
 
 def test_a_short_run_fits_and_says_how_long_it_takes():
     assert SMALL.is_memory_enough
-    first, second = verdict(SMALL)
+    first, second = advice_lines(SMALL)
     assert first == "memory fits: 25% of what is free"
     assert second.startswith("the run takes about 2 minutes here")
 
@@ -56,10 +56,10 @@ def test_a_short_run_fits_and_says_how_long_it_takes():
 def test_a_run_of_years_says_so_and_what_would_shorten_it():
     slow = SMALL._replace(num_iterations=6_330_060)
     assert slow.is_memory_enough
-    fits, time, advice = verdict(slow)
+    fits, time, advice = advice_lines(slow)
     assert fits.startswith("memory fits") and "about 8 years" in time
     assert advice.startswith("most of it is self-play: lower search.num_simulations, selfplay.num_games or")
-    assert verdict(slow._replace(training_seconds=31.0))[2].startswith(
+    assert advice_lines(slow._replace(training_seconds=31.0))[2].startswith(
         "most of it is training: lower training.num_epochs"
     )
 
@@ -67,4 +67,4 @@ def test_a_run_of_years_says_so_and_what_would_shorten_it():
 def test_memory_that_does_not_fit_comes_first():
     large = SMALL._replace(advice=["memory does not fit: most of it is frame window; lower window.size"])
     assert not large.is_memory_enough
-    assert verdict(large)[0] == large.advice[0] and len(verdict(large)) == 2
+    assert advice_lines(large)[0] == large.advice[0] and len(advice_lines(large)) == 2

@@ -15,7 +15,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
-from alphagateau.training.mirrors import draw_mirrors, mirror_frames
+from alphagateau.training.mirrors import mirror_frames, sample_mirrors
 
 FENS = {
     "gardner_chess": ["rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1", "n1k1r/P3P/5/p3p/R1K1N b - - 3 9"],
@@ -86,7 +86,7 @@ def test_values_of_moves_go_with_their_moves(name):
 
 
 def test_draws_depend_on_share_and_step_and_are_heads_half_the_time():
-    draw = jax.jit(draw_mirrors, static_argnums=3)
+    draw = jax.jit(sample_mirrors, static_argnums=3)
     key, steps = jax.random.key(1), jnp.arange(50)
     whole = np.array([draw(key, np.arange(8), step, 32) for step in steps])
     apart = np.array([[draw(key, np.array([share]), step, 32) for share in range(8)] for step in steps])

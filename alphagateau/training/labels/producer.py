@@ -35,7 +35,7 @@ class Records(NamedTuple):
     """What an epoch reads once: boards, or their labelled moves."""
 
     number: int
-    draw: Callable[[int], tuple[np.ndarray, np.ndarray | None]]  # iteration -> (rows [n], slots [n, 1] of moves)
+    sample: Callable[[int], tuple[np.ndarray, np.ndarray | None]]  # iteration -> (rows [n], slots [n, 1] of moves)
 
 
 class DataState(NamedTuple):
@@ -53,7 +53,7 @@ def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Produc
     share_batch = experiment.training.batch_size // experiment.num_shares
 
     def read(state: RunState, iteration: int, segment: int) -> RunState:
-        chosen, slots = records.draw(iteration)
+        chosen, slots = records.sample(iteration)
         rows = put_rows(columns, chosen, experiment.num_shares, mesh)
         if slots is not None:
             rows = Moves(rows, put_rows(slots, np.arange(num_frames), experiment.num_shares, mesh))
@@ -151,33 +151,35 @@ def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:
     """The Records that `[data]` asks for. Raises ConfigError if there are none."""
     counts, number = columns.count, data.frames_per_iteration
     if data.record == "board":
-        return Records(len(counts), lambda iteration: (draw_rows(counts, seed, data.sampler, iteration, number), None))
+        return Records(
+            len(counts), lambda iteration: (sample_rows(counts, seed, data.sampler, iteration, number), None)
+        )
     known = (columns.action_value != NO_VALUE).sum(axis=1)
     if not known.any():
         raise ConfigError(f'data.path ({data.path}) holds no labelled move, which data.record = "move" reads')
 
-    def draw(iteration: int) -> tuple[np.ndarray, np.ndarray]:
-        rows, places = draw_moves(known, counts, seed, data.sampler, iteration, number)
+    def sample(iteration: int) -> tuple[np.ndarray, np.ndarray]:
+        rows, places = sample_moves(known, counts, seed, data.sampler, iteration, number)
         labels_before = np.cumsum(columns.action_value[rows] != NO_VALUE, axis=1)
         return rows, (labels_before <= places[:, None]).sum(axis=1, keepdims=True).astype(np.int16)
 
-    return Records(int(known.sum()), draw)
+    return Records(int(known.sum()), sample)
 
 
-def draw_moves(
+def sample_moves(
     known: np.ndarray, counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(rows [number], which of their labels [number]) of an iteration, drawn as `draw_rows` does; `known` a row."""
+    """(rows [number], which of their labels [number]) of an iteration, drawn as `sample_rows` does; `known` a row."""
     if sampler == "weighted":
-        rows = draw_rows(known * counts, seed, sampler, iteration, number)
+        rows = sample_rows(known * counts, seed, sampler, iteration, number)
         return rows, np.random.default_rng([seed, iteration, 1]).integers(known[rows])
     ends = np.cumsum(known)
-    moves = draw_rows(np.broadcast_to(1, ends[-1]), seed, sampler, iteration, number)
+    moves = sample_rows(np.broadcast_to(1, ends[-1]), seed, sampler, iteration, number)
     rows = np.searchsorted(ends, moves, side="right")
     return rows, moves - (ends - known)[rows]
 
 
-def draw_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int) -> np.ndarray:
+def sample_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int) -> np.ndarray:
     """int64 [number]: the rows of an iteration, of a stream that depends on the seed alone.
 
     "uniform": all rows once an epoch, each epoch in an order of its own; "weighted": drawn by `counts`.

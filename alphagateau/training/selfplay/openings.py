@@ -29,11 +29,11 @@ def make_first_states(
     """
     if openings is None:
         return lambda keys: start
-    opened = draw_openings(game, start, fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
+    opened = sample_openings(game, start, fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
     return lambda keys: select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
 
 
-def draw_openings(game: Game, start: State, keys: Array, max_plies: int, min_plies: int = 1) -> State:
+def sample_openings(game: Game, start: State, keys: Array, max_plies: int, min_plies: int = 1) -> State:
     """States [B] after `min_plies` to `max_plies` random legal moves from `start` [B]; as `start` if they end the game.
 
     Past positions are seen but do not count as occurrences, as in the game that the opening's FEN begins.

@@ -13,20 +13,20 @@ from alphagateau.games.state import Array
 from alphagateau.training.frames import Trajectory
 
 
-class Waiting(NamedTuple):
+class Pending(NamedTuple):
     """Plies of B games whose results are not known yet."""
 
     trajectory: Trajectory  # [P, B], the newest last; what a row holds before its game's first ply means nothing
     is_waiting: Array  # bool [P, B]
 
 
-def none_waiting(trajectory: Trajectory, num_plies: int) -> Waiting:
+def no_pending(trajectory: Trajectory, num_plies: int) -> Pending:
     """Room for `num_plies` (P) of each game of a Trajectory [T, B], empty."""
     room = jax.tree.map(lambda x: jnp.zeros((num_plies, *x.shape[1:]), x.dtype), trajectory)
-    return Waiting(room, jnp.zeros(room.discount.shape, bool))
+    return Pending(room, jnp.zeros(room.discount.shape, bool))
 
 
-def settle(waiting: Waiting, trajectory: Trajectory) -> tuple[Trajectory, Array, Waiting]:
+def settle(waiting: Pending, trajectory: Trajectory) -> tuple[Trajectory, Array, Pending]:
     """(plies [P + T, B], which of them have a result by now, those that wait on) once `trajectory` [T, B] is played."""
     joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), waiting.trajectory, trajectory)
     is_ply = jnp.concatenate([waiting.is_waiting, jnp.ones(trajectory.discount.shape, bool)])
@@ -34,4 +34,4 @@ def settle(waiting: Waiting, trajectory: Trajectory) -> tuple[Trajectory, Array,
     goes_on = is_ply & (ends_to_come == 0)
     room = len(waiting.is_waiting)
     left = jax.tree.map(lambda x: x[-room:], (joined, goes_on))
-    return joined, is_ply & ~goes_on, Waiting(*left)
+    return joined, is_ply & ~goes_on, Pending(*left)

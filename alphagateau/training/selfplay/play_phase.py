@@ -23,7 +23,7 @@ from alphagateau.training.selfplay.selfplay import (
     CheapSearch,
     Games,
     SelfPlay,
-    Variations,
+    SelfPlayOptions,
     make_begin,
     make_selfplay,
 )
@@ -32,11 +32,11 @@ from alphagateau.training.selfplay.state import SelfPlayState
 
 
 def make_play_phase(
-    board: BoardPlan, selfplay: SelfPlayConfig, search: Search, variations: Variations, mesh: Mesh
+    board: BoardPlan, selfplay: SelfPlayConfig, search: Search, options: SelfPlayOptions, mesh: Mesh
 ) -> Phase:
     """The phase that plays `num_plies` plies of all games and writes the trajectory."""
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
-    play_segment = make_selfplay(board.game, search, segment_plies, variations)
+    play_segment = make_selfplay(board.game, search, segment_plies, options)
     play = make_play(board.experiment.seed, selfplay.num_games, mesh, play_segment)
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
@@ -48,7 +48,7 @@ def make_play_phase(
     return Phase("selfplay", lambda _: selfplay.num_plies // segment_plies, run_segment, segment_plies, compile)
 
 
-def make_variations(board: BoardPlan, selfplay: SelfPlayConfig) -> Variations:
+def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPlayOptions:
     """What `[selfplay]` asks for beside the search of each ply. A cheap search explores nothing, as in KataGo."""
     experiment, game, network = board
     cheap = openings = rule = None
@@ -62,7 +62,7 @@ def make_variations(board: BoardPlan, selfplay: SelfPlayConfig) -> Variations:
     starts = None
     if selfplay.starts != "none":
         starts = read_starts(game, selfplay.starts, selfplay.start_moves, experiment.seed)
-    return Variations(
+    return SelfPlayOptions(
         cheap,
         openings,
         rule,
@@ -72,11 +72,11 @@ def make_variations(board: BoardPlan, selfplay: SelfPlayConfig) -> Variations:
     )
 
 
-def make_new_games(seed: int, game: Game, variations: Variations) -> Callable[[int | Array, Array], Games]:
+def make_new_games(seed: int, game: Game, options: SelfPlayOptions) -> Callable[[int | Array, Array], Games]:
     """(iteration, rows [B]) -> Games [B]: those with which an iteration begins if none goes on."""
 
     def new_games(iteration: int | Array, rows: Array) -> Games:
-        return make_begin(game, variations, key_of(seed, iteration, PLAY), rows)(0)
+        return make_begin(game, options, key_of(seed, iteration, PLAY), rows)(0)
 
     return new_games
 

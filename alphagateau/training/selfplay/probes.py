@@ -38,7 +38,7 @@ def make_probe(experiment: Experiment, game: Game, search: Search, mesh: Mesh) -
 
         roots, keys = jax.vmap(draw)(share_ids, jnp.arange(len(share_ids)))
         roots, keys = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (roots, keys))
-        return figures(game, search, variables, roots, keys)
+        return measure_roots(game, search, variables, roots, keys)
 
     @jax.jit
     def probe(variables: Variables, positions: Position, iteration: int | Array) -> dict[str, Array]:
@@ -48,7 +48,7 @@ def make_probe(experiment: Experiment, game: Game, search: Search, mesh: Mesh) -
     return probe
 
 
-def figures(game: Game, search: Search, variables: Variables, roots: Position, keys: Array) -> dict[str, Array]:
+def measure_roots(game: Game, search: Search, variables: Variables, roots: Position, keys: Array) -> dict[str, Array]:
     """Of each of B roots, float32 [B], by name; keys [B, 3].
 
     One search of 3 B rows: the roots, the roots once more, their mirror images.

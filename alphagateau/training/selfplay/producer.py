@@ -20,12 +20,12 @@ from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pa
 from alphagateau.training.losses.auxiliary import auxiliary_targets
 from alphagateau.training.phases import Producer, RunState
 from alphagateau.training.plan import BoardPlan
-from alphagateau.training.selfplay.pending_frames import none_waiting
-from alphagateau.training.selfplay.play_phase import make_new_games, make_play_phase, make_variations
+from alphagateau.training.selfplay.pending_frames import no_pending
+from alphagateau.training.selfplay.play_phase import make_new_games, make_play_phase, make_selfplay_options
 from alphagateau.training.selfplay.probes import Probe, make_probe, probe_metrics
 from alphagateau.training.selfplay.replay import init_window
 from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
-from alphagateau.training.selfplay.selfplay import CheapSearch, Variations, make_selfplay
+from alphagateau.training.selfplay.selfplay import CheapSearch, SelfPlayOptions, make_selfplay
 from alphagateau.training.selfplay.state import SPECS, SelfPlayState
 from alphagateau.training.selfplay.td_leaf import num_frames
 from alphagateau.training.selfplay.window_phase import (
@@ -39,19 +39,19 @@ from alphagateau.training.selfplay.window_phase import (
 def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mesh) -> Producer:
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
     experiment, game, network = board
-    search, variations = make_search(game, network, experiment.search), make_variations(board, selfplay)
-    new_games = make_new_games(experiment.seed, game, variations)
+    search, options = make_search(game, network, experiment.search), make_selfplay_options(board, selfplay)
+    new_games = make_new_games(experiment.seed, game, options)
 
     def num_new_frames(state: SelfPlayState) -> int:
         made = selfplay.num_games * num_frames(experiment.targets, selfplay.num_plies)
         return int(state.statistics.get("new_frames", made))
 
     return Producer(
-        init=make_init(experiment, selfplay, game, variations),
+        init=make_init(experiment, selfplay, game, options),
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
-            make_play_phase(board, selfplay, search, variations, mesh),
+            make_play_phase(board, selfplay, search, options, mesh),
             make_window_phase(experiment, game, mesh, None if selfplay.continue_games else new_games),
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
@@ -106,20 +106,20 @@ def are_new(experiment: Experiment) -> bool:
 
 
 def make_init(
-    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, variations: Variations
+    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, options: SelfPlayOptions
 ) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
     to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
-    begin = make_new_games(experiment.seed, game, variations)
+    begin = make_new_games(experiment.seed, game, options)
     random_search = make_random_search()
 
     def any_search(variables: Any, keys: Array, states: State) -> SearchOutput:
         """Of any search, records have these shapes."""
         return random_search(variables, keys, states)._replace(leaf=states)
 
-    if variations.cheap is not None:
-        variations = variations._replace(cheap=CheapSearch(any_search, variations.cheap.full_share))
-    play = make_selfplay(game, any_search, selfplay.num_plies, variations)
+    if options.cheap is not None:
+        options = options._replace(cheap=CheapSearch(any_search, options.cheap.full_share))
+    play = make_selfplay(game, any_search, selfplay.num_plies, options)
 
     def init() -> SelfPlayState:
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
@@ -128,7 +128,7 @@ def make_init(
         trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
-        waiting = none_waiting(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
+        waiting = no_pending(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
         sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))
         statistics = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), sums)
         return SelfPlayState(games.states, window, trajectory, statistics, waiting, games.resigning)

@@ -38,7 +38,9 @@ def begin_resigning(rule: ResignationRule, key: Array, rows: Array, ply: int | A
     )
 
 
-def consider(rule: ResignationRule, resigning: Resigning, color: Array, search_value: Array) -> tuple[Array, Resigning]:
+def update_resigning(
+    rule: ResignationRule, resigning: Resigning, color: Array, search_value: Array
+) -> tuple[Array, Resigning]:
     """(who resigns now instead of moving, bool [B]; what is remembered) of players `color` [B] to move."""
     is_low = (search_value < -rule.value)[:, None]
     mine = jnp.arange(2) == color[:, None]
@@ -51,7 +53,7 @@ def consider(rule: ResignationRule, resigning: Resigning, color: Array, search_v
 def resign(rule: ResignationRule, resigning: Resigning, record: Trajectory) -> tuple[Trajectory, Resigning]:
     """A ply [B] as it is once those who are to resign have done so instead of moving, and what is remembered."""
     color = record.position.color
-    is_resigned, resigning = consider(rule, resigning, color, record.search_value)
+    is_resigned, resigning = update_resigning(rule, resigning, color, record.search_value)
     reward, discount = jnp.where(is_resigned, -1.0, record.reward), jnp.where(is_resigned, 0.0, record.discount)
     resignation = outcome(resigning, is_resigned, color, reward, discount)
     edge = jnp.where(is_resigned, -1, record.edge)

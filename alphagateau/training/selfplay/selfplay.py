@@ -23,7 +23,7 @@ from alphagateau.training.selfplay.resignation import (
     begin_resigning,
     resign,
 )
-from alphagateau.training.selfplay.starts import Starts, draw_starts
+from alphagateau.training.selfplay.starts import StartPositions, sample_starts
 
 
 class Games(NamedTuple):
@@ -49,35 +49,35 @@ def start_games(game: Game, num_games: int) -> State:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (num_games, *x.shape)), game.init())
 
 
-class Variations(NamedTuple):
+class SelfPlayOptions(NamedTuple):
     """What self-play may do beside searching each ply in full, from the first position to the end."""
 
     cheap: CheapSearch | None = None
     openings: RandomOpenings | None = None
     resignation: ResignationRule | None = None
-    starts: Starts | None = None  # None: games begin at the first position
+    starts: StartPositions | None = None  # None: games begin at the first position
     own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
     with_leaves: bool = False  # the last position of each search's line is written down
 
 
-PLAIN = Variations()
+PLAIN = SelfPlayOptions()
 
 
-def make_begin(game: Game, variations: Variations, key: Array, rows: Array) -> Callable[[int | Array], Games]:
+def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) -> Callable[[int | Array], Games]:
     """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's.
 
     Whether a game begins after random plies is drawn for each. Where that is, is drawn once for all games that begin
     in the same row and iteration, or for each game: a search without noise plays from one place but one game.
     """
-    rule = variations.resignation
+    rule = options.resignation
 
     def make_states(key: Array) -> Callable[[Array], State]:
         start = start_games(game, len(rows))
-        if variations.starts is not None:
-            start = draw_starts(game, variations.starts, key, rows)
-        return make_first_states(game, variations.openings, start, key, rows)
+        if options.starts is not None:
+            start = sample_starts(game, options.starts, key, rows)
+        return make_first_states(game, options.openings, start, key, rows)
 
-    shared = None if variations.own_openings else make_states(key)
+    shared = None if options.own_openings else make_states(key)
 
     def begin(ply: int | Array) -> Games:
         first_states = shared or make_states(jax.random.fold_in(key, ply))
@@ -105,16 +105,16 @@ def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
     return find
 
 
-def make_selfplay(game: Game, search: Search, num_plies: int, variations: Variations = PLAIN) -> SelfPlay:
+def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayOptions = PLAIN) -> SelfPlay:
     """B games for `num_plies` (T) plies; a game that ends starts anew at once, so each search has a live root.
 
     `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
     the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
     """
-    find, rule = make_capped_search(search, variations.cheap), variations.resignation
+    find, rule = make_capped_search(search, options.cheap), options.resignation
 
     def play(variables: Variables, key: Array, rows: Array, first_ply: Array, games: Games):
-        begin = make_begin(game, variations, key, rows)
+        begin = make_begin(game, options, key, rows)
 
         def one_ply(games: Games, ply: Array) -> tuple[Games, Trajectory]:
             states, resigning = games
@@ -133,7 +133,7 @@ def make_selfplay(game: Game, search: Search, num_plies: int, variations: Variat
                 search_value=found.search_value,
                 is_full=is_full,
             )
-            if variations.with_leaves and found.leaf is not None:
+            if options.with_leaves and found.leaf is not None:
                 leaf = jax.vmap(game.position)(found.leaf)
                 record = record._replace(leaf=leaf, leaf_is_over=found.leaf.terminated)
             if rule is not None and resigning is not None:

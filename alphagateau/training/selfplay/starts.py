@@ -15,19 +15,19 @@ from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.training.keys import START
-from alphagateau.training.selfplay.openings import draw_openings, fold_in
+from alphagateau.training.selfplay.openings import fold_in, sample_openings
 
 MOST = 2**16  # positions kept, as they are part of the compiled program
 
 
-class Starts(NamedTuple):
+class StartPositions(NamedTuple):
     """Q positions that games may begin in."""
 
     positions: tuple[np.ndarray, ...]  # what `Game.enter` takes of each, [Q, ...]
     num_moves: int  # random ones, before a game begins
 
 
-def read_starts(game: Game, path: str, num_moves: int, seed: int) -> Starts:
+def read_starts(game: Game, path: str, num_moves: int, seed: int) -> StartPositions:
     """The positions of a file of FENs or EPD, plain or packed, or of a folder that `alphagateau positions` wrote.
 
     Of more than MOST some are drawn, by `seed`. Positions in which the game is over are left out. Raises ConfigError.
@@ -46,7 +46,7 @@ def read_starts(game: Game, path: str, num_moves: int, seed: int) -> Starts:
             raise ConfigError(f"selfplay.starts, {where}: {error}") from None
     if not found:
         raise ConfigError(f"selfplay.starts: {path} holds no position to begin in, expected FENs, one a line")
-    return Starts(tuple(np.stack(column) for column in zip(*found, strict=True)), num_moves)
+    return StartPositions(tuple(np.stack(column) for column in zip(*found, strict=True)), num_moves)
 
 
 def _later(entered: tuple) -> tuple:
@@ -73,11 +73,11 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
         raise ConfigError(f"selfplay.starts: {error}") from None
 
 
-def draw_starts(game: Game, starts: Starts, key: Array, rows: Array) -> State:
+def sample_starts(game: Game, starts: StartPositions, key: Array, rows: Array) -> State:
     """States [B], one of each of `rows` (the games' numbers); `key` is PLAY's. No move is made that ends the game."""
     keys = fold_in(jax.random.fold_in(key, START), rows)
     chosen = jax.vmap(lambda key: jax.random.randint(key, (), 0, len(starts.positions[0])))(keys)
     states = jax.vmap(game.enter)(*(jnp.asarray(column)[chosen] for column in starts.positions))
     if not starts.num_moves:
         return states
-    return draw_openings(game, states, keys, starts.num_moves, starts.num_moves)
+    return sample_openings(game, states, keys, starts.num_moves, starts.num_moves)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED
 from alphagateau.games.state import Array, State
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.pending_frames import Waiting
+from alphagateau.training.selfplay.pending_frames import Pending
 from alphagateau.training.selfplay.replay import Window
 from alphagateau.training.selfplay.resignation import Resigning
 
@@ -17,7 +17,7 @@ class SelfPlayState(NamedTuple):
     window: Window  # [num_shares, ...]
     trajectory: Trajectory  # [T, B], the iteration in progress
     statistics: dict[str, Array]  # sums over the trajectory, once the window has its frames
-    waiting: Waiting | None = None  # [P, B], pending plies before the trajectory; None: frames need no result
+    waiting: Pending | None = None  # [P, B], pending plies before the trajectory; None: frames need no result
     resigning: Resigning | None = None  # [B], of the games; None: nobody may resign
 
 

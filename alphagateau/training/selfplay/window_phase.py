@@ -17,7 +17,7 @@ from alphagateau.training.keys import WINDOW, key_of
 from alphagateau.training.losses.auxiliary import auxiliary_targets
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, RunState
-from alphagateau.training.selfplay.pending_frames import Waiting, settle
+from alphagateau.training.selfplay.pending_frames import Pending, settle
 from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, take_batch
 from alphagateau.training.selfplay.selfplay import Games, game_statistics
 from alphagateau.training.selfplay.state import SelfPlayState
@@ -83,7 +83,7 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
 
 
 def fill_statistics(
-    game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Waiting | None, Waiting | None]
+    game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Pending | None, Pending | None]
 ) -> dict[str, Array]:
     """Sums over the iteration: its games, the frames of an epoch, and what waited before and waits after it.
 

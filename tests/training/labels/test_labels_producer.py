@@ -39,12 +39,12 @@ from alphagateau.training.labels.labelled_frames import to_frames
 from alphagateau.training.labels.producer import (
     DataState,
     check_target,
-    draw_rows,
     make_data_producer,
     make_experiment_held_out,
     make_records,
     open_columns,
     put_rows,
+    sample_rows,
 )
 from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.plan import BoardPlan
@@ -95,15 +95,15 @@ def experiment(labels, tmp_path_factory):
 
 def test_an_epoch_reads_each_row_once_in_an_order_of_its_own():
     """Ten rows, four an iteration: iterations 0 to 4 are two whole epochs."""
-    stream = np.concatenate([draw_rows(np.ones(10), 3, "uniform", iteration, 4) for iteration in range(5)])
+    stream = np.concatenate([sample_rows(np.ones(10), 3, "uniform", iteration, 4) for iteration in range(5)])
     assert sorted(stream[:10]) == sorted(stream[10:]) == list(range(10))
     assert stream[:10].tolist() != stream[10:].tolist()
-    np.testing.assert_array_equal(draw_rows(np.ones(10), 3, "uniform", 2, 4), stream[8:12])
+    np.testing.assert_array_equal(sample_rows(np.ones(10), 3, "uniform", 2, 4), stream[8:12])
 
 
 def test_a_weighted_sampler_draws_by_counts():
     """A row of no count is never drawn, one of three times the count three times as often."""
-    found = np.bincount(draw_rows(np.array([1, 0, 3]), 0, "weighted", 0, 8000), minlength=3)
+    found = np.bincount(sample_rows(np.array([1, 0, 3]), 0, "weighted", 0, 8000), minlength=3)
     assert found[1] == 0 and abs(found[2] / found[0] - 3) < 0.25
 
 
@@ -125,7 +125,7 @@ def test_an_epoch_of_moves_reads_each_labelled_move_once():
 
 def test_weighted_moves_are_drawn_as_often_as_their_boards_occurred():
     data = DataConfig(path="", record="move", sampler="weighted", frames_per_iteration=5000)
-    rows, slots = make_records(three_boards(), data, 7).draw(0)
+    rows, slots = make_records(three_boards(), data, 7).sample(0)
     found = {move: 0 for move in [(0, 0), (0, 3), (2, 1)]}
     for move in zip(rows.tolist(), slots[:, 0].tolist(), strict=True):
         found[move] += 1

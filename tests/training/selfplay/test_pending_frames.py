@@ -16,7 +16,7 @@ from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.pending_frames import none_waiting, settle
+from alphagateau.training.selfplay.pending_frames import no_pending, settle
 from alphagateau.training.selfplay.targets import frames_from
 
 ROWS, PLIES, LONGEST, ROUNDS = 5, 4, 9, 12  # LONGEST: plies of a game, at most
@@ -40,7 +40,7 @@ def test_each_ply_enters_once_when_its_game_ends_and_with_its_result():
     games = games_of(np.random.default_rng(0))
     ends = np.where(games.discount == 0, np.arange(len(games.edge))[:, None], len(games.edge))
     end_of = np.minimum.accumulate(ends[::-1], axis=0)[::-1]  # of the game of each ply
-    waiting, entered = none_waiting(games, LONGEST - 1), {}
+    waiting, entered = no_pending(games, LONGEST - 1), {}
     settle_jitted, to_frames = jax.jit(settle), jax.jit(frames_from)
     for round_ in range(ROUNDS):
         new = jax.tree.map(lambda x, first=round_ * PLIES: jnp.asarray(x[first : first + PLIES]), games)

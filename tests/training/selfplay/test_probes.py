@@ -14,7 +14,7 @@ from alphagateau.games.symmetry import reflection
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search
 from alphagateau.search.search import SearchOutput
-from alphagateau.training.selfplay.probes import divergence, figures, probe_metrics, root_of
+from alphagateau.training.selfplay.probes import divergence, measure_roots, probe_metrics, root_of
 
 NUM = 4
 
@@ -51,7 +51,7 @@ def roots(gardner):
 def test_a_favourite_move_is_another_in_the_mirror_unless_its_image_is_as_good(gardner, roots, stub_network):
     """The network likes one edge everywhere, a knight's move, of which the first position has no image."""
     network = stub_network(gardner)
-    look = jax.jit(partial(figures, gardner, make_policy_search(gardner, network)))
+    look = jax.jit(partial(measure_roots, gardner, make_policy_search(gardner, network)))
     likes = np.zeros(gardner.num_edges, np.float32)
     likes[uci_to_edge(gardner, gardner.init(), "b1c3")] = 1
     keys = jax.random.split(jax.random.key(0), (NUM, 3))
@@ -71,7 +71,7 @@ def test_the_two_searches_of_a_root_have_seeds_of_their_own(gardner, roots):
         return SearchOutput(states.legal_edges[:, 0], weights, weights, nothing, nothing)
 
     keys = jax.random.split(jax.random.key(0), (NUM, 3))
-    noise = jax.jit(partial(figures, gardner, search))({}, roots, keys)["target_noise"]
+    noise = jax.jit(partial(measure_roots, gardner, search))({}, roots, keys)["target_noise"]
     assert (np.asarray(noise) > 0.1).all() and len(set(noise.tolist())) == NUM
 
 

@@ -15,8 +15,8 @@ from alphagateau.training.selfplay.resignation import (
     ResignationRule,
     Resigning,
     begin_resigning,
-    consider,
     outcome,
+    update_resigning,
 )
 
 RULE = ResignationRule(num_plies=2, value=0.9, played_out=0.25)
@@ -27,7 +27,7 @@ def test_only_own_plies_in_a_row_count():
     resigning = Resigning(jnp.zeros((1, 2), jnp.int16), jnp.zeros(1, bool), jnp.full(1, -1, jnp.int8))
     values, resigned = [-0.95, -0.5, -0.9, -0.95, -0.91, 0.95, -1.0], []
     for ply, value in enumerate(values):  # -0.9 is not below -0.9
-        now, resigning = consider(RULE, resigning, jnp.int8([ply % 2]), jnp.float32([value]))
+        now, resigning = update_resigning(RULE, resigning, jnp.int8([ply % 2]), jnp.float32([value]))
         resigned.append(bool(now[0]))
     assert resigned == [False] * 6 + [True]
     assert resigning.low_plies.tolist() == [[2, 0]] and resigning.first.tolist() == [0]
@@ -36,7 +36,7 @@ def test_only_own_plies_in_a_row_count():
 def test_a_game_played_out_remembers_who_would_have_resigned_first():
     resigning = Resigning(jnp.int16([[1, 1]]), jnp.ones(1, bool), jnp.full(1, -1, jnp.int8))
     for color in (1, 0):
-        now, resigning = consider(RULE, resigning, jnp.int8([color]), jnp.float32([-0.95]))
+        now, resigning = update_resigning(RULE, resigning, jnp.int8([color]), jnp.float32([-0.95]))
         assert not now[0] and resigning.first.tolist() == [1]
     assert resigning.low_plies.tolist() == [[2, 2]]
 

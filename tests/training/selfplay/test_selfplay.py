@@ -14,12 +14,12 @@ from alphagateau.games.symmetry import select
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.openings import RandomOpenings, draw_openings
+from alphagateau.training.selfplay.openings import RandomOpenings, sample_openings
 from alphagateau.training.selfplay.resignation import NOTHING, RESIGNED, ResignationRule
 from alphagateau.training.selfplay.selfplay import (
     CheapSearch,
     Games,
-    Variations,
+    SelfPlayOptions,
     game_statistics,
     make_begin,
     make_selfplay,
@@ -87,7 +87,7 @@ def test_a_finished_game_restarts_as_a_live_root(gardner, rules):
     states = stack([mated, live, drawn, live])
     assert states.terminated.tolist() == [True, False, True, False]
     assert states.reward.tolist() == [1, 0, 0, 0]
-    begin = make_begin(gardner, Variations(), jax.random.key(0), jnp.arange(4))
+    begin = make_begin(gardner, SelfPlayOptions(), jax.random.key(0), jnp.arange(4))
     restarted = jax.device_get(select(jnp.asarray(states.terminated), begin(0).states, states))
     for row in (1, 3):
         assert_equal(row_of(restarted, row), live)
@@ -216,7 +216,7 @@ def test_games_start_at_the_first_position(gardner):
 def test_an_opening_is_a_few_random_legal_moves(gardner):
     num_games, longest = 200, 3
     keys = jax.random.split(jax.random.key(0), num_games)
-    draw = jax.jit(partial(draw_openings, gardner, max_plies=longest))
+    draw = jax.jit(partial(sample_openings, gardner, max_plies=longest))
     states = jax.device_get(draw(start_games(gardner, num_games), keys))
     counts = np.bincount(states.ply)
     assert len(counts) == longest + 1 and counts[0] == 0 and counts[1:].min() > num_games / 6
@@ -230,20 +230,20 @@ def test_an_opening_is_a_few_random_legal_moves(gardner):
 
 def test_new_games_begin_where_their_opening_ends(gardner, near_the_end):
     """A share of 1: each game that ends is followed by the row's opening, whose plies are in no Trajectory."""
-    variations, rows, key = Variations(openings=RandomOpenings(1.0, 4)), jnp.arange(ROWS), jax.random.key(2)
-    play = jax.jit(make_selfplay(gardner, make_random_search(), PLIES, variations))
+    options, rows, key = SelfPlayOptions(openings=RandomOpenings(1.0, 4)), jnp.arange(ROWS), jax.random.key(2)
+    play = jax.jit(make_selfplay(gardner, make_random_search(), PLIES, options))
     _, trajectory = jax.device_get(play({}, key, rows, jnp.int32(0), Games(near_the_end)))
-    begin = make_begin(gardner, variations, key, rows)
+    begin = make_begin(gardner, options, key, rows)
     expected = jax.device_get(jax.jit(lambda: jax.vmap(gardner.position)(begin(0).states))())
     assert expected.ply.min() >= 1
     for row, plies in enumerate([1, 2, 3]):
         assert_equal(row_of(trajectory.position, (plies, row)), row_of(expected, row))
     assert len({board.tobytes() for board in expected.boards[:, 0]}) > 1
-    own = variations._replace(own_openings=True)
+    own = options._replace(own_openings=True)
     first_boards = jax.jit(lambda ply: make_begin(gardner, own, key, rows)(ply).states.boards[:, 0])
     of_rows = np.stack([first_boards(ply) for ply in range(8)], axis=1)
     assert all(len({board.tobytes() for board in boards}) > 4 for boards in of_rows)
-    rare = Variations(openings=RandomOpenings(0.0, 4))
+    rare = SelfPlayOptions(openings=RandomOpenings(0.0, 4))
     assert_equal(jax.jit(lambda: make_begin(gardner, rare, key, rows)(0).states)(), start_games(gardner, ROWS))
 
 
@@ -259,8 +259,8 @@ def hopeless_for_white(variables, keys, states):
 def test_a_player_resigns_at_its_third_hopeless_ply_in_a_row(gardner):
     """White at plies 0, 2 and 4: it resigns at ply 4 instead of moving, and a new game follows at once."""
     rule, rows = ResignationRule(3, 0.9, 0.0), jnp.arange(ROWS)
-    play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, Variations(resignation=rule)))
-    games = make_begin(gardner, Variations(resignation=rule), jax.random.key(0), rows)(0)
+    play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, SelfPlayOptions(resignation=rule)))
+    games = make_begin(gardner, SelfPlayOptions(resignation=rule), jax.random.key(0), rows)(0)
     games, trajectory = jax.device_get(play({}, jax.random.key(0), rows, jnp.int32(0), games))
     assert (trajectory.position.ply == np.array([0, 1, 2, 3, 4, 0])[:, None]).all()
     assert (trajectory.resignation == np.array([NOTHING] * 4 + [RESIGNED, NOTHING])[:, None]).all()
@@ -290,7 +290,7 @@ def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_n
         return run
 
     cheap = CheapSearch(counted(make_policy_search(gardner, network), calls), 0.25)
-    play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, Variations(cheap)))
+    play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, SelfPlayOptions(cheap)))
     variables, rows, key = network.init(None), jnp.arange(ROWS), jax.random.key(5)
     games = Games(start_games(gardner, ROWS))
     _, trajectory = jax.device_get(play(variables, key, rows, jnp.int32(0), games))
