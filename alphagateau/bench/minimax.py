@@ -1,4 +1,4 @@
-"""Giraffe's features and the minimax search, as rows of `alphagateau bench`: against a step, and plain recursion."""
+"""Times Giraffe's features against a step of the game, and minimax search against plain recursion."""
 
 import statistics
 from collections.abc import Callable, Iterator
@@ -13,12 +13,12 @@ from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
 from alphagateau.config import GiraffeConfig
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
 from alphagateau.games.attacks import WORTH
+from alphagateau.games.notation import board_edges, ending
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.networks.giraffe.features import piece_features
 from alphagateau.networks.make_network import make_network
-from alphagateau.search import minimax_reference as plain
 from alphagateau.search.minimax.minimax import make_minimax_search
 from alphagateau.training.selfplay.selfplay import start_games
 
@@ -51,7 +51,29 @@ def feature_rows(rounds: int) -> Iterator[Row]:
         yield compare(f"Giraffe's features, {size.board}, batch {BATCH}, by a step", in_turns(calls, rounds), -1.5)
 
 
-def counting_material(board: chess.Board) -> float:
+def plain_minimax(
+    game: Game, board: chess.Board, threshold: float, probability: float = 1.0, captures_left: int = 6
+) -> tuple[float, int]:
+    """(value for the player to move, nodes) by plain recursion, the reference of `minimax_rows`.
+
+    Lines less probable than `threshold` are followed by good captures alone. The evaluation counts material.
+    """
+    if ending(game, board, 1)[0] != "*":
+        return -float(board.is_checkmate()), 1
+    is_leaf = probability < threshold
+    best, num_nodes = material_value(board) if is_leaf else -1.0, 1
+    moves = [chess.Move.from_uci(uci) for uci in board_edges(game, board).values()]
+    for move in moves:
+        if is_leaf and not (captures_left and is_good_capture(board, move)):
+            continue
+        board.push(move)
+        value, count = plain_minimax(game, board, threshold, probability / len(moves), captures_left - is_leaf)
+        board.pop()
+        best, num_nodes = max(best, -value), num_nodes + count
+    return best, num_nodes
+
+
+def material_value(board: chess.Board) -> float:
     """In [-1, 1], for the player to move: an evaluation that costs next to nothing."""
     total = sum(
         int(WORTH[kind]) * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
@@ -60,8 +82,17 @@ def counting_material(board: chess.Board) -> float:
     return total / 10_000
 
 
-def searching(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callable[[], int]]:
-    """(the search of many games on each device by Giraffe's network, plain recursion of one), as calls that count."""
+def is_good_capture(board: chess.Board, move: chess.Move) -> bool:
+    """Whether a move takes a piece of at least its own worth, or an undefended one."""
+    if not board.is_capture(move):
+        return False
+    victim = board.piece_type_at(move.to_square) or chess.PAWN
+    is_defended = board.is_attacked_by(not board.turn, move.to_square)
+    return bool(WORTH[victim] >= WORTH[board.piece_type_at(move.from_square)] or not is_defended)
+
+
+def make_calls(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callable[[], int]]:
+    """(the search of many games on each device with Giraffe's network, plain recursion of one); both return nodes."""
     mesh = make_mesh(jax.device_count())
     network = make_network(game, GiraffeConfig())
     variables = network.init(jax.random.key(0))
@@ -72,19 +103,18 @@ def searching(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callable
 
     @jax.jit
     @per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)
-    def look(variables, states):
+    def count_nodes(variables, states):
         return search(variables, keys, states).num_nodes
 
-    rules = plain.Rules(counting_material, lambda board, edges: [1 / len(edges)] * len(edges), None, size.threshold)
     board = game.board_class(game.start_fen)
-    return lambda: look(variables, states), lambda: plain.search(game, rules, board).num_nodes
+    return lambda: count_nodes(variables, states), lambda: plain_minimax(game, board, size.threshold)[1]
 
 
 def minimax_rows(rounds: int) -> Iterator[Row]:
     """The features, then nodes/s of the search against plain recursion that counts material."""
     yield from feature_rows(rounds)
     for size in SIZES:
-        fast, slow = searching(get_game(size.game), size)
+        fast, slow = make_calls(get_game(size.game), size)
         fast_nodes, slow_nodes = int(fast().sum()), slow()
         seconds = in_turns({"fast": fast, "plain": slow}, rounds)
         paces = {"fast": [fast_nodes / s for s in seconds["fast"]], "plain": [slow_nodes / s for s in seconds["plain"]]}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import chess
 import jax
 import jax.numpy as jnp
+import minimax_reference as plain
 import numpy as np
 import pytest
 from oracles import codes_of
@@ -17,7 +18,6 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
-from alphagateau.search import minimax_reference as plain
 from alphagateau.search.minimax.minimax import MAIN_SHARE, make_minimax_search
 from alphagateau.search.search import Search
 

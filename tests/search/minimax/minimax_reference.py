@@ -1,7 +1,6 @@
-"""Plain recursive minimax on python-chess's boards: a position in, its value, move and principal variation out.
+"""Minimax by plain recursion on python-chess's boards, one position at a time and without a limit of nodes.
 
-The same rules as `minimax.py`, one position after the other; the tests hold the two equal, and `alphagateau bench`
-times them. It has no limit of nodes.
+The oracle for value, move, principal variation and number of nodes of `search/minimax/`.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ QUEENS = (None, chess.QUEEN)
 
 
 class Rules(NamedTuple):
-    """What a search does; as the options of `make_minimax_search`."""
+    """The options of a search, as those of `make_minimax_search`."""
 
     evaluate: Callable[[chess.Board], float]  # for the player to move
     shares: Callable[[chess.Board, Mapping[int, str]], list[float]]  # of the moves, edges rising
@@ -29,7 +28,7 @@ class Rules(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a node is worth to its player to move, the UCI moves that show it, and how many nodes were looked at."""
+    """A node's value for its player to move, the principal variation in UCI, and how many nodes were visited."""
 
     value: float
     line: tuple[str, ...]
@@ -37,7 +36,7 @@ class Found(NamedTuple):
 
 
 def search(game: Game, rules: Rules, board: chess.Board, plies: int = 0, probability: float = 1.0) -> Found:
-    """Of a node of the tree proper, `plies` from the root."""
+    """The result of a node of the main tree, `plies` from the root."""
     if ending(game, board, 1)[0] != "*":
         return Found(_end(board, plies), (), 1)
     is_deep = probability < rules.threshold if rules.depth is None else plies >= rules.depth
@@ -53,7 +52,7 @@ def search(game: Game, rules: Rules, board: chess.Board, plies: int = 0, probabi
 
 
 def leaf(game: Game, rules: Rules, board: chess.Board, plies: int) -> Found:
-    """Of a node that the tree proper ends in: in check it is searched one ply more."""
+    """The result of a leaf of the main tree: in check it is searched one ply deeper."""
     if not rules.quiescence_plies or not board.is_check():
         return quiet(game, rules, board, plies, rules.quiescence_plies)
     children = []
@@ -65,7 +64,7 @@ def leaf(game: Game, rules: Rules, board: chess.Board, plies: int) -> Found:
 
 
 def quiet(game: Game, rules: Rules, board: chess.Board, plies: int, left: int) -> Found:
-    """Of a node whose noisy moves are followed for `left` plies."""
+    """The result of a quiescence node, whose noisy moves are followed for `left` plies."""
     if ending(game, board, 1)[0] != "*":
         return Found(_end(board, plies), (), 1)
     static = max(-STATIC_LIMIT, min(STATIC_LIMIT, rules.evaluate(board)))
@@ -80,7 +79,7 @@ def quiet(game: Game, rules: Rules, board: chess.Board, plies: int, left: int) -
 
 
 def is_noisy(board: chess.Board, uci: str) -> bool:
-    """As `quiescence.make_noisy_moves` says, of a legal move."""
+    """Whether a legal move is noisy, as in `quiescence.make_noisy_moves`."""
     move = chess.Move.from_uci(uci)
     if move.promotion not in QUEENS:
         return False
@@ -94,7 +93,7 @@ def is_noisy(board: chess.Board, uci: str) -> bool:
 
 
 def _best(children: list[tuple[str, Found]]) -> Found:
-    """The first of the best for the player who chooses, -inf without any."""
+    """The first of the best children for the player to move, -inf without any."""
     value, line = -float("inf"), ()
     for uci, found in children:
         if -found.value > value:
@@ -103,5 +102,5 @@ def _best(children: list[tuple[str, Found]]) -> Found:
 
 
 def _end(board: chess.Board, plies: int) -> float:
-    """Of a finished game, for the player to move."""
+    """The value of a finished game, for the player to move."""
     return -(1 - MATE_STEP * min(plies, MATE_PLIES)) if board.is_checkmate() else 0.0
