@@ -7,6 +7,7 @@ import numpy as np
 
 from alphagateau.bench.ratios import random_positions
 from alphagateau.config import GateauConfig
+from alphagateau.games.batches import stack_rows
 from alphagateau.games.notation import from_fen
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
@@ -33,7 +34,7 @@ def test_the_average_is_the_same_in_the_mirror(gardner, tiny):
 def test_where_castling_is_left_the_average_is_what_the_network_says(stub_network):
     game = get_game("chess")
     states = [from_fen(game, f"r3k2r/8/8/8/8/8/8/R3K2R w {right} - 0 1") for right in ("Kq", "-")]
-    rows = jax.tree.map(lambda *x: np.stack(x), *jax.device_get(states))
+    rows = stack_rows(jax.device_get(states))
     logits = np.random.default_rng(0).normal(size=game.num_edges).astype(np.float32)
     network = average_mirrors(game, stub_network(game))
     variables = {**network.init(None), "prior_logits": logits}  # pyright: ignore[reportArgumentType]

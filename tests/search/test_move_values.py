@@ -7,6 +7,7 @@ import pytest
 from boards import play
 
 from alphagateau.config import ActionValueConfig, PolicyConfig, StateValueConfig
+from alphagateau.games.batches import pad_rows, stack_rows
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
@@ -37,9 +38,8 @@ def valuing(game: Game) -> Network:
 
 
 def look(search: Search, variables, *states: State) -> SearchOutput:
-    """What a search says of some States, always four rows, so that it compiles once."""
-    rows = [*states, *states[-1:] * (4 - len(states))]
-    batch = jax.tree.map(lambda *x: jnp.stack(x), *rows)
+    """A search of some States, always four rows, so that it compiles once."""
+    batch = stack_rows(pad_rows(states, 4))
     return jax.device_get(search(variables, jax.random.split(jax.random.key(0), 4), batch))
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alphagateau.games.batches import stack_rows
 from alphagateau.games.notation import board_from_fen, edge_to_uci, from_fen, legal_moves, to_board
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import State
@@ -147,7 +148,7 @@ def searchers(stub_network) -> dict[str, Searcher]:
 def states_of(game: Game, fens: list[str]) -> State:
     """A batch: the positions, over and over until there are BATCH."""
     rows = [jax.device_get(from_fen(game, fen)) for fen in fens]
-    return jax.tree.map(lambda *x: np.stack(x), *(rows[i % len(rows)] for i in range(BATCH)))
+    return stack_rows([rows[i % len(rows)] for i in range(BATCH)])
 
 
 def row_of(tree, row: int):
