@@ -20,7 +20,7 @@ from alphagateau.games.scores import win_chance
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.matches.uci_player import UciSpec, analyse, start_process
-from alphagateau.search.move_values import Finish
+from alphagateau.search.move_values import TieBreak
 
 NODES = 10_000  # of the engine's search
 WON = 0.99  # chance of winning, by the engine, from which it agrees
@@ -28,7 +28,7 @@ TIMEOUT = 60.0  # seconds
 
 
 @lru_cache
-def make_finish(game_name: str, command: str) -> Finish:
+def make_finish(game_name: str, command: str) -> TieBreak:
     """Asks an engine, which is started here and runs until this program ends. Raises UciError if it cannot be."""
     game, asked = get_game(game_name), UciSpec(command, ("nodes", NODES), {}, TIMEOUT, 1)
     engine, lock = start_process(asked, game), threading.Lock()

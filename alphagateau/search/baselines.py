@@ -1,4 +1,4 @@
-"""Players that do not search: the network's first choice, and the random mover."""
+"""Plays without a tree: the move of highest prior, and uniformly random moves."""
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +13,11 @@ from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_st
 def make_policy_search(
     game: Game, network: Network, *, temperature: float = 0.0, temperature_plies: int = 10
 ) -> Search:
-    """No search: the move with the network's highest prior, or in the first plies one drawn by softmax(logit / T)."""
+    """Plays the move of highest prior; in the first plies samples by softmax(logit / temperature)."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         logits, value = evaluate_states(game, network, variables, states)
-        slot, _ = draw(keys, states, logits, temperature, temperature_plies)
+        slot, _ = sample_slots(keys, states, logits, temperature, temperature_plies)
         edge = choose(states, slot)
         nodes = jnp.ones(edge.shape, jnp.int32)
         return SearchOutput(edge, softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
@@ -26,7 +26,7 @@ def make_policy_search(
 
 
 def make_random_search() -> Search:
-    """The random mover: each legal move is as likely as any other."""
+    """Samples a legal move uniformly."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         del variables
@@ -39,10 +39,10 @@ def make_random_search() -> Search:
     return search
 
 
-def draw(keys: Array, states: State, scores: Array, temperature: float, plies: int) -> tuple[Array, Array]:
-    """(slot [B], weights [B, S]): drawn by softmax(score / temperature) before ply `plies`, then the highest score.
+def sample_slots(keys: Array, states: State, scores: Array, temperature: float, plies: int) -> tuple[Array, Array]:
+    """(slot [B], weights [B, S]): sampled by softmax(score / temperature) before ply `plies`, then the highest score.
 
-    Of several highest the first; with temperature 0 nothing is drawn. On empty slots scores are the lowest.
+    The first of equal scores is the highest; temperature 0 samples nothing. Empty slots must have the lowest scores.
     """
     best = scores.argmax(axis=-1)
     weights = jnp.where(states.legal_edges >= 0, jax.nn.one_hot(best, scores.shape[-1]), 0.0)
@@ -50,6 +50,6 @@ def draw(keys: Array, states: State, scores: Array, temperature: float, plies: i
         return best, weights
     logits = jnp.where(states.legal_edges >= 0, scores / temperature, ILLEGAL)
     is_early = states.ply < plies
-    drawn = jax.vmap(jax.random.categorical)(keys, logits)
+    sampled = jax.vmap(jax.random.categorical)(keys, logits)
     weights = jnp.where(is_early[:, None], softmax_over_legal(logits), weights)
-    return jnp.where(is_early, drawn, best), weights
+    return jnp.where(is_early, sampled, best), weights

@@ -1,4 +1,4 @@
-"""The searches by name: a game, a network and a search's configuration in, a Search out."""
+"""Makes the Search of a configuration record; the register of search methods."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,22 +14,26 @@ from alphagateau.networks.trained import SPLITS, load_trained, with_policy
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.minimax.minimax import make_minimax_search
-from alphagateau.search.move_values import Finish, make_action_value_search, make_state_value_search
+from alphagateau.search.move_values import TieBreak, make_action_value_search, make_state_value_search
 from alphagateau.search.search import Search
 
 
-def make_search(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
-    """The search that `config.algorithm` names; the rest of `config` is that algorithm's own.
+def make_search(game: Game, network: Network, config: Any, tie_break: TieBreak | None = None) -> Search:
+    """The search of `config.algorithm`, whose options are the rest of `config`.
 
-    finish: what a player of values asks in won positions. Raises CheckpointError for a split that is none.
+    Args:
+        tie_break: of a player of values, chooses among winning moves.
+
+    Raises:
+        CheckpointError: `config.split` is not the path of a checkpoint.
     """
     if config.algorithm not in ALGORITHMS:
         raise ValueError(f"unknown search algorithm {config.algorithm!r}: expected one of {', '.join(ALGORITHMS)}")
     if getattr(config, "average_mirrors", False):
         network = average_mirrors(game, network)
-    if finish:
-        finishing = _action_value if config.algorithm == "action_value" else _state_value
-        return finishing(game, network, config, finish)
+    if tie_break:
+        make_fn = _action_value if config.algorithm == "action_value" else _state_value
+        return make_fn(game, network, config, tie_break)
     return ALGORITHMS[config.algorithm](game, network, config)
 
 
@@ -67,19 +71,19 @@ def _minimax(game: Game, network: Network, config: Any, **growth: Any) -> Search
 
 
 def _policy(game: Game, network: Network, config: Any) -> Search:
-    return make_policy_search(game, network, **_drawn(config))
+    return make_policy_search(game, network, **_sampling(config))
 
 
-def _action_value(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
-    return make_action_value_search(game, network, endings=config.endings, finish=finish, **_drawn(config))
+def _action_value(game: Game, network: Network, config: Any, tie_break: TieBreak | None = None) -> Search:
+    return make_action_value_search(game, network, endings=config.endings, tie_break=tie_break, **_sampling(config))
 
 
-def _state_value(game: Game, network: Network, config: Any, finish: Finish | None = None) -> Search:
-    return make_state_value_search(game, network, finish=finish, **_drawn(config))
+def _state_value(game: Game, network: Network, config: Any, tie_break: TieBreak | None = None) -> Search:
+    return make_state_value_search(game, network, tie_break=tie_break, **_sampling(config))
 
 
-def _drawn(config: Any) -> dict[str, Any]:
-    """How moves are drawn."""
+def _sampling(config: Any) -> dict[str, Any]:
+    """The options by which moves are sampled."""
     return {"temperature": config.temperature, "temperature_plies": config.temperature_plies}
 
 

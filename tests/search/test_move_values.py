@@ -14,7 +14,7 @@ from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.make_search import make_search
-from alphagateau.search.move_values import sure_win
+from alphagateau.search.move_values import winning_probability
 from alphagateau.search.search import Search, SearchOutput
 
 MATE_IN_ONE = {
@@ -37,7 +37,7 @@ def valuing(game: Game) -> Network:
     return Network(lambda key: {"q": jnp.zeros(game.max_legal_moves)}, apply)
 
 
-def look(search: Search, variables, *states: State) -> SearchOutput:
+def search_states(search: Search, variables, *states: State) -> SearchOutput:
     """A search of some States, always four rows, so that it compiles once."""
     batch = stack_rows(pad_rows(states, 4))
     return jax.device_get(search(variables, jax.random.split(jax.random.key(0), 4), batch))
@@ -63,7 +63,7 @@ def q_of(game: Game, state: State, values: dict[str, float], rest: float = 0.5) 
 def test_the_highest_action_value_is_played_and_of_equal_ones_the_first(gardner, searches):
     state = from_fen(gardner, gardner.start_fen)
     moves = list(legal_moves(gardner, state))
-    found = look(searches["exact"], q_of(gardner, state, {moves[3]: 0.75, moves[5]: 0.75}), state)
+    found = search_states(searches["exact"], q_of(gardner, state, {moves[3]: 0.75, moves[5]: 0.75}), state)
     assert edge_to_uci(gardner, state, found.edge[0]) == moves[3]
     assert found.action_weights[0, 3] == 1 and found.action_weights[0].sum() == 1
     np.testing.assert_allclose(
@@ -76,7 +76,7 @@ def test_a_mate_is_worth_more_than_anything_a_network_may_say(gardner, searches)
     state = from_fen(gardner, MATE_IN_ONE["gardner_chess"])
     favourite = q_of(gardner, state, {"c3d3": 1.5})
     for endings, expected in (("exact", "d4d5r"), ("repetition", "c3d3"), ("none", "c3d3")):
-        found = look(searches[endings], favourite, state)
+        found = search_states(searches[endings], favourite, state)
         assert edge_to_uci(gardner, state, found.edge[0])[:4] == expected[:4]
         assert (found.search_value[0] == 1) == (endings == "exact")
 
@@ -84,9 +84,11 @@ def test_a_mate_is_worth_more_than_anything_a_network_may_say(gardner, searches)
 def test_the_fiftieth_move_is_a_draw_by_the_exact_rule_alone(gardner, searches):
     state = from_fen(gardner, ROOKS)
     moves = legal_moves(gardner, state)
-    won, lost = (look(searches["exact"], q_of(gardner, state, {}, rest), state) for rest in (0.9, 0.1))
+    won, lost = (search_states(searches["exact"], q_of(gardner, state, {}, rest), state) for rest in (0.9, 0.1))
     assert won.search_value[0] == lost.search_value[0] == 0 and not won.move_values[0, : len(moves)].any()
-    assert look(searches["repetition"], q_of(gardner, state, {}, 0.9), state).search_value[0] == pytest.approx(0.8)
+    assert search_states(searches["repetition"], q_of(gardner, state, {}, 0.9), state).search_value[0] == pytest.approx(
+        0.8
+    )
 
 
 def test_a_third_occurrence_is_a_draw(gardner, searches):
@@ -99,9 +101,9 @@ def test_a_third_occurrence_is_a_draw(gardner, searches):
     assert "e5d5" in black
     for rest, is_avoided in ((0.7, True), (0.3, False)):
         for endings in ("exact", "repetition"):
-            found = look(searches[endings], q_of(gardner, state, {"e5d5": 0.9}, rest), state)
+            found = search_states(searches[endings], q_of(gardner, state, {"e5d5": 0.9}, rest), state)
             assert (edge_to_uci(gardner, state, found.edge[0]) != "e5d5") == is_avoided
-        found = look(searches["none"], q_of(gardner, state, {"e5d5": 0.9}, rest), state)
+        found = search_states(searches["none"], q_of(gardner, state, {"e5d5": 0.9}, rest), state)
         assert edge_to_uci(gardner, state, found.edge[0]) == "e5d5"
 
 
@@ -109,12 +111,13 @@ def test_a_temperature_draws_in_the_first_plies_only(gardner):
     search = jax.jit(make_search(gardner, valuing(gardner), ActionValueConfig(temperature=0.1, temperature_plies=2)))
     early = from_fen(gardner, gardner.start_fen)
     moves = list(legal_moves(gardner, early))
-    found = look(search, q_of(gardner, early, {moves[2]: 0.6}, 0.5), early, early._replace(ply=jnp.int16(2)))
+    late = early._replace(ply=jnp.int16(2))
+    found = search_states(search, q_of(gardner, early, {moves[2]: 0.6}, 0.5), early, late, late)
     weights = np.exp(np.where(np.arange(len(moves)) == 2, 6.0, 5.0))
     np.testing.assert_allclose(found.action_weights[0, : len(moves)], weights / weights.sum(), rtol=1e-4)
     assert found.action_weights[1, 2] == 1 and found.edge[1] == found.edge[2] == legal_moves(gardner, early)[moves[2]]
     policy = jax.jit(make_search(gardner, valuing(gardner), PolicyConfig(temperature=1.0)))
-    drawn = look(policy, q_of(gardner, early, {}), early, early, early, early).edge
+    drawn = search_states(policy, q_of(gardner, early, {}), early, early, early, early).edge
     assert len(set(drawn.tolist())) > 1
 
 
@@ -125,7 +128,7 @@ def test_the_value_after_each_move_finds_mates_on_every_board(name, stub_network
     game = get_game(name)
     search = jax.jit(make_search(game, stub_network(game), StateValueConfig()))
     state = from_fen(game, MATE_IN_ONE[name])
-    found = look(search, stub_network(game).init(None) | {"material": jnp.float32(0.1)}, state)
+    found = search_states(search, stub_network(game).init(None) | {"material": jnp.float32(0.1)}, state)
     after = play(game, MATE_IN_ONE[name], edge_to_uci(game, state, found.edge[0]))
     assert after.reward == 1 and found.search_value[0] == 1
 
@@ -136,7 +139,7 @@ def test_the_value_after_each_move_is_the_networks_for_the_opponent(gardner, stu
     variables = network.init(None) | {"material": jnp.float32(0.1)}
     fens = [gardner.start_fen, "1k3/p2P1/2K2/P4/5 b - - 98 20", "2k2/5/1P1q1/2P2/2K2 w - - 0 1"]
     states = [from_fen(gardner, fen) for fen in fens]
-    found = look(jax.jit(make_search(gardner, network, StateValueConfig())), variables, *states)
+    found = search_states(jax.jit(make_search(gardner, network, StateValueConfig())), variables, *states)
     for row, fen in enumerate(fens):
         for slot, move in enumerate(legal_moves(gardner, states[row])):
             after = play(gardner, fen, move)
@@ -150,7 +153,7 @@ def test_a_network_without_action_values_is_refused(gardner, stub_network):
     search = make_search(gardner, stub_network(gardner), ActionValueConfig())
     state = from_fen(gardner, gardner.start_fen)
     with pytest.raises(ValueError, match="the network has no action values: expected"):
-        look(search, stub_network(gardner).init(None), state)
+        search_states(search, stub_network(gardner).init(None), state)
 
 
 @pytest.mark.whole
@@ -167,12 +170,12 @@ def test_where_all_best_moves_win_somebody_may_choose(gardner):
     moves = legal_moves(gardner, state)
     best = list(moves)[:5]
     won = q_of(gardner, state, {move: 1 - 0.001 * place for place, move in enumerate(best)})
-    found = look(search, won, state)
+    found = search_states(search, won, state)
     assert found.edge[0] == moves[best[3]] and asked[-1] == [moves[move] for move in best]
-    assert look(search, q_of(gardner, state, dict.fromkeys(best[:4], 1.0)), state).edge[0] == moves[best[0]]
+    assert search_states(search, q_of(gardner, state, dict.fromkeys(best[:4], 1.0)), state).edge[0] == moves[best[0]]
     assert asked[-1] == [-1] * 5
     mating = from_fen(gardner, MATE_IN_ONE["gardner_chess"])
-    found = look(search, q_of(gardner, mating, {}, 1.0), mating)
+    found = search_states(search, q_of(gardner, mating, {}, 1.0), mating)
     assert found.search_value[0] == 1 and asked[-1] == [-1] * 5
 
 
@@ -185,9 +188,9 @@ def test_a_player_of_state_values_may_ask_too(gardner, stub_network):
     variables = {**network.init(None), "material": jnp.float32(1)}
     for fen, place in (("4k/5/5/1R3/R1K2 w - - 0 1", 3), (gardner.start_fen, 0)):
         state = from_fen(gardner, fen)
-        assert look(search, variables, state).edge[0] == list(legal_moves(gardner, state).values())[place]
+        assert search_states(search, variables, state).edge[0] == list(legal_moves(gardner, state).values())[place]
 
 
 @pytest.mark.parametrize(("num_bins", "decoded"), [(32, 0.9784), (64, 0.9892), (128, 0.9946)])
 def test_a_sure_win_is_what_bins_can_say(num_bins, decoded):
-    assert sure_win(num_bins) == pytest.approx(0.995 * decoded, abs=1e-4)
+    assert winning_probability(num_bins) == pytest.approx(0.995 * decoded, abs=1e-4)
