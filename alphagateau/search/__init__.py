@@ -1,1 +1,1 @@
-"""Search behind one record: Gumbel MuZero and the baselines; and a tree that grows until told to stop."""
+"""Searches of one form: Gumbel MuZero, minimax, move values, baselines; and a tree for play by the clock."""

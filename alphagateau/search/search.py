@@ -1,4 +1,4 @@
-"""What every search is: States in, moves, improved policies and values out."""
+"""The Search: a function from States to moves, improved policies and values."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,33 +11,34 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 
-# The logit of an empty slot; finite, so that sums of logits stay finite.
+# The logit of an empty slot; finite, so that sums of logits are.
 ILLEGAL = float(jnp.finfo(jnp.float32).min)
 
 
 class SearchOutput(NamedTuple):
-    """What a search says of B States; slots are those of `State.legal_edges`."""
+    """The results of a search of B States; slots are those of `State.legal_edges`."""
 
     edge: Array  # int16 [B], the move to play; -1 where there is no legal move
     action_weights: Array  # float32 [B, S], the improved policy, 0 on empty slots
-    prior_logits: Array  # float32 [B, S], the network's, ILLEGAL on empty slots
-    value: Array  # float32 [B], the network's value of the root, for the player to move
-    search_value: Array  # float32 [B], the search's own value of the root, for the player to move
-    leaf: State | None = None  # [B], the last State of the principal variation, of a search that has one
-    move_values: Array | None = None  # float32 [B, S], for the player to move, -inf on empty slots; if each is valued
-    num_nodes: Array | None = None  # int32 [B], positions looked at, the root too; None: not counted
+    prior_logits: Array  # float32 [B, S], of the network, ILLEGAL on empty slots
+    value: Array  # float32 [B], of the root by the network, for the player to move
+    search_value: Array  # float32 [B], of the root by the search, for the player to move
+    leaf: State | None = None  # [B], the last of the principal variation; None: the search has none
+    move_values: Array | None = None  # float32 [B, S], for the player to move, -inf on empty slots
+    num_nodes: Array | None = None  # int32 [B], positions visited, the root too; None: not counted
 
 
-# (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and such a function.
+# (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and a Search.
 Search = Callable[[Variables, Array, State], SearchOutput]
 
 
 def evaluate_states(game: Game, network: Network, variables: Variables, states: State) -> tuple[Array, Array]:
-    """The network's (logits over slots [B, S], value [B]); a finished game is worth 0 to come."""
+    """The network's (logits over slots [B, S], value [B]); the value of a finished game is 0."""
     evaluation, _ = network.apply(variables, jax.vmap(game.position)(states), False)
     logits = over_slots(states, evaluation.prior_logits, ILLEGAL)
     return logits, jnp.where(states.terminated, 0.0, evaluation.value)
 
 
 def softmax_over_legal(logits: Array) -> Array:
+    """The policy [B, S] of logits over slots, 0 on empty slots."""
     return jnp.where(logits == ILLEGAL, 0.0, jax.nn.softmax(logits))

@@ -1,8 +1,8 @@
-"""A search tree as arrays of a fixed capacity: made, read, re-rooted after a move, and packed once it is crowded.
+"""The search tree as arrays of fixed capacity: improved policy, proofs, re-rooting after a move, packing when full.
 
-A node owns a run of branches, one a legal move, the highest prior first, so that those taken come before those not yet
-taken. Values are for the player to move; what a branch holds is for the player who takes it. All that a descent needs
-is kept up to date, not summed anew at each visit: a call of numpy on thirty numbers costs what one on three does.
+A node owns a run of branches, one a legal move, the highest prior first, so that branches already taken come before the
+others. A node's values are for the player to move, a branch's for the player who takes it. Each visit updates the sums
+that a descent needs: a call of numpy on thirty numbers costs as much as one on three.
 """
 
 import math
@@ -20,76 +20,76 @@ from alphagateau.networks.network import Variables
 BATCH = 16  # leaves evaluated at a time
 BRANCHES_PER_NODE = 48  # room for so many on average
 VALUE_SCALE, MAXVISIT_INIT = 0.1, 50  # of Gumbel MuZero's sigma, as in mctx
-NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays below, states apart
+NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays of Tree, without states
 
 
 class Leaves(NamedTuple):
-    """What the device says of B moves."""
+    """Evaluations of the States after B moves, by the device."""
 
     states: State  # [B], after the move
     prior_logits: Array  # float32 [B, S], over the slots of the states
     values: Array  # float32 [B], for the player to move there; 0 if the game is over
     rewards: Array  # float32 [B], for the player who moved
-    discounts: Array  # float32 [B], as `reward_and_discount` says: 0 if the game is over
-    move_values: Array | None = None  # float32 [B, S], of a player that values every move
-    num_nodes: Array | None = None  # int32 [B], positions that a search looked at for this
+    discounts: Array  # float32 [B], of `reward_and_discount`: 0 if the game is over
+    move_values: Array | None = None  # float32 [B, S], of a search that values every move
+    num_nodes: Array | None = None  # int32 [B], positions visited by a search
 
 
-# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1 is no move: the state itself is evaluated.
+# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1: the state itself is evaluated.
 Evaluate = Callable[[Variables, State, Any], Leaves]
 
 
 class Proof(NamedTuple):
-    """What a branch or a node is proven to be worth, with best play."""
+    """The proven value of a branch or a node, with best play."""
 
     worth: float  # 1, 0 or -1
-    plies: int  # to the end of the game, if somebody wins
+    plies: int  # to the end of a game that is won or lost
 
 
 @dataclass
 class Tree:
-    """A search tree, changed in place; M nodes and L branches fit."""
+    """A search tree of up to M nodes and L branches, changed in place."""
 
     evaluate: Evaluate
     variables: Variables
     states: State  # numpy [M, ...]
-    values: np.ndarray  # float32 [M], the network's
+    values: np.ndarray  # float32 [M], of the network
     discounts: np.ndarray  # float32 [M], of the branch that leads to the node
     parents: np.ndarray  # int32 [M], less than the node's own number
     first: np.ndarray  # int32 [M], the node's first branch
     counts: np.ndarray  # int32 [M], its number of branches
-    taken: np.ndarray  # int32 [M], how many of them have been taken
-    taken_priors: np.ndarray  # float64 [M], the sum of the priors of those
+    taken: np.ndarray  # int32 [M], number of branches that have been taken
+    taken_priors: np.ndarray  # float64 [M], the sum of their priors
     node_visits: np.ndarray  # int32 [M], 1 + the visits of its branches
     node_totals: np.ndarray  # float64 [M], the node's value + the totals of its branches
     node_tries: np.ndarray  # int32 [M], the tries of its branches
-    is_stale: np.ndarray  # bool [M], whether `improved` and `rest` are of before the last visit
-    rest: np.ndarray  # float32 [M], the improved policy over the prior, of branches not yet taken
+    is_stale: np.ndarray  # bool [M], whether `improved` and `rest` are older than the last visit
+    rest: np.ndarray  # float32 [M], improved policy / prior of branches not yet taken
     edges: np.ndarray  # int16 [L], of the move graph
     priors: np.ndarray  # float32 [L]
-    visits: np.ndarray  # int32 [L], that have come back with a value
-    tries: np.ndarray  # int32 [L], visits and those on the way
-    totals: np.ndarray  # float64 [L], the sum of the values found
-    means: np.ndarray  # float32 [L], totals / visits; without visits the node's value; of a proven branch its worth
+    visits: np.ndarray  # int32 [L], those backed up
+    tries: np.ndarray  # int32 [L], visits and pending descents
+    totals: np.ndarray  # float64 [L], the sum of backed-up values
+    means: np.ndarray  # float32 [L], totals / visits; without visits the node's value; if proven its worth
     improved: np.ndarray  # float32 [L], the improved policy, of branches that have been taken
-    children: np.ndarray  # int32 [L], the node it leads to, -1 if there is none yet
-    worth: np.ndarray  # float32 [L], Proof's, NaN if not proven
-    plies: np.ndarray  # int32 [L], Proof's, counted after the move
+    children: np.ndarray  # int32 [L], the node below, -1: none yet
+    worth: np.ndarray  # float32 [L], of the Proof, NaN if not proven
+    plies: np.ndarray  # int32 [L], of the Proof, from after the move
     num_nodes: int = 0
     num_branches: int = 0
     deepest: int = 0  # plies below the root
     root: int = 0
-    num_batches: int = 0  # since it became the root
+    num_batches: int = 0  # since the last change of root
 
 
 def bytes_per_node(game: Game) -> int:
-    """Of a tree's arrays."""
+    """Bytes of a tree's arrays a node."""
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(game.init)))
     return state + NODE_BYTES + BRANCHES_PER_NODE * BRANCH_BYTES
 
 
 def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
-    """An empty tree with room for `capacity` nodes, of which the system gives memory as it is used."""
+    """An empty tree for `capacity` nodes; the system commits its memory as nodes are written."""
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
     states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
@@ -111,7 +111,7 @@ def branches_of(tree: Tree, node: int) -> slice:
 
 
 def proof_of(tree: Tree, node: int) -> Proof | None:
-    """What a node is proven to be worth to the player to move: a win if one branch is, else once all are known."""
+    """The Proof of a node for the player to move: a win by one won branch, else by all branches proven."""
     here = branches_of(tree, node)
     worth, plies = tree.worth[here], tree.plies[here]
     wins = worth == 1
@@ -124,23 +124,23 @@ def proof_of(tree: Tree, node: int) -> Proof | None:
 
 
 def set_worth(tree: Tree, branch: int, worth: float, plies: int) -> None:
-    """A branch is proven."""
+    """Stores the Proof of a branch."""
     tree.worth[branch], tree.plies[branch] = worth, plies
     tree.means[branch] = worth
 
 
 def is_full(tree: Tree, share: float = 1.0) -> bool:
-    """Whether another batch may not fit into a share of the tree's room."""
+    """Whether another batch may not fit into this share of the capacity."""
     num_slots = tree.states.legal_edges.shape[-1]
     has_nodes = tree.num_nodes + BATCH <= share * len(tree.values)
     return not has_nodes or tree.num_branches + BATCH * num_slots > share * len(tree.edges)
 
 
 def improve(tree: Tree, node: int) -> None:
-    """The improved policy of a node, softmax(log prior + sigma(Q)); a branch proven to lose has no share in it.
+    """Computes the improved policy of a node, softmax(log prior + sigma(Q)), without branches proven lost.
 
-    Danihelka et al. 2022, section 4 and appendix D, as mctx does it: a branch not yet visited is worth a mixture of the
-    node's value and those visited, and sigma stretches what all are worth to VALUE_SCALE (MAXVISIT_INIT + most visits).
+    Danihelka et al. 2022, section 4 and appendix D, as in mctx: Q of a branch not yet visited mixes the node's value
+    and those visited, and sigma rescales all to VALUE_SCALE (MAXVISIT_INIT + most visits).
     """
     first, taken = int(tree.first[node]), int(tree.taken[node])
     here = slice(first, first + taken)
@@ -163,7 +163,7 @@ def improve(tree: Tree, node: int) -> None:
 
 
 def _mixed_value(tree: Tree, node: int, known: list[int], priors: list[float], means: list[float]) -> float:
-    """What a branch that has not been visited is worth: the node's value and those of `known` branches, mixed."""
+    """The Q of a branch not yet visited: the node's value and those of `known` branches, mixed."""
     num_visits = int(tree.node_visits[node]) - 1
     if not known:
         return float(tree.values[node])
@@ -173,7 +173,7 @@ def _mixed_value(tree: Tree, node: int, known: list[int], priors: list[float], m
 
 
 def improved_policy(tree: Tree, node: int) -> np.ndarray:
-    """The improved policy float32 of a node's branches."""
+    """The improved policy, float32, of a node's branches."""
     if tree.is_stale[node]:
         improve(tree, node)
     here, taken = branches_of(tree, node), int(tree.taken[node])
@@ -181,7 +181,7 @@ def improved_policy(tree: Tree, node: int) -> np.ndarray:
 
 
 def advance(tree: Tree, edges: Sequence[int]) -> bool:
-    """Makes the position after the moves `edges` the root; False if it has no node. Takes no time: see `pack`."""
+    """Makes the node after the moves `edges` the root, without freeing room (`pack`); False if there is none."""
     node = tree.root
     for edge in edges:
         here = branches_of(tree, node)
@@ -194,13 +194,13 @@ def advance(tree: Tree, edges: Sequence[int]) -> bool:
 
 
 def pack(tree: Tree) -> None:
-    """Forgets what is not below the root, so that there is room again; about 3 microseconds a node that is kept."""
+    """Frees what is not below the root; takes about 3 microseconds a kept node."""
     _keep(tree, _below(tree, tree.root))
     tree.root = 0
 
 
 def _below(tree: Tree, node: int) -> np.ndarray:
-    """The numbers of a node and all below it, rising."""
+    """The numbers of a node and its descendants, rising."""
     is_below = np.zeros(tree.num_nodes, bool)
     is_below[node], parents, count = True, tree.parents[: tree.num_nodes], 0
     while is_below.sum() > count:
@@ -210,11 +210,11 @@ def _below(tree: Tree, node: int) -> np.ndarray:
 
 
 def _keep(tree: Tree, nodes: np.ndarray) -> None:
-    """Moves the nodes to the front, with their branches, and forgets the others."""
+    """Moves these nodes and their branches to the front, and frees the others."""
     counts = tree.counts[nodes]
     starts = np.cumsum(counts) - counts
     branches = np.repeat(tree.first[nodes] - starts, counts) + np.arange(counts.sum())
-    renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last for a branch that leads to no node
+    renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last: of a branch without a node
     renumbered[nodes] = np.arange(len(nodes))
     of_nodes = (tree.values, tree.discounts, tree.taken, tree.taken_priors, tree.node_visits, tree.node_totals)
     for stored in (*tree.states, *of_nodes, tree.node_tries, tree.is_stale, tree.rest):

@@ -1,4 +1,4 @@
-"""Reads a search tree (`tree.py`): its best moves with their values and lines of play, and how full it is."""
+"""The results of a search tree (`tree.py`): lines of play with values and mates, visits, priors, how full it is."""
 
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ LONGEST_LINE = 64  # plies
 
 
 class Line(NamedTuple):
-    """A move at the root and what is expected to follow; values are for the player to move at the root."""
+    """A root move and its principal variation; the value is for the player to move at the root."""
 
     edges: tuple[int, ...]  # of the move graph, the root's move first
     visits: int
     value: float  # in [-1, 1]
-    mate: int | None  # plies to a mate that is proven: above 0 of a win, 0 or below of a loss
+    mate: int | None  # plies to a proven mate: above 0 of a win, 0 or below of a loss
 
 
 def lines(tree: Tree, count: int) -> list[Line]:
@@ -24,7 +24,7 @@ def lines(tree: Tree, count: int) -> list[Line]:
 
 
 def visit_counts(tree: Tree) -> dict[int, int]:
-    """Visits of each edge that may be played at the root, best first."""
+    """Visits of the root's moves by edge, best first."""
     return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, tree.root)}
 
 
@@ -43,14 +43,14 @@ def root_value(tree: Tree) -> float:
 
 
 def hashfull(tree: Tree) -> int:
-    """How full the tree is, in thousandths."""
+    """How full the tree is, in permille."""
     return int(1000 * max(tree.num_nodes / len(tree.values), tree.num_branches / len(tree.edges)))
 
 
 def _ranking(tree: Tree, node: int) -> list[int]:
-    """A node's branches, best first: the quickest win, then by how much they were visited, last the slowest loss.
+    """A node's branches, best first: the quickest win, then by visits, last the slowest loss.
 
-    Those visited at least half as often as the most visited are one group, in the order of the improved policy.
+    Branches with at least half of the most visits are one group, in the order of the improved policy.
     """
     here = branches_of(tree, node)
     visits, worth, plies = tree.visits[here], tree.worth[here], tree.plies[here]
@@ -68,7 +68,7 @@ def _line(tree: Tree, branch: int) -> Line:
 
 
 def _follow(tree: Tree, branch: int) -> tuple[int, ...]:
-    """The edge of a branch, and the best ones after it as far as they were tried."""
+    """The edge of a branch, and the best visited ones after it."""
     edges = [int(tree.edges[branch])]
     while (node := int(tree.children[branch])) >= 0 and len(edges) < LONGEST_LINE:
         branch = _ranking(tree, node)[0]

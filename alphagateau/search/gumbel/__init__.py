@@ -1,1 +1,1 @@
-"""Gumbel MuZero search in batched trees: keys, mctx's search with its own backup."""
+"""Gumbel MuZero search in batched trees: mctx's search with a backup of its own."""

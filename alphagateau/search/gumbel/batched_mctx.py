@@ -1,9 +1,8 @@
-"""mctx's search with a backup of its own: roots and a model in, trees out, the same numbers as `mctx.search`.
+"""Runs mctx's search with a batched backup; its trees equal those of `mctx.search`.
 
 mctx backs a value up by `vmap` of a loop over one tree. While any game's path goes on, such a loop copies and selects
-whole arrays of the tree at each step: 289 MB with 256 games of the paper's size. Here the batch is written out: a step
-reads and writes the few numbers on each game's path. It uses functions that mctx does not publish, so mctx's version is
-bounded in pyproject.toml.
+whole arrays of the tree at each step: 289 MB with 256 games of the paper's size. Here a step reads and writes only the
+few numbers on each game's path. Private functions of mctx are used, so pyproject.toml bounds its version.
 """
 
 from typing import Any
@@ -16,7 +15,7 @@ from mctx._src.search import expand, instantiate_tree_from_root, simulate
 
 from alphagateau.games.state import Array
 
-Tree = Any  # mctx.Tree of B games, whose arrays chex types as what cannot be indexed
+Tree = Any  # mctx.Tree of B games; chex types its arrays as what cannot be indexed
 ROOT, UNVISITED = mctx.Tree.ROOT_INDEX, mctx.Tree.UNVISITED
 
 
@@ -32,7 +31,7 @@ def search(
 ) -> Tree:
     """The trees of B roots after `num_simulations`; `action_selection_fns` are the root's and the interior's.
 
-    None of the functions may draw at random: all are handed the same key.
+    No function may be random: all get the same key.
     """
     select = switching_action_selection_wrapper(*action_selection_fns)
     key, games = jax.random.key(0), jnp.arange(len(invalid_actions))
@@ -51,7 +50,7 @@ def search(
 
 
 def backup(tree: Tree, leaf: Array) -> Tree:
-    """The trees with the values of nodes `leaf` [B] counted in all nodes above them."""
+    """Backs the values of nodes `leaf` [B] up to the roots."""
     games, num_nodes = jnp.arange(len(leaf)), tree.node_visits.shape[1]
 
     def is_any_below_root(carry: tuple[Tree, Array, Array]) -> Array:
@@ -61,7 +60,7 @@ def backup(tree: Tree, leaf: Array) -> Tree:
         tree, value, node = carry
         is_done = node == ROOT
         action = tree.action_from_parent[games, node]
-        parent = jnp.where(is_done, num_nodes, tree.parents[games, node])  # no such node: what is written is dropped
+        parent = jnp.where(is_done, num_nodes, tree.parents[games, node])  # out of bounds: writes are dropped
         edge, count = (games, parent, action), tree.node_visits[games, parent]
         value = tree.children_rewards[edge] + tree.children_discounts[edge] * value
         mean = (tree.node_values[games, parent] * count + value) / (count + 1.0)

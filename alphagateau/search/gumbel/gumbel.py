@@ -1,7 +1,7 @@
-"""Search: variables, keys and States in, moves and improved policies out. Gumbel MuZero over legal-move slots.
+"""Gumbel MuZero search over legal-move slots.
 
-An action inside the tree is a slot: an index into the node's own list of legal edges. A tree over S slots (118 on
-5x5, 218 on 8x8) is several times smaller than one over all edges, and a node holds a State and no observation.
+An action of the tree is a slot: an index into the node's own list of legal edges. A tree over S slots (118 on 5x5, 218
+on 8x8) is several times smaller than one over all edges. A node stores a State and no observation.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.gumbel import batched_mctx
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
 
-# (tree of one root, node) -> what the node's moves are worth, completed and scaled to add to logits [S]
+# (tree of one root, node) -> completed Q-values of the node's moves, scaled to be added to logits [S]
 QTransform = Callable[[Any, Any], Any]
 
 
@@ -32,11 +32,11 @@ def make_gumbel_search(
     gumbel_scale: float = 1.0,
     qtransform: QTransform = mctx.qtransform_completed_by_mix_value,
 ) -> Search:
-    """Gumbel MuZero (Danihelka et al. 2022) with the real game as its model.
+    """Makes Gumbel MuZero (Danihelka et al. 2022) with the rules of the game as its model.
 
-    Each game's noise comes from its own key, so what a game does depends neither on the other games of its batch
-    nor on the device it is on. With `gumbel_scale` 0 the search is deterministic, for matches. `qtransform` is the
-    paper's sigma (its equation 8).
+    Each game's noise comes from its own key, so its search depends neither on the other games of the batch nor on the
+    device. `gumbel_scale` 0 makes the search deterministic, for matches. `qtransform` is the paper's sigma (its
+    equation 8).
     """
     select_root = partial(
         mctx.gumbel_muzero_root_action_selection,

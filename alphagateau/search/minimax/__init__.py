@@ -1,1 +1,1 @@
-"""Minimax over likely moves or to a depth: keys, a pool of nodes, quiescence, lines."""
+"""Minimax by probability or to a depth: a pool of nodes, quiescence, values and principal variations."""

@@ -1,8 +1,8 @@
-"""Minimax search: variables, keys and States in, the best moves and the lines that show it out.
+"""Minimax search by the probability of lines (Lai 2015, section 5) or by depth, of a batch of games.
 
-The trees grow by the probability of their lines (Lai 2015, section 5) or by depth, for all games together
-(`node_pool.py`); then captures, promotions and checks are followed (`quiescence.py`), and values backed up
-(`minimax_values.py`). Nothing is cut: alpha-beta would find the same values, one position at a time.
+The main trees of all games grow together (`node_pool.py`); then captures, promotions and checks are followed
+(`quiescence.py`) and values backed up (`values.py`). There is no pruning: alpha-beta would find the same values, one
+position at a time.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import choose as edges_in
+from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
@@ -20,20 +20,19 @@ from alphagateau.search.minimax.node_pool import (
     Growth,
     Nodes,
     Trees,
+    frontier,
     grow,
-    plant,
+    init_trees,
     queue_of,
-    rows_of,
-    waiting,
+    take_nodes,
 )
 from alphagateau.search.minimax.quiescence import make_quiet_choice
 from alphagateau.search.minimax.values import back_up, last_of_line, root_move_values, without_distance
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
-BATCH = 256  # children made in a round, at most
+BATCH = 256  # most children of a round
 MAIN_SHARE = 2 / 3  # of a game's nodes; quiescence has the rest
-LEAST_PROBABLE = 1e-30  # of lines that are gone on with; a policy may leave a move none
-
+LEAST_PROBABILITY = 1e-30  # of lines that are expanded; a policy may give a move none
 FAR = 2**20  # plies: no limit
 
 
@@ -41,9 +40,9 @@ class _Limits(NamedTuple):
     """How far trees grow."""
 
     num_nodes: int  # of a game
-    main_nodes: int  # of them, in the tree proper
-    depth: int  # plies of the tree proper
-    threshold: float  # of the probability of its lines; 0: all alike
+    main_nodes: int  # of them, in the main tree
+    depth: int  # plies of the main tree
+    threshold: float  # of the probability of its lines; 0: no threshold
     quiescence_plies: int
 
 
@@ -58,18 +57,24 @@ def make_minimax_search(
     quiescence_plies: int = 6,
     temperature: float = 0.0,
 ) -> Search:
-    """A search of at most `num_nodes` positions of each game, roots always by all their moves.
+    """Makes a search that expands each root by all its moves.
 
-    `depth`: the tree proper has all lines of so many plies. None: it grows by probability, the likeliest lines first,
-    to those of `threshold`; a move has a share of its position's probability, by `split` that of the network's policy
-    ("prior") or an equal one ("uniform"). `temperature`: of the improved policy, softmax(value / temperature); 0: the
-    best move alone. The output's `leaf` is the last State of the principal variation.
+    Args:
+        num_nodes: most positions of a game, the root too.
+        depth: plies of the main tree, which has all lines of that length. None: it grows by probability.
+        threshold: probability down to which lines are expanded, the most probable first.
+        split: a move's share of its position's probability: by the network's policy ("prior") or equal ("uniform").
+        quiescence_plies: most plies of noisy moves below the main tree.
+        temperature: of the improved policy, softmax(value / temperature); 0: the best move alone.
+
+    Returns:
+        The Search; its output's `leaf` is the last State of the principal variation.
     """
     limits = _Limits(
         num_nodes=num_nodes,
         main_nodes=round(MAIN_SHARE * num_nodes) if quiescence_plies else num_nodes,
         depth=FAR if depth is None else depth,
-        threshold=max(threshold, LEAST_PROBABLE) if depth is None else 0.0,
+        threshold=max(threshold, LEAST_PROBABILITY) if depth is None else 0.0,
         quiescence_plies=quiescence_plies,
     )
     room = max(num_nodes, game.max_legal_moves + 1)
@@ -79,9 +84,9 @@ def make_minimax_search(
         rows = len(states.ply)
         batch = max(game.max_legal_moves, min(BATCH, 16 * rows))
         evaluate = _make_evaluate(game, network, variables, split)
-        trees = plant(evaluate, states, quiescence_plies + 1, rows * room + batch)
+        trees = init_trees(evaluate, states, quiescence_plies + 1, rows * room + batch)
         trees = _grow(game, evaluate, limits, batch, trees)
-        return _read(game, network, variables, trees, states, temperature)
+        return _make_output(game, network, variables, trees, states, temperature)
 
     return search
 
@@ -98,37 +103,37 @@ def _make_evaluate(game: Game, network: Network, variables: Variables, split: st
 
 
 def _grow(game: Game, evaluate: Evaluate, limits: _Limits, batch: int, trees: Trees) -> Trees:
-    """The tree proper wave after wave, then quiescence as the last one; one loop, so that it is compiled once.
+    """Grows the main tree in waves, then quiescence as the last one, in one loop that is compiled once.
 
-    A wave goes on with the lines whose probability is at least the highest power of two that any of them reaches.
+    A wave expands the lines whose probability is at least the highest power of two that any open line reaches.
     """
     quiet_choice = make_quiet_choice(game, limits.quiescence_plies)
 
-    def is_left(nodes: Nodes) -> Array:
+    def is_in_main_tree(nodes: Nodes) -> Array:
         return (nodes.depth < limits.depth) & (nodes.probability >= limits.threshold)
 
     def one_wave(carry: tuple[Trees, Array, Array]) -> tuple[Trees, Array, Array]:
         trees, is_quiet, _ = carry
         trees = trees._replace(is_open=trees.is_open | is_quiet)
-        left = waiting(trees, is_left)
-        _, exponent = jnp.frexp(jnp.max(jnp.where(left, trees.nodes.probability, 0.0)))  # of a half or more, below 1
+        leaves = frontier(trees, is_in_main_tree)
+        _, exponent = jnp.frexp(jnp.max(jnp.where(leaves, trees.nodes.probability, 0.0)))  # of a half or more, below 1
         level = jnp.ldexp(jnp.float32(0.5), exponent) if limits.threshold else 0.0
 
-        def goes_on(nodes: Nodes) -> Array:
-            return jnp.where(is_quiet, nodes.quiet > 0, is_left(nodes) & (nodes.probability >= level))
+        def is_expandable(nodes: Nodes) -> Array:
+            return jnp.where(is_quiet, nodes.quiet > 0, is_in_main_tree(nodes) & (nodes.probability >= level))
 
         growth = Growth(
             choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet_choice(nodes), lambda: _all_moves(nodes)),
-            goes_on=goes_on,
+            is_expandable=is_expandable,
             width=2 * batch,
             batch=batch,
             max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
         )
-        trees = grow(game, evaluate, growth, trees, queue_of(waiting(trees, goes_on)))
-        is_next_quiet = ~waiting(trees, is_left).any()
+        trees = grow(game, evaluate, growth, trees, queue_of(frontier(trees, is_expandable)))
+        is_next_quiet = ~frontier(trees, is_in_main_tree).any()
         return trees, is_next_quiet, is_quiet | (is_next_quiet & (limits.quiescence_plies == 0))
 
-    start = trees, ~waiting(trees, is_left).any(), jnp.bool_(False)
+    start = trees, ~frontier(trees, is_in_main_tree).any(), jnp.bool_(False)
     return jax.lax.while_loop(lambda carry: ~carry[2], one_wave, start)[0]
 
 
@@ -136,26 +141,26 @@ def _all_moves(nodes: Nodes) -> tuple[Array, Array, Array]:
     return nodes.states.legal_edges >= 0, jnp.full(nodes.quiet.shape, FULL), nodes.quiet
 
 
-def _read(
+def _make_output(
     game: Game, network: Network, variables: Variables, trees: Trees, states: State, temperature: float
 ) -> SearchOutput:
-    """What the trees say of their roots."""
+    """The SearchOutput of grown trees."""
     rows, backed = len(states.ply), back_up(trees)
     logits, value = evaluate_states(game, network, variables, states)
     is_legal = states.legal_edges >= 0
-    slot = jnp.where(backed.goes_on[:rows], trees.nodes.slot[backed.best[:rows]], 0)
+    slot = jnp.where(backed.has_best[:rows], trees.nodes.slot[backed.best[:rows]], 0)
     values = root_move_values(trees, backed, is_legal.shape[1])
     if temperature:
         weights = softmax_over_legal(jnp.where(jnp.isneginf(values), ILLEGAL, values / temperature))
     else:
         weights = jax.nn.one_hot(slot, is_legal.shape[1])
     return SearchOutput(
-        edge=edges_in(states, slot),
+        edge=choose(states, slot),
         action_weights=jnp.where(is_legal, weights, 0.0),
         prior_logits=logits,
         value=value,
         search_value=without_distance(backed.value[:rows]),
-        leaf=rows_of(trees.nodes.states, last_of_line(backed, rows)),
+        leaf=take_nodes(trees.nodes.states, last_of_line(backed, rows)),
         move_values=values,
         num_nodes=trees.used,
     )

@@ -1,8 +1,8 @@
-"""States in, minimax trees of all of them out: many games' nodes in one pool, expanded from one queue of fixed width.
+"""Grows the minimax trees of many games in one pool of nodes, from one queue of fixed width.
 
-A round takes the longest piece of the queue whose children fill a batch, plays and evaluates these together, and puts
-those that are to be gone on with at the queue's end. A game's nodes come in an order that depends on no other game, and
-a game that has no room left for a node's children is closed. So what a game's tree is depends on the game alone.
+A round takes from the queue as many nodes as have children for one batch, evaluates these children together and
+enqueues those to be expanded in turn. The order of a game's nodes depends on no other game, and a game without room for
+a node's children is closed. So each tree depends on its game alone.
 """
 
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from alphagateau.games.bitsets import pack, weighted_members
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 
-FULL, QUIET = 1, 2  # how a node was expanded: by all moves, or by some, the mover being free to make none of them
-STATIC_LIMIT = 0.98  # evaluations are cut to it, and mates are worth more
+FULL, QUIET = 1, 2  # expansion by all moves, or by some, where the player to move may stand pat
+STATIC_LIMIT = 0.98  # evaluations are clipped to it, and mates are worth more
 
-# States [C] -> (shares of their moves, which sum to 1 over the legal ones, [C, S], or [C, 1] where all are alike;
+# States [C] -> (shares of the moves, which sum to 1 over the legal ones, [C, S], or [C, 1] where all are equal;
 # values [C], 0 of a finished game).
 Evaluate = Callable[[State], tuple[Array, Array]]
 
 
 class Nodes(NamedTuple):
-    """P nodes; the B roots come first, children after their parents, those of one parent by slot and side by side."""
+    """P nodes: the B roots first, children after their parents, siblings side by side by slot."""
 
     states: State
-    game: Array  # int32, whose tree it is in
+    game: Array  # int32, of the tree
     parent: Array  # int32
     slot: Array  # int32, of the move that led here, in the parent's legal edges
     depth: Array  # int32, plies from the root
-    quiet: Array  # int32, plies of quiescence that may follow; more than there are: a node of the tree proper
-    probability: Array  # float32, product of the shares of the moves that led here
+    quiet: Array  # int32, plies of quiescence that may follow; one above the limit: a node of the main tree
+    probability: Array  # float32, product of the shares of the moves from the root
     shares: Array  # float32 [P, S] or [P, 1], of its own moves
-    value: Array  # float32, the evaluation, for the player to move
+    value: Array  # float32, the static evaluation, for the player to move
     reward: Array  # float32, of the move that led here, for the player who made it
     discount: Array  # float32
 
@@ -46,12 +46,12 @@ class Trees(NamedTuple):
     nodes: Nodes
     expansion: Array  # int32 [P]: 0, FULL or QUIET
     count: Array  # int32, nodes in the pool
-    used: Array  # int32 [B], those of each game
-    is_open: Array  # bool [B], has room for all that came so far
+    used: Array  # int32 [B], nodes of each game
+    is_open: Array  # bool [B], no node of the game was refused for lack of room
 
 
 class Queue(NamedTuple):
-    """Nodes that wait for their expansion."""
+    """Nodes to be expanded, those from head to tail."""
 
     nodes: Array  # int32 [P]
     head: Array
@@ -59,23 +59,23 @@ class Queue(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """How nodes are expanded: what of them, and which children are gone on with."""
+    """How nodes are expanded, and which children are expanded in turn."""
 
-    # (nodes [K]) -> (which slots to expand bool [K, S], FULL or QUIET int32 [K], `quiet` of the children [K])
+    # nodes [K] -> (slots to expand bool [K, S], FULL or QUIET int32 [K], `quiet` of the children [K])
     choose: Callable[[Nodes], tuple[Array, Array, Array]]
-    goes_on: Callable[[Nodes], Array]  # nodes [C] -> bool [C]; finished games never do
-    width: int  # K, nodes looked at in a round
-    batch: int  # C, children made in a round; no node has more
-    max_nodes: Array  # int32, of a game; only roots may go beyond it
+    is_expandable: Callable[[Nodes], Array]  # nodes [C] -> bool [C]; finished games are none anyhow
+    width: int  # K, nodes taken from the queue in a round
+    batch: int  # C, children of a round; no node has more
+    max_nodes: Array  # int32, of a game; only a root may exceed it
 
 
-def rows_of(nodes: Any, rows: Array) -> Any:
-    """Some of the nodes, or of another tree of arrays [P, ...]."""
+def take_nodes(nodes: Any, rows: Array) -> Any:
+    """Rows of Nodes, or of another tree of arrays [P, ...]."""
     return jax.tree.map(lambda x: x[rows], nodes)
 
 
-def plant(evaluate: Evaluate, states: State, quiet: int, size: int) -> Trees:
-    """The Trees of B roots and nothing else, with room for `size` nodes."""
+def init_trees(evaluate: Evaluate, states: State, quiet: int, size: int) -> Trees:
+    """The Trees of B roots alone, with room for `size` nodes."""
     batch = len(states.ply)
     shares, value = evaluate(states)
     zeros, games = jnp.zeros(batch, jnp.int32), jnp.arange(batch, dtype=jnp.int32)
@@ -96,40 +96,40 @@ def plant(evaluate: Evaluate, states: State, quiet: int, size: int) -> Trees:
     return Trees(nodes, jnp.zeros(size, jnp.int32), jnp.int32(batch), zeros + 1, jnp.ones(batch, bool))
 
 
-def waiting(trees: Trees, goes_on: Callable[[Nodes], Array]) -> Array:
-    """bool [P]: the nodes that could be expanded, of games with room."""
+def frontier(trees: Trees, is_expandable: Callable[[Nodes], Array]) -> Array:
+    """bool [P]: the leaves that may be expanded, of games with room."""
     is_node = jnp.arange(len(trees.expansion)) < trees.count
     is_live = is_node & (trees.expansion == 0) & ~trees.nodes.states.terminated
-    return is_live & trees.is_open[trees.nodes.game] & goes_on(trees.nodes)
+    return is_live & trees.is_open[trees.nodes.game] & is_expandable(trees.nodes)
 
 
 def queue_of(mask: Array) -> Queue:
-    """The nodes of a mask [P], in the order of the pool."""
+    """A queue of the nodes of a mask [P], in the order of the pool."""
     (nodes,) = jnp.nonzero(mask, size=len(mask), fill_value=len(mask))
     return Queue(nodes.astype(jnp.int32), jnp.int32(0), mask.sum(dtype=jnp.int32))
 
 
 def grow(game: Game, evaluate: Evaluate, growth: Growth, trees: Trees, queue: Queue) -> Trees:
-    """The Trees once the queue, and all that follows from it, is worked off, but for nodes of games without room."""
+    """Expands the queue and all that it leads to, but for nodes of games without room."""
 
     def is_left(carry: tuple[Trees, Queue]) -> Array:
         trees, queue = carry
         places = jnp.arange(len(queue.nodes))
-        is_waiting = (queue.head <= places) & (places < queue.tail)
-        return (is_waiting & trees.is_open[trees.nodes.game[queue.nodes]]).any()
+        is_queued = (queue.head <= places) & (places < queue.tail)
+        return (is_queued & trees.is_open[trees.nodes.game[queue.nodes]]).any()
 
     def one_round(carry: tuple[Trees, Queue]) -> tuple[Trees, Queue]:
         trees, queue = carry
         trees, head, moves = _admit(growth, trees, queue)
-        children, is_waiting = _make_children(game, evaluate, growth, trees.nodes, moves)
-        queue = _put(queue._replace(head=head), trees.count, is_waiting)
+        children, is_queued = _make_children(game, evaluate, growth, trees.nodes, moves)
+        queue = _enqueue(queue._replace(head=head), trees.count, is_queued)
         return _append(trees, children, moves.is_real), queue
 
     return jax.lax.while_loop(is_left, one_round, (trees, queue))[0]
 
 
 class _Moves(NamedTuple):
-    """What a round plays: C moves, the first of which are real."""
+    """The C moves of a round; those after the real ones are padding."""
 
     parent: Array  # int32 [C], in the pool
     slot: Array  # int32 [C]
@@ -138,22 +138,22 @@ class _Moves(NamedTuple):
 
 
 def _admit(growth: Growth, trees: Trees, queue: Queue) -> tuple[Trees, Array, _Moves]:
-    """(Trees that know what is being expanded, the queue's next head, the moves to be played)."""
+    """(Trees with the expansions of this round marked, the queue's next head, the moves to play)."""
     places = queue.head + jnp.arange(growth.width)
     is_entry = places < queue.tail
     node = queue.nodes[jnp.where(is_entry, places, 0)]
-    at = rows_of(trees.nodes, node)
+    at = take_nodes(trees.nodes, node)
     mask, kind, quiet = growth.choose(at)
-    is_asked = is_entry & trees.is_open[at.game]
-    number = jnp.where(is_asked, mask.sum(axis=-1, dtype=jnp.int32), 0)
+    is_admissible = is_entry & trees.is_open[at.game]
+    number = jnp.where(is_admissible, mask.sum(axis=-1, dtype=jnp.int32), 0)
     earlier = (at.game[:, None] == at.game) & jnp.tri(growth.width, dtype=bool)
     is_over = trees.used[at.game] + (earlier * number).sum(axis=-1) > growth.max_nodes
-    is_over = is_asked & is_over & (at.depth > 0)
+    is_over = is_admissible & is_over & (at.depth > 0)
     number = jnp.where(is_over, 0, number)
-    is_in = is_entry & (jnp.cumsum(number) <= growth.batch)
-    is_expanded = is_in & (number > 0)
+    is_taken = is_entry & (jnp.cumsum(number) <= growth.batch)
+    is_expanded = is_taken & (number > 0)
     nowhere = len(trees.expansion)
-    closed = jnp.zeros(trees.is_open.shape, jnp.int32).at[at.game].add(is_over & is_in) > 0
+    closed = jnp.zeros(trees.is_open.shape, jnp.int32).at[at.game].add(is_over & is_taken) > 0
     trees = trees._replace(
         expansion=trees.expansion.at[jnp.where(is_expanded, node, nowhere)].set(kind, mode="drop"),
         used=trees.used.at[at.game].add(jnp.where(is_expanded, number, 0)),
@@ -164,12 +164,12 @@ def _admit(growth: Growth, trees: Trees, queue: Queue) -> tuple[Trees, Array, _M
     is_real = entry < growth.width
     entry, slot = jnp.where(is_real, entry, 0), jnp.where(is_real, slot, 0)
     moves = _Moves(node[entry], slot, quiet[entry], is_real)
-    return trees, queue.head + is_in.sum(dtype=jnp.int32), moves
+    return trees, queue.head + is_taken.sum(dtype=jnp.int32), moves
 
 
 def _make_children(game: Game, evaluate: Evaluate, growth: Growth, nodes: Nodes, moves: _Moves) -> tuple[Nodes, Array]:
-    """(children [C], which of them are to be gone on with)."""
-    parents = rows_of(nodes, moves.parent)
+    """(children [C], which of them are to be expanded)."""
+    parents = take_nodes(nodes, moves.parent)
     before = parents.states
     after = jax.vmap(game.step)(before, choose(before, moves.slot))
     reward, discount = reward_and_discount(before, after)
@@ -187,16 +187,16 @@ def _make_children(game: Game, evaluate: Evaluate, growth: Growth, nodes: Nodes,
         reward=reward,
         discount=discount,
     )
-    return children, moves.is_real & ~after.terminated & growth.goes_on(children)
+    return children, moves.is_real & ~after.terminated & growth.is_expandable(children)
 
 
 def _share(shares: Array, slot: Array) -> Array:
-    """[C], of the moves in `slot`."""
+    """The shares [C] of the moves in `slot` [C]."""
     return jnp.take_along_axis(shares, jnp.minimum(slot, shares.shape[-1] - 1)[:, None], axis=-1)[:, 0]
 
 
 def _append(trees: Trees, children: Nodes, is_real: Array) -> Trees:
-    """What follows the last child is written over by the next round."""
+    """Appends the children; the next round overwrites the padding after the last real one."""
 
     def write(pool: Array, new: Array) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(pool, new.astype(pool.dtype), trees.count, axis=0)
@@ -205,8 +205,8 @@ def _append(trees: Trees, children: Nodes, is_real: Array) -> Trees:
     return trees._replace(nodes=nodes, count=trees.count + is_real.sum(dtype=jnp.int32))
 
 
-def _put(queue: Queue, first: Array, mask: Array) -> Queue:
-    """The queue with those of the nodes `first`, `first` + 1, .. for which `mask` [C] holds at its end."""
+def _enqueue(queue: Queue, first: Array, mask: Array) -> Queue:
+    """Enqueues those of the nodes `first`, `first` + 1, ... that `mask` [C] marks."""
     places = jnp.where(mask, queue.tail + jnp.cumsum(mask) - 1, len(queue.nodes))
     nodes = queue.nodes.at[places].set(first + jnp.arange(len(mask), dtype=jnp.int32), mode="drop")
     return Queue(nodes, queue.head, queue.tail + mask.sum(dtype=jnp.int32))

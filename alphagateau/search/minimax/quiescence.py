@@ -1,4 +1,4 @@
-"""Leaves of a minimax tree in, the moves that are still looked at out: captures, promotions, answers to checks."""
+"""Quiescence moves of the leaves of a minimax tree: captures, promotions, answers to checks."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ from alphagateau.search.minimax.node_pool import FULL, QUIET, Nodes
 
 
 def make_noisy_moves(game: Game) -> Callable[[State], tuple[Array, Array]]:
-    """State -> (slots of its noisy moves bool [S], is the player to move in check).
+    """Makes the function State -> (slots of its noisy moves bool [S], whether the player to move is in check).
 
-    Noisy are promotions to a queen, and captures whose victim is worth at least as much as who takes it or is not
-    defended; an under-promotion is neither. That the opponent attacks the square is seen before the move.
+    Noisy are promotions to a queen, and captures of an undefended piece or one of at least the capturer's worth; an
+    under-promotion is neither. Whether the victim is defended is read before the move.
     """
     attack_maps = make_attack_maps(game.size)
     senders, receivers, promotions = (jnp.asarray(x) for x in (game.senders, game.receivers, game.promotions))
@@ -38,7 +38,7 @@ def make_noisy_moves(game: Game) -> Callable[[State], tuple[Array, Array]]:
 
 
 def make_quiet_choice(game: Game, num_plies: int) -> Callable[[Nodes], tuple[Array, Array, Array]]:
-    """`Growth.choose` of quiescence: a leaf of the tree proper in check by all moves, the rest by noisy ones."""
+    """`Growth.choose` of quiescence: all moves of a main-tree leaf in check, else the noisy ones."""
     noisy_moves = make_noisy_moves(game)
 
     def choose(nodes: Nodes) -> tuple[Array, Array, Array]:

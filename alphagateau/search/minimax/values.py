@@ -1,4 +1,4 @@
-"""Grown minimax trees in, what their roots are worth and the lines that this comes from out."""
+"""Backs up the values of minimax trees, and follows their principal variations."""
 
 from typing import NamedTuple
 
@@ -8,26 +8,26 @@ import jax.numpy as jnp
 from alphagateau.games.state import Array
 from alphagateau.search.minimax.node_pool import FULL, Nodes, Trees
 
-MATE_STEP, MATE_PLIES = 0.001, 19  # what a mate loses of 1 a ply from the root, and up to which ply
+MATE_STEP, MATE_PLIES = 0.001, 19  # a mate's value falls by so much a ply from the root, up to so many plies
 
 
-class Backed(NamedTuple):
-    """Values of P nodes after what follows them, each for its player to move."""
+class BackedUp(NamedTuple):
+    """Minimax values of P nodes, each for its player to move."""
 
     value: Array  # float32 [P]
     move_value: Array  # float32 [P], of the move that led to a node, for the player who made it
-    goes_on: Array  # bool [P], a move is played; else the node was not expanded, or none is better than to stand
-    best: Array  # int32 [P], the child that is played, the first of the best
+    has_best: Array  # bool [P], False where a node was not expanded, or standing pat is best
+    best: Array  # int32 [P], the child of the best move, the first of equals
 
 
 def move_values(nodes: Nodes, value: Array) -> Array:
-    """[P]: of the move that led to each node whose value is `value`, for the player who made it; near mates first."""
+    """[P]: the value of the move that led to each node of value `value`, for its player; near mates are worth more."""
     mate = 1 - MATE_STEP * jnp.minimum(nodes.depth, MATE_PLIES)
     return nodes.reward * mate + nodes.discount * value
 
 
-def back_up(trees: Trees) -> Backed:
-    """Minimax from the deepest nodes up. A node whose expansion was QUIET is worth at least its evaluation."""
+def back_up(trees: Trees) -> BackedUp:
+    """Minimax from the deepest nodes up; a QUIET node is worth at least its static evaluation."""
     nodes, num_nodes = trees.nodes, len(trees.expansion)
     is_child = (jnp.arange(num_nodes) < trees.count) & (nodes.depth > 0)
     is_expanded, is_full = trees.expansion > 0, trees.expansion == FULL
@@ -46,26 +46,26 @@ def back_up(trees: Trees) -> Backed:
     is_best = is_child & (move_value == best[nodes.parent])
     places = jnp.arange(num_nodes, dtype=jnp.int32)
     first = jnp.full(num_nodes, num_nodes, jnp.int32).at[jnp.where(is_best, nodes.parent, num_nodes)]
-    return Backed(
+    return BackedUp(
         value=value,
         move_value=move_value,
-        goes_on=is_expanded & (is_full | (best > nodes.value)),
+        has_best=is_expanded & (is_full | (best > nodes.value)),
         best=first.min(places, mode="drop"),
     )
 
 
-def last_of_line(backed: Backed, num_roots: int) -> Array:
-    """int32 [B]: the node in which each root's principal variation ends."""
+def last_of_line(backed: BackedUp, num_roots: int) -> Array:
+    """int32 [B]: the last node of each root's principal variation."""
 
     def step(node: Array) -> Array:
-        return jnp.where(backed.goes_on[node], backed.best[node], node)
+        return jnp.where(backed.has_best[node], backed.best[node], node)
 
     start = jnp.arange(num_roots, dtype=jnp.int32)
-    return jax.lax.while_loop(lambda node: backed.goes_on[node].any(), step, start)
+    return jax.lax.while_loop(lambda node: backed.has_best[node].any(), step, start)
 
 
-def root_move_values(trees: Trees, backed: Backed, num_slots: int) -> Array:
-    """float32 [B, S]: what each move of the roots is worth to them; -inf on empty slots and roots that did not grow."""
+def root_move_values(trees: Trees, backed: BackedUp, num_slots: int) -> Array:
+    """float32 [B, S]: values of the roots' moves; -inf on empty slots and of roots that were not expanded."""
     nodes, num_roots = trees.nodes, len(trees.used)
     is_first = (jnp.arange(len(trees.expansion)) < trees.count) & (nodes.depth == 1)
     rows = jnp.where(is_first, nodes.game, num_roots)
@@ -73,5 +73,5 @@ def root_move_values(trees: Trees, backed: Backed, num_slots: int) -> Array:
 
 
 def without_distance(value: Array) -> Array:
-    """Values with mates as 1 and -1, however far."""
+    """Values with every mate as 1 or -1, however far."""
     return jnp.where(jnp.abs(value) > 1 - MATE_STEP * (MATE_PLIES + 0.5), jnp.sign(value), value)
