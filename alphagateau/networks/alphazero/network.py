@@ -21,7 +21,6 @@ from alphagateau.games.edges import move_planes
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.alphazero.convolutions import convolve
-from alphagateau.networks.gateau.graph import NODE_FEATURES, node_features
 from alphagateau.networks.heads import (
     Heads,
     attention_pooling,
@@ -31,6 +30,7 @@ from alphagateau.networks.heads import (
     read_value,
 )
 from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.planes import NUM_PLANES, square_planes
 
 Conv = partial(nn.Conv, conv_general_dilated=convolve)
 MOVE_PLANES = move_planes(8)  # of the largest board: (files right, ranks up, under-promotion or 0)
@@ -127,11 +127,11 @@ def make_alphazero(game: Game, config) -> Network:
 
     def planes_of(positions: Position) -> Array:
         """[B, rank, file, 119]: squares are numbered file by file."""
-        features = node_features(game, positions)
-        return features.reshape(-1, game.size, game.size, NODE_FEATURES).transpose(0, 2, 1, 3)
+        features = square_planes(game, positions)
+        return features.reshape(-1, game.size, game.size, NUM_PLANES).transpose(0, 2, 1, 3)
 
     def init(key: jax.Array) -> Variables:
-        planes = jnp.zeros((1, game.size, game.size, NODE_FEATURES))
+        planes = jnp.zeros((1, game.size, game.size, NUM_PLANES))
         return jax.jit(partial(module.init, train=False))(key, planes)
 
     def apply(

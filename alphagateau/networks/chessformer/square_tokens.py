@@ -12,14 +12,13 @@ import numpy as np
 from alphagateau.games.attacks import WORTH, make_attack_maps
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
-from alphagateau.networks.gateau import graph
-from alphagateau.networks.gateau.graph import board_codes, position_scalars
 from alphagateau.networks.graph_gather import lookup
+from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
 from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
 
 NUM_INPUTS = 112
 CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # the first of these numbers
-PLANES = np.delete(graph.PLANES, 12, axis=1)  # [26, 13]; a position that is no repetition has no plane here
+PLANES = np.delete(CODE_PLANES, 12, axis=1)  # [26, 13], without the plane of no repetition
 WORTHS = np.unique(WORTH)  # of a least attacker, 0 for none
 NUM_COUNTS = 4  # numbers of attackers that are told apart: 0, 1, 2, more
 MAX_SIZE = 8  # squares a side of the largest board

@@ -9,11 +9,12 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, forget
 from alphagateau.networks.board_statistics import on_board
-from alphagateau.networks.gateau.graph import board_codes, position_scalars, static_features
+from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.network import embed_nodes, of_block
 from alphagateau.networks.network import Variables
 from alphagateau.networks.norms import make_norm
+from alphagateau.networks.planes import board_codes, position_scalars
 
 # (variables, positions [B]) -> float32 [B, L, E], L layers; those of a square's edges (`neighbors`) sum to 1.
 Attention = Callable[[Variables, Position], Array]

@@ -21,13 +21,14 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_chunks
-from alphagateau.networks.gateau.graph import PLANES, board_codes, position_scalars, static_features
+from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.graph_gather import choose, lookup
 from alphagateau.networks.heads import edge_heads, make_evaluation, make_heads, node_heads
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import make_norm
+from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
 
 
 class Inputs(NamedTuple):
@@ -41,8 +42,8 @@ class Inputs(NamedTuple):
 def embed_nodes(params: Variables, codes: Array, scalars: Array) -> Array:
     """The node features times their kernel, [B * N, K]: planes are one-hot, so their product is a sum of rows."""
     kernel, K = params["kernel"], len(params["bias"])
-    of_planes, of_scalars = jnp.split(kernel, [HISTORY * PLANES.shape[1]])
-    tables = jnp.asarray(PLANES) @ of_planes.reshape(HISTORY, -1, K)
+    of_planes, of_scalars = jnp.split(kernel, [HISTORY * CODE_PLANES.shape[1]])
+    tables = jnp.asarray(CODE_PLANES) @ of_planes.reshape(HISTORY, -1, K)
     everywhere = scalars @ of_scalars + params["bias"]
     rows = lookup(tables, codes.transpose(1, 0, 2).reshape(HISTORY, -1))
     return rows + jnp.repeat(everywhere, codes.shape[-1], axis=0)

@@ -20,6 +20,7 @@ from alphagateau.games.legality import down, up
 from alphagateau.games.moves import flip_boards
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.networks.planes import unpack_bits
 
 KINDS = (QUEEN, ROOK, BISHOP, KNIGHT)  # of the piece slots, in their order; pawns have slots of their own
 # The rays of `legality.Views`, flattened: right, left, up, down; up-right, up-left, down-right, down-left.
@@ -62,7 +63,7 @@ def group_sizes(game: Game) -> tuple[int, int, int]:
 def piece_features(game: Game, positions: Position, from_mover: bool = False) -> Groups:
     """The Groups of B Positions, from White's side of the board, or from that of the player to move."""
     boards, is_white = positions.boards[:, 0].astype(jnp.int32), positions.color == 0
-    castling = jnp.unpackbits(positions.castling[:, None], axis=-1, count=4, bitorder="little").astype(bool)
+    castling = unpack_bits(positions.castling, 4)
     if not from_mover:
         boards = jnp.where(is_white[:, None], boards, flip_boards(game.size, boards))
         castling = jnp.where(is_white[:, None], castling, jnp.roll(castling, 2, axis=-1))

@@ -10,7 +10,8 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.entries import BISHOP, KNIGHT, ROOK
 from alphagateau.games.notation import from_fen
 from alphagateau.games.variants import get_game
-from alphagateau.networks.gateau.graph import edge_features, graphs_tuple, node_features, static_features
+from alphagateau.networks.gateau.graph import edge_features, graphs_tuple, static_features
+from alphagateau.networks.planes import square_planes
 
 NAMES = (
     "left up to_knight to_bishop to_rook to_queen white_pawn black_pawn knight bishop rook queen white_king black_king"
@@ -28,7 +29,7 @@ def test_node_features_are_pgx_planes(name):
     """A random game beside pgx's; where its repetition plane is wrong is not met in games this short."""
     game, env = get_game(name), pgx.make(name)
     step, pgx_step = jax.jit(game.step), jax.jit(env.step)
-    features = jax.jit(lambda state: node_features(game, jax.tree.map(lambda x: x[None], game.position(state)))[0])
+    features = jax.jit(lambda state: square_planes(game, jax.tree.map(lambda x: x[None], game.position(state)))[0])
     state, theirs = game.init(), jax.jit(env.init)(jax.random.key(1))
     rng = np.random.default_rng(3)
     for _ in range(40):
