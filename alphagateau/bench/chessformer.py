@@ -17,7 +17,7 @@ from jax.extend.core import jaxprs_in_params
 from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
 from alphagateau.config import ChessformerConfig
 from alphagateau.games.variants import get_game
-from alphagateau.networks.chunks import cut
+from alphagateau.networks.chunks import into_chunks
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network
 
@@ -71,7 +71,7 @@ def gradient_of(network: Network) -> Callable:
         num_chunks = network.num_chunks(len(positions.color))
         if num_chunks == 1:
             return jax.grad(loss)(params, positions)
-        return jax.lax.scan(add_chunk, jax.tree.map(jnp.zeros_like, params), cut(positions, num_chunks))[0]
+        return jax.lax.scan(add_chunk, jax.tree.map(jnp.zeros_like, params), into_chunks(positions, num_chunks))[0]
 
     return gradient
 

@@ -20,7 +20,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.make_network import make_network
-from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.network import Network, Variables, statistics_of
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.learner import Learner, TrainState, make_learner
 from alphagateau.training.losses.policy_value import LOSSES, policy_value_loss, reduce_terms
@@ -188,7 +188,7 @@ def window_row(rounds: int) -> Row:
 
     epoch, gradient = jax.jit(epoch), jax.jit(jax.grad(loss))
     params = state.variables["params"]
-    rest = {k: v for k, v in state.variables.items() if k != "params"}
+    rest = statistics_of(state.variables)
     one = jax.tree.map(lambda x: x[:batch], frames)
     calls = {"fast": lambda: epoch(state, window), "plain": lambda: gradient(params, rest, one)}
     seconds = in_turns(calls, rounds)

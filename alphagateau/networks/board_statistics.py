@@ -1,4 +1,4 @@
-"""A network whose batch statistics are those of its board in, one that keeps those of several boards apart out."""
+"""Keeps the batch statistics of several boards apart, for one network on all of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,24 +7,24 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.rules import Game
-from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.network import Network, Variables, statistics_of
 
 
 def with_board_statistics(network: Network, game: Game, boards: Sequence[str]) -> Network:
-    """The same weights on all `boards`, each collection of statistics by board; on another board, the first one's.
+    """The network with statistics by board; on a board that is not among `boards`, those of the first.
 
-    Positions of boards of different sizes have other means and variances within a network: statistics of a board
-    alone are those that it is played with (domain-specific batch normalization, Chang et al. 2019).
+    Activations of boards of different sizes have different means and variances, so each board is normalized by
+    statistics of its own (domain-specific batch normalization, Chang et al. 2019).
     """
 
     def init(key: jax.Array) -> Variables:
         variables = network.init(key)
-        kept = {board: jax.tree.map(jnp.copy, statistics_of(variables)) for board in boards}  # one buffer each
-        return {"params": variables["params"], "statistics": kept}
+        by_board = {board: jax.tree.map(jnp.copy, statistics_of(variables)) for board in boards}  # one buffer each
+        return {"params": variables["params"], "statistics": by_board}
 
     def apply(variables: Variables, *options: Any, **named: Any):
-        evaluation, found = network.apply(on_board(variables, game, boards), *options, **named)
-        return evaluation, {"statistics": {**variables["statistics"], board_of(game, boards): found}}
+        evaluation, new = network.apply(on_board(variables, game, boards), *options, **named)
+        return evaluation, {"statistics": {**variables["statistics"], statistics_board(game, boards): new}}
 
     def move_from(variables: Variables, source: Game) -> Variables:
         moved = network.move_from({"params": variables["params"]}, source)
@@ -33,16 +33,11 @@ def with_board_statistics(network: Network, game: Game, boards: Sequence[str]) -
     return network._replace(init=init, apply=apply, move_from=move_from)
 
 
-def board_of(game: Game, boards: Sequence[str]) -> str:
-    """Whose statistics a game is played with."""
+def statistics_board(game: Game, boards: Sequence[str]) -> str:
+    """The board whose statistics normalize a game."""
     return game.name if game.name in boards else boards[0]
 
 
 def on_board(variables: Variables, game: Game, boards: Sequence[str]) -> Variables:
-    """The variables as the network itself has them, with the statistics of a board."""
-    return {"params": variables["params"], **variables["statistics"][board_of(game, boards)]}
-
-
-def statistics_of(variables: Variables) -> Variables:
-    """All collections but the weights."""
-    return {name: collection for name, collection in variables.items() if name != "params"}
+    """The variables of the network itself, with the statistics of a board."""
+    return {"params": variables["params"], **variables["statistics"][statistics_board(game, boards)]}

@@ -1,4 +1,4 @@
-"""The network that an experiment names."""
+"""Makes the network of a configuration record; the register of architectures."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from alphagateau.networks.giraffe.network import make_giraffe
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.tokens.network import make_token_transformer
 
-# By `architecture`: makes the network from the Game and the architecture's configuration record.
+# By `architecture`: (Game, configuration record) -> Network.
 MAKERS: dict[str, Callable[[Game, Any], Network]] = {
     "gateau": make_gateau,
     "alphazero": make_alphazero,
@@ -26,18 +26,18 @@ MAKERS: dict[str, Callable[[Game, Any], Network]] = {
 
 
 def make_network(game: Game, config) -> Network:
-    """The network that `config`, the configuration record of an architecture, names, for `game`."""
+    """The network of an architecture's configuration record, for `game`. Raises ValueError."""
     if config.architecture not in MAKERS:
         expected = " or ".join(map(repr, MAKERS))
         raise ValueError(f"unknown architecture {config.architecture!r}: expected {expected}")
     network = MAKERS[config.architecture](game, config)
     if boards := getattr(config, "statistics_boards", ()):
         network = with_board_statistics(network, game, boards)
-    return network if getattr(config, "history", True) else without_history(network)  # a record may lack the key
+    return network if getattr(config, "history", True) else without_history(network)  # not every record has the key
 
 
 def without_history(network: Network) -> Network:
-    """The network that is shown every position as if its game had begun there, as labelled positions are."""
+    """The network without the boards before a position, which labelled positions lack."""
 
     def apply(variables: Variables, positions: Position, *options: Any, **named: Any):
         return network.apply(variables, forget(positions), *options, **named)

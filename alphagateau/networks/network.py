@@ -1,4 +1,4 @@
-"""What every network is: functions, from Positions to one logit an edge, one value and what else a loss wants."""
+"""The Network: functions from Positions to a logit an edge, a value, and further outputs for losses."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ Variables = dict[str, Any]  # flax collections: {"params": ..., "batch_stats": .
 
 
 class Evaluation(NamedTuple):
-    """What a network says of a batch of positions.
+    """The outputs of a network for a batch of positions.
 
-    A search reads the first two. `extra` holds further outputs by name, each [B, ...], for losses that ask for them
-    (win, draw and loss; bins of values; auxiliary heads); what a program does not read of it, jit does not compute.
+    A search needs the first two. `extra` has further outputs [B, ...] by name, for losses (win, draw and loss; bins of
+    values; auxiliary heads); jit leaves out those that a program does not use.
     """
 
-    prior_logits: Array  # float32 [B, E], one per edge, legal or not
+    prior_logits: Array  # float32 [B, E], of legal and illegal edges
     value: Array  # float32 [B] in [-1, 1], for the player to move
     extra: Mapping[str, Array] = FrozenDict()
 
@@ -27,17 +27,15 @@ class Evaluation(NamedTuple):
 class Network(NamedTuple):
     """A network for one game, as functions.
 
-    `init(key) -> variables`, a flax tree whose "params" are learnt and whose other collections are statistics.
-    `apply(variables, positions, train=False, axis_name=None) -> (Evaluation, statistics)`: B Positions (leading axis
-    B) to prior logits [B, E], over legal and illegal edges alike, values [B] for the player to move, and extras; the
-    statistics are those that follow this batch if `train`, else those given. Along `axis_name`, an axis of
-    `shard_map`, each device has a part of the batch, and batch statistics are those of the whole.
-    `num_chunks(batch)`: into how many equal chunks training may cut B positions of a device, one after the other with
-    their gradients summed; one where statistics join the batch.
-    `values_one_move`: a move's value costs a pass of its own, so `apply` takes `slots` int32 [B, 1] too, and says the
-    action value of that move alone, [B, 1, K]; without them it says none in training.
-    `move_from(variables, source) -> variables`: weights learnt on the board of another Game, as training here begins
-    with them.
+    init: `key -> variables`, flax collections: the learnt "params", and statistics.
+    apply: `(variables, positions [B], train=False, axis_name=None) -> (Evaluation, statistics)`; with `train` the
+        statistics are updated by this batch. `axis_name` is an axis of `shard_map` along which devices share the batch,
+        whose statistics are then of all devices.
+    num_chunks: `batch -> number` of equal chunks into which training may split a device's batch, to sum their
+        gradients; 1 for batch statistics.
+    values_one_move: a move's value costs a forward pass of its own. `apply` then takes `slots` int32 [B, 1] too, for
+        the action value [B, 1, K] of that move; in training there is none without them.
+    move_from: `(variables, source) -> variables` to start training from, of weights learnt on the game `source`.
     """
 
     init: Callable[[jax.Array], Variables]
@@ -45,3 +43,8 @@ class Network(NamedTuple):
     num_chunks: Callable[[int], int] = lambda batch: 1
     values_one_move: bool = False
     move_from: Callable[[Variables, Game], Variables] = lambda variables, source: variables
+
+
+def statistics_of(variables: Variables) -> Variables:
+    """All collections but the weights."""
+    return {name: collection for name, collection in variables.items() if name != "params"}

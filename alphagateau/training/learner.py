@@ -11,7 +11,7 @@ import optax
 from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.networks.chunks import cut
+from alphagateau.networks.chunks import into_chunks
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import ACTION_SLOT, Frame
 from alphagateau.training.losses.policy_value import Loss, reduce_terms
@@ -80,7 +80,7 @@ def make_learner(
             return jax.tree.map(jnp.add, total, gradient), results
 
         zeros = jax.tree.map(jnp.zeros_like, params)
-        total, (evaluation, statistics) = jax.lax.scan(add_chunk, zeros, cut(frames, num_chunks))
+        total, (evaluation, statistics) = jax.lax.scan(add_chunk, zeros, into_chunks(frames, num_chunks))
         evaluation = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), evaluation)
         statistics = mean_over(jax.tree.map(lambda x: x.mean(axis=0), statistics), axis_name)
         value, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)

@@ -29,7 +29,7 @@ from alphagateau.networks.heads import (
     read_moves_left,
     read_value,
 )
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 from alphagateau.networks.planes import NUM_PLANES, square_planes
 
 Conv = partial(nn.Conv, conv_general_dilated=convolve)
@@ -137,7 +137,7 @@ def make_alphazero(game: Game, config) -> Network:
     def apply(
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
     ) -> tuple[Evaluation, Variables]:
-        statistics = {k: v for k, v in variables.items() if k != "params"}
+        statistics = statistics_of(variables)
         call = partial(module.apply, variables, planes_of(positions))
         outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
         outputs |= {name: x[:, places] for name, x in outputs.items() if name in ("prior_logits", "reply_logits")}

@@ -20,13 +20,13 @@ from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
-from alphagateau.networks.chunks import chunk_size, cut, each, equal_chunks, in_chunks
+from alphagateau.networks.chunks import apply_in_chunks, chunk_size, equal_chunks, into_chunks, map_chunks
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.graph_gather import choose, lookup
 from alphagateau.networks.heads import edge_heads, make_evaluation, make_heads, node_heads
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 from alphagateau.networks.norms import make_norm
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
 
@@ -92,13 +92,13 @@ def second_half(net: Gateau, variables: Variables, xy: Rows, hg: Rows) -> tuple[
         x, y = layer(x, y)
         return h + x, g + y
 
-    return each(layer_and_sum, *xy, *hg), statistics
+    return map_chunks(layer_and_sum, *xy, *hg), statistics
 
 
 def block(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Variables]:
     """A residual block of two layers on chunks: ((h, g), statistics)."""
     layer, first = normalized_layer(net, variables, 1, *hg)
-    hg, second = second_half(net, variables, each(layer, *hg), hg)
+    hg, second = second_half(net, variables, map_chunks(layer, *hg), hg)
     return hg, first | second
 
 
@@ -109,8 +109,8 @@ def start_block(net: Gateau, variables: Variables, start: EdgeStart, h: Array, r
     def layer(h: Array, row: Array) -> Rows:
         return gateau_layer(net, variables["params"]["gateau1"], of_h(h), start.edges.at(row))
 
-    xy = each(layer, h, row)
-    hg, second = second_half(net, variables, xy, (h, each(partial(choose, start.residual), row)))
+    xy = map_chunks(layer, h, row)
+    hg, second = second_half(net, variables, xy, (h, map_chunks(partial(choose, start.residual), row)))
     return hg, first | second
 
 
@@ -152,7 +152,7 @@ def head_start(
     """What both heads begin with: (hidden rows in chunks, what normalizes them, statistics)."""
     of_x, first = net.norm(variables, f"{name}_norm1", x)
     dense = variables["params"][f"{name}_hidden"]
-    x = each(lambda x: net.dot(of_x(x), dense["kernel"]) + dense["bias"], x)
+    x = map_chunks(lambda x: net.dot(of_x(x), dense["kernel"]) + dense["bias"], x)
     of_x, second = net.norm(variables, f"{name}_norm2", x)
     return x, of_x, first | second
 
@@ -165,7 +165,7 @@ def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, 
         v = of_v(v)
         return node_heads(net.heads, variables["params"], v.reshape(-1, len(net.layout.is_edge), v.shape[1]))
 
-    return {name: x.reshape(-1, *x.shape[2:]) for name, x in each(outputs, v).items()}, statistics
+    return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, v).items()}, statistics
 
 
 def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tuple[dict[str, Array], Variables]:
@@ -175,7 +175,7 @@ def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tup
     def outputs(p: Array, row: Array) -> dict[str, Array]:
         return edge_heads(net.heads, variables["params"], of_p(p), row >= len(net.static))
 
-    return {name: x.reshape(-1, *x.shape[2:]) for name, x in each(outputs, p, row).items()}, statistics
+    return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, p, row).items()}, statistics
 
 
 def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> tuple[Evaluation, Variables]:
@@ -183,7 +183,7 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
 
     Batch statistics are of all chunks, so each layer ends before the next begins.
     """
-    h = each(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
+    h = map_chunks(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
     hg, first = kept(net, start_block)(of_block(variables, 0), start, h, inputs.start_row)
     (h, g), rest = equal_blocks(net, variables, hg)
     of_nodes, of_value = kept(net, value_heads)(variables, h)
@@ -219,10 +219,10 @@ def make_gateau(game: Game, config) -> Network:
         inputs = Inputs(board_codes(positions), position_scalars(game, positions), start_row)
         moments_axis = None if config.normalization == "ghost" else axis_name  # as of all other moments
         start, of_start = start_edges(net, variables, mean_over(legal.mean(axis=0), moments_axis))
-        statistics = {k: v for k, v in variables.items() if k != "params"}
+        statistics = statistics_of(variables)
         if not train:
-            return in_chunks(partial(infer, net, variables, start), inputs, -(-len(legal) // size)), statistics
-        evaluation, new = evaluate(net, variables, start, cut(inputs, equal_chunks(len(legal), size)))
+            return apply_in_chunks(partial(infer, net, variables, start), inputs, -(-len(legal) // size)), statistics
+        evaluation, new = evaluate(net, variables, start, into_chunks(inputs, equal_chunks(len(legal), size)))
         new |= of_start
         return evaluation, {"batch_stats": new} if new else statistics
 

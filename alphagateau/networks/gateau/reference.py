@@ -19,7 +19,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.gateau.graph import graphs_tuple
 from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_moves_left, read_value
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
 INIT = nn.initializers.lecun_normal()
 
@@ -128,7 +128,7 @@ def make_reference(game: Game, config) -> Network:
     def apply(
         variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
     ) -> tuple[Evaluation, Variables]:
-        statistics = {k: v for k, v in variables.items() if k != "params"}
+        statistics = statistics_of(variables)
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)
         if config.neighbors == "outgoing":

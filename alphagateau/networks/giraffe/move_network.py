@@ -16,7 +16,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.giraffe.features import Groups, group_sizes, piece_features
 from alphagateau.networks.giraffe.network import near_zero
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
 PIECES = (PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING)
 PROMOTIONS = (KNIGHT, BISHOP, ROOK, QUEEN)
@@ -105,6 +105,6 @@ def make_giraffe_moves(game: Game, config) -> Network:
         groups = piece_features(game, positions, from_mover=True)
         by_slot = module.apply(variables, groups, moves, edges < game.num_edges)
         logits = over_edges(legal, by_slot)  # pyright: ignore[reportArgumentType]
-        return Evaluation(logits, jnp.zeros(len(boards))), {k: v for k, v in variables.items() if k != "params"}
+        return Evaluation(logits, jnp.zeros(len(boards))), statistics_of(variables)
 
     return Network(init, apply)

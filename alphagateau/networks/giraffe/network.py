@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.giraffe.features import Groups, group_sizes, piece_features
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
 OUTPUT_SCALE = 0.01  # the last layer's first weights lie within this of 0
 
@@ -64,6 +64,6 @@ def make_giraffe(game: Game, config) -> Network:
         value: Any = module.apply(variables, piece_features(game, positions, from_mover))
         value = value if from_mover else jnp.where(positions.color == 0, value, -value)
         logits = jnp.zeros((len(positions.color), game.num_edges))
-        return Evaluation(logits, value), {k: v for k, v in variables.items() if k != "params"}
+        return Evaluation(logits, value), statistics_of(variables)
 
     return Network(init, apply)

@@ -17,7 +17,7 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
 from alphagateau.games.move_numbers import action_names
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
-from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, in_chunks, num_cores
+from alphagateau.networks.chunks import CHUNK_BYTES, apply_in_chunks, equal_chunks, num_cores
 from alphagateau.networks.graph_gather import lookup
 from alphagateau.networks.heads import Heads, make_evaluation, make_heads, mean_of_bins, read_value
 from alphagateau.networks.matmul import dot
@@ -153,7 +153,7 @@ def state_outputs(net: Transformer, params: Variables, inputs: tuple[Array, Arra
     if train:
         return state_heads(net, params, *inputs)
     num_chunks = -(-len(inputs[0]) // sequences_at_a_time(net, train))
-    return in_chunks(lambda chunk: state_heads(net, params, *(x[0] for x in chunk)), inputs, num_chunks)
+    return apply_in_chunks(lambda chunk: state_heads(net, params, *(x[0] for x in chunk)), inputs, num_chunks)
 
 
 def move_logits(net: Transformer, params: Variables, tokens: Array, actions: Array) -> Array:
