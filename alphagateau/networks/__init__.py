@@ -1,1 +1,1 @@
-"""Networks behind one record, and the views of a Position that they see."""
+"""Networks of one form, an architecture a room, and what they share."""

@@ -1,8 +1,8 @@
-"""Rows of a batch of equal graphs, and the two linear maps that move them along a graph's edges.
+"""Gathers and weighted sums of rows along the edges of a static graph, with gathers as their gradients.
 
-A batch of B graphs with S nodes (or edges) each is one array [B * S, K], one graph below the other. Which row goes
-where is known before compilation, so a map and its transpose are both gathers: no scatter, forward or backward. A sum
-over slots is unrolled, and jitted by itself, so that JAX traces it once, not in every layer and pass.
+A batch of B graphs with S nodes (or edges) each is one array [B * S, K], graph after graph. The indices are static, so
+a map and its transpose are both gathers, and nothing is scattered. A sum over slots is unrolled, and jitted by itself
+so that JAX traces it once for all layers and passes.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from alphagateau.games.state import Array
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Where the rows of one graph go: place p receives row `source[p]`, if `valid[p]`.
+    """A gather of one graph's rows and its transpose: place p receives row `source[p]`, if `valid[p]`.
 
-    Its transpose: row s is received by `places[s, 0], places[s, 1], ...`, where `is_place`.
+    Row s goes to the places `places[s, 0], places[s, 1], ...`, where `is_place`.
     """
 
     source: np.ndarray  # int32 [P]
@@ -29,7 +29,7 @@ class Table:
 
 
 def make_table(source: np.ndarray, num_rows: int, valid: np.ndarray | None = None) -> Table:
-    """The Table of `source`, any shape, read row by row, out of `num_rows` rows."""
+    """The Table of the gather `source`, flattened, out of `num_rows` rows."""
     source = source.reshape(-1)
     valid = np.ones(len(source), bool) if valid is None else valid.reshape(-1)
     places, is_place = group(np.where(valid, source, num_rows), num_rows)
@@ -37,36 +37,36 @@ def make_table(source: np.ndarray, num_rows: int, valid: np.ndarray | None = Non
 
 
 def group(keys: np.ndarray, num_keys: int) -> tuple[np.ndarray, np.ndarray]:
-    """(indices [num_keys, max], mask): where each key occurs, in order, padded with index 0."""
-    found = [np.flatnonzero(keys == key) for key in range(num_keys)]
-    width = max(map(len, found))
+    """(indices [num_keys, max], mask): the places of each key, rising, padded with index 0."""
+    places = [np.flatnonzero(keys == key) for key in range(num_keys)]
+    width = max(map(len, places))
     indices = np.zeros((num_keys, width), np.int32)
-    for row, where in zip(indices, found, strict=True):
+    for row, where in zip(indices, places, strict=True):
         row[: len(where)] = where
-    return indices, np.arange(width) < np.array([len(where) for where in found])[:, None]
+    return indices, np.arange(width) < np.array([len(where) for where in places])[:, None]
 
 
 def repeat_for(batch: int, x: np.ndarray) -> Array:
-    """[R, ...], the same for every graph, to [B * R, ...]."""
+    """x [R, ...] of one graph, repeated for each of a batch, [B * R, ...]."""
     return jnp.broadcast_to(jnp.asarray(x), (batch, *x.shape)).reshape(-1, *x.shape[1:])
 
 
-def rows_at(x: Array, places: Array) -> Array:
-    """Rows x [R, K] to [P, K], row p being row `places[p]` of x, which is there."""
+def take_rows(x: Array, places: Array) -> Array:
+    """Rows [P, K] of x [R, K], at `places` [P] in bounds."""
     return x.at[places].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def gather(x: Array, index: np.ndarray, batch: int) -> Array:
-    """Rows x [B * S, K] to rows [B * R, K], where row r of each graph is its row `index[r]`.
+    """Rows x [B * S, K] to rows [B * R, K]: row r of each graph is its row `index[r]`.
 
     On a CPU, row numbers of the whole batch fuse best. Elsewhere the batch stays an axis of its own, so that the
-    compiler sees that nothing moves between devices when the batch is cut.
+    compiler moves nothing between devices that share the batch.
     """
     if jax.default_backend() == "cpu":
         first = jax.lax.broadcasted_iota(jnp.int32, (batch, len(index)), 0) * (len(x) // batch)
-        return rows_at(x, (first + index).reshape(-1))
+        return take_rows(x, (first + index).reshape(-1))
     rows = x.reshape(batch, -1, *x.shape[1:])
-    rows = rows.at[:, index].get(mode="promise_in_bounds", wrap_negative_indices=False)  # or each has a kernel to wrap
+    rows = rows.at[:, index].get(mode="promise_in_bounds", wrap_negative_indices=False)  # or a kernel wraps
     return rows.reshape(-1, *x.shape[1:])
 
 
@@ -81,7 +81,7 @@ def _sum_places(table: Table, y: Array, batch: int) -> Array:
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 2))
 def take(table: Table, x: Array, batch: int) -> Array:
-    """Rows [B * S, K] to their places [B * P, K]; a place that is not valid gets any row."""
+    """Rows [B * S, K] to their places [B * P, K]; arbitrary where not valid."""
     return gather(x, table.source, batch)
 
 
@@ -99,7 +99,7 @@ take.defvjp(_take_forward, _take_backward)
 @partial(jax.custom_vjp, nondiff_argnums=(0, 3))
 @partial(jax.jit, static_argnums=(0, 3))
 def weighted_sum(table: Table, weights: Array, x: Array, batch: int) -> Array:
-    """Rows x [B * S, K] to [B * R, K]: sum over d of weights[r, d] times what place (r, d) of R * D receives.
+    """Rows x [B * S, K] to [B * R, K]: the sum over d of weights[r, d] times the row of place (r, d) of R * D.
 
     Weights [B * R, D] must be 0 where a place is not valid.
     """
@@ -116,11 +116,11 @@ def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[
     weights, x = saved
     rows, width = weights.shape
     flat = weights.reshape(-1, 1)
-    if table.places.shape[1] == 1:  # each row has one place: products are made there, and numbers moved
+    if table.places.shape[1] == 1:  # each row has one place: multiply there and move scalars
         place = table.places[:, 0]
-        of_row = gather(dy, place // width, batch)
-        products = (of_row * x).sum(axis=1, keepdims=True)
-        d_x = jnp.where(repeat_for(batch, table.is_place), gather(flat, place, batch) * of_row, 0)
+        dy_at_row = gather(dy, place // width, batch)
+        products = (dy_at_row * x).sum(axis=1, keepdims=True)
+        d_x = jnp.where(repeat_for(batch, table.is_place), gather(flat, place, batch) * dy_at_row, 0)
         return gather(products, table.source, batch).reshape(rows, width), d_x.astype(x.dtype)
     products = jnp.einsum("brk,bsk->brs", dy.reshape(batch, -1, dy.shape[1]), x.reshape(batch, -1, x.shape[1]))
     pair = np.arange(len(table.source)) // width * products.shape[2] + table.source
@@ -137,9 +137,9 @@ weighted_sum.defvjp(_weighted_sum_forward, _weighted_sum_backward)
 
 @jax.custom_vjp
 def lookup(tables: Array, codes: Array) -> Array:
-    """[R, K]: row r is the sum over c of row `codes[c, r]` of `tables[c]`; tables [C, T, K], codes [C, R]."""
+    """[R, K] of tables [C, T, K] and codes [C, R]: row r is the sum over c of row `codes[c, r]` of `tables[c]`."""
     pairs = zip(tables, codes, strict=True)
-    return sum(rows_at(table, code) for table, code in pairs)  # pyright: ignore[reportReturnType]
+    return sum(take_rows(table, code) for table, code in pairs)  # pyright: ignore[reportReturnType]
 
 
 def _lookup_forward(tables: Array, codes: Array) -> tuple[Array, tuple[Array, int]]:
@@ -148,7 +148,7 @@ def _lookup_forward(tables: Array, codes: Array) -> tuple[Array, tuple[Array, in
 
 def _lookup_backward(saved, dy: Array) -> tuple[Array, None]:
     codes, num_rows = saved
-    # A product: a scatter into so few rows is slow, and on a GPU its sums come in any order.
+    # A matrix product: a scatter into so few rows is slow, and on a GPU the order of its sums varies.
     is_row = (codes.T[..., None] == jnp.arange(num_rows)).astype(dy.dtype)
     product = is_row.reshape(len(dy), -1).T @ dy
     return product.reshape(len(codes), num_rows, -1), None
@@ -158,13 +158,13 @@ lookup.defvjp(_lookup_forward, _lookup_backward)
 
 
 @jax.custom_vjp
-def choose(pairs: Array, row: Array) -> Array:
-    """Rows [2 * E, K] to [B * E, K]: of each graph's edge e, row e or row E + e, as `row` [B, E] says."""
-    return rows_at(pairs, row.reshape(-1))
+def choose_rows(pairs: Array, row: Array) -> Array:
+    """Rows [2 * E, K] to [B * E, K]: for edge e row e or row E + e, by `row` [B, E]."""
+    return take_rows(pairs, row.reshape(-1))
 
 
 def _choose_forward(pairs: Array, row: Array) -> tuple[Array, Array]:
-    return choose(pairs, row), row
+    return choose_rows(pairs, row), row
 
 
 def _choose_backward(row: Array, dy: Array) -> tuple[Array, None]:
@@ -174,4 +174,4 @@ def _choose_backward(row: Array, dy: Array) -> tuple[Array, None]:
     return jnp.concatenate([jnp.where(is_second, 0, dy).sum(axis=0), second]), None
 
 
-choose.defvjp(_choose_forward, _choose_backward)
+choose_rows.defvjp(_choose_forward, _choose_backward)

@@ -1,7 +1,7 @@
-"""What precedes a layer: batch, layer or RMS normalization of rows, equal to flax's modules of that name, and ReLU.
+"""Batch, ghost, layer and RMS normalization of rows, each followed by ReLU; equal to flax's modules.
 
-Ghost normalization is batch normalization by statistics of the positions that a call is given, on this device alone:
-the learner calls with a small batch of fixed size after the other (Hoffer et al. 2017).
+Ghost normalization is batch normalization by the statistics of one chunk on one device, which the learner makes of a
+small fixed size (Hoffer et al. 2017).
 """
 
 from collections.abc import Callable
@@ -21,11 +21,11 @@ Norm = Callable[..., tuple[Callable[[Array], Array], Variables]]
 
 
 def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) -> Norm:
-    """norm(variables, name, x [C, rows, K]) -> (a function of rows, statistics by name).
+    """Makes norm(variables, name, x [C, rows, K], moments=None) -> (function of rows, statistics by name).
 
-    The function is what flax's module `name` of this kind would be on x, and ReLU. Batch statistics, if `train`, are
-    those of x on all devices along `axis_name` (ghost: on this one), or of `moments` (mean, mean of squares) where
-    these are known. The statistics are those that follow x; rows have none.
+    The function is flax's module `name` of this kind, then ReLU. With `train`, batch statistics are those of x on all
+    devices along `axis_name` (ghost: on this one), or `moments` (mean, mean of squares) if given; the statistics
+    returned are the running ones, updated. Layer and RMS normalization have none.
     """
     moments_axis = None if kind == "ghost" else axis_name
 
@@ -58,7 +58,7 @@ def moments_over(x: Array, axis_name: str | None) -> tuple[Array, Array]:
 
 
 def row_means(x: Array) -> Array:
-    """The mean of each row of x [R, K], [R, 1]: a product, which a CPU does faster than a sum along the row."""
+    """The mean [R, 1] of each row of x [R, K], as a matrix product: on a CPU faster than a sum."""
     return x @ jnp.full((x.shape[1], 1), 1 / x.shape[1])
 
 

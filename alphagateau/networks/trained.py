@@ -46,7 +46,7 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
     variables = checkpoint.load(found, WEIGHTS, jax.eval_shape(network.init, jax.random.key(0)))
     if checkpoint.weights_hash(variables) != found.manifest["weights_hash"]:
         raise CheckpointError(
-            f"{found.path}: the hash of the weights is not that of its manifest: restore the checkpoint from a copy"
+            f"{found.path}: the weights do not have the hash in its manifest: expected them unchanged"
         )
     return variables
 

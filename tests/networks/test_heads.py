@@ -14,7 +14,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau import network as gateau
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
-from alphagateau.networks.heads import Heads, read_value, rows_at_slots
+from alphagateau.networks.heads import Heads, edges_to_slots, read_value
 from alphagateau.networks.make_network import make_network
 
 TINY: dict[str, Any] = {"hidden_size": 8, "num_blocks": 1}
@@ -94,10 +94,10 @@ def test_a_value_of_bins_by_hand():
     np.testing.assert_allclose(found["value"], [0.5, 1])
 
 
-def test_rows_at_slots_are_those_of_the_legal_edges_and_only_these_learn():
+def test_edges_to_slots_are_those_of_the_legal_edges_and_only_these_learn():
     is_legal = jnp.array([[False, True, False, True], [True, False, False, False]])
     by_edge = jnp.arange(8.0).reshape(2, 4, 1)
-    found, pull_back = jax.vjp(lambda x: rows_at_slots(x, is_legal, 3), by_edge)
+    found, pull_back = jax.vjp(lambda x: edges_to_slots(x, is_legal, 3), by_edge)
     assert found[0, :2, 0].tolist() == [1, 3] and found[1, 0, 0] == 4
     (gradient,) = pull_back(10.0 + jnp.arange(6.0).reshape(2, 3, 1))
     assert gradient[..., 0].tolist() == [[0, 10, 0, 11], [13, 0, 0, 0]]

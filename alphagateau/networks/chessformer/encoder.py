@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.state import Array
-from alphagateau.networks.chessformer.relative_attention import Places, attend, make_places, place_weights, product
+from alphagateau.networks.chessformer.relative_attention import Places, attend, make_places, place_weights
+from alphagateau.networks.matmul import einsum
 from alphagateau.networks.norms import row_means
 from alphagateau.networks.weights import GLOROT, ONES, ZEROS, Weight, glorot
 
@@ -71,7 +72,7 @@ def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]
     """q, k and v [B, H, N, d / H] of tokens x [B, N, d]."""
     x = x + w["c"] if net.position == "absolute" else x
     of_heads = (*x.shape[:2], net.num_heads, -1)
-    rows = (product("bnd,de->bne", x, w[name], net.dtype) for name in ("W_Q", "W_K", "W_V"))
+    rows = (einsum("bnd,de->bne", x, w[name], net.dtype) for name in ("W_Q", "W_K", "W_V"))
     q, k, v = (x.reshape(of_heads).swapaxes(1, 2) for x in rows)
     return q, k, v
 
@@ -80,9 +81,9 @@ def layer(net: Encoder, w: Params, x: Array) -> Array:
     """An encoder layer on tokens x [B, N, d]."""
     places: Places = make_places(net.position, w, net.size)
     z = attend(*split_heads(net, w, x), places, net.dtype).swapaxes(1, 2).reshape(x.shape)
-    x = rms_norm(w["g1"], x + (product("bnd,de->bne", z, w["W_O"], net.dtype) + w["b_O"]) / net.alpha)
-    y = mish(product("bnd,df->bnf", x, w["W1"], net.dtype) + w["b1"])
-    return rms_norm(w["g2"], x + (product("bnf,fd->bnd", y, w["W2"], net.dtype) + w["b2"]) / net.alpha)
+    x = rms_norm(w["g1"], x + (einsum("bnd,de->bne", z, w["W_O"], net.dtype) + w["b_O"]) / net.alpha)
+    y = mish(einsum("bnd,df->bnf", x, w["W1"], net.dtype) + w["b1"])
+    return rms_norm(w["g2"], x + (einsum("bnf,fd->bnd", y, w["W2"], net.dtype) + w["b2"]) / net.alpha)
 
 
 @jax.custom_vjp

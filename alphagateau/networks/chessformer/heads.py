@@ -10,9 +10,9 @@ from alphagateau.games.actions import edges_by_slot
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.chessformer.encoder import mish
-from alphagateau.networks.chessformer.relative_attention import product
 from alphagateau.networks.graph_gather import Table, make_table, take
 from alphagateau.networks.heads import Heads, attention_pooling, make_heads, read_moves_left, read_value
+from alphagateau.networks.matmul import einsum, linear
 from alphagateau.networks.weights import GLOROT, Weight, dense
 
 TOKEN_SIZE = 32  # of a square, where those of a value head are joined
@@ -108,16 +108,16 @@ def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> d
         outputs["reply_logits"] = edge_logits(net, params["reply"], p)
     if heads.num_slots:
         outputs["action_value_logits"] = action_values(net, params["action_values"], p, is_legal)
-    outputs |= read_value(heads, plain_dense(params["value"]["out"], value_of(net, params["value"], x)))
+    outputs |= read_value(heads, linear(params["value"]["out"], value_of(net, params["value"], x)))
     if heads.moves_left:
         hidden = value_of(net, params["moves_left"], x)
-        outputs["moves_left"] = read_moves_left(plain_dense(params["moves_left"]["out"], hidden))
+        outputs["moves_left"] = read_moves_left(linear(params["moves_left"]["out"], hidden))
     for name in value_names(net):
         hidden, of_head = value_of(net, params[name], x), params[name]
-        outputs[name] = jnp.tanh(plain_dense(of_head["out"], hidden)[:, 0])
-        outputs[f"{name}_error"] = jax.nn.softplus(plain_dense(of_head["error"], hidden)[:, 0])
+        outputs[name] = jnp.tanh(linear(of_head["out"], hidden)[:, 0])
+        outputs[f"{name}_error"] = jax.nn.softplus(linear(of_head["error"], hidden)[:, 0])
         if net.categorical:
-            outputs[f"{name}_bins"] = plain_dense(of_head["bins"], hidden)
+            outputs[f"{name}_bins"] = linear(of_head["bins"], hidden)
     return outputs
 
 
@@ -125,9 +125,9 @@ def edge_logits(net: SquareHeads, params: Params, p: Array) -> Array:
     """[B, E] of tokens p [B, N, d]: Q of the sender times K of the receiver, and u K where a pawn under-promotes."""
     batch, _, d = p.shape
     q, k = apply_dense(net, params["query"], p), apply_dense(net, params["key"], p)
-    pairs = product("brd,bsd->brs", k, q, net.dtype) / np.sqrt(d)
+    pairs = einsum("brd,bsd->brs", k, q, net.dtype) / np.sqrt(d)
     logits = take(net.pairs, pairs.reshape(-1, 1), batch).reshape(batch, -1)
-    offsets = product("bnd,ud->bnu", k, params["promotion"], net.dtype)
+    offsets = einsum("bnd,ud->bnu", k, params["promotion"], net.dtype)
     offsets = take(net.under_promotions, offsets.reshape(-1, 1), batch).reshape(batch, -1)
     return logits + jnp.where(net.under_promotions.valid, offsets, 0)
 
@@ -143,25 +143,20 @@ def action_values(net: SquareHeads, params: Params, p: Array, is_legal: Array) -
 
     def fetch(rows: Array, places: Array, num_rows: int) -> Array:
         is_row = (places[..., None] == jnp.arange(num_rows)).astype(jnp.float32)
-        return product("bsn,bnd->bsd" if rows.ndim == 3 else "bsn,nd->bsd", is_row, rows, net.dtype)
+        return einsum("bsn,bnd->bsd" if rows.ndim == 3 else "bsn,nd->bsd", is_row, rows, net.dtype)
 
     x = fetch(apply_dense(net, params["sender"], p), jnp.asarray(game.senders)[edges], num_squares)
     x += fetch(apply_dense(net, params["receiver"], p), jnp.asarray(game.receivers)[edges], num_squares)
-    return plain_dense(params["out"], mish(x + fetch(params["promotion"], kinds, PROMOTIONS)))
+    return linear(params["out"], mish(x + fetch(params["promotion"], kinds, PROMOTIONS)))
 
 
 def value_of(net: SquareHeads, params: Params, x: Array) -> Array:
     """What a value head reads its outputs from, [B, 128], of tokens x [B, N, d]."""
     h = mish(apply_dense(net, params["token"], x))
     pooled = attention_pooling(params["a"], h) if net.is_pooled else h.reshape(len(h), -1)
-    return mish(plain_dense(params["hidden"], pooled))
+    return mish(linear(params["hidden"], pooled))
 
 
 def apply_dense(net: SquareHeads, params: Params, x: Array) -> Array:
     """A layer on tokens [B, N, d], in the number format of the computation."""
-    return product("bnd,de->bne", x, params["kernel"], net.dtype) + params["bias"]
-
-
-def plain_dense(params: Params, x: Array) -> Array:
-    """A layer on rows [..., K], in float32."""
-    return x @ params["kernel"] + params["bias"]
+    return einsum("bnd,de->bne", x, params["kernel"], net.dtype) + params["bias"]

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.games.state import Array
+from alphagateau.networks.matmul import einsum
 from alphagateau.networks.weights import ZEROS, Weight
 
 FARTHEST = 7  # files or ranks between two squares of the largest board
@@ -66,11 +67,11 @@ def pairs_of_offsets(x: Array) -> Array:
 
 def attention_weights(q: Array, k: Array, places: Places, dtype: str) -> Array:
     """w [B, H, N, N], of query and key, from q and k [B, H, N, d]."""
-    logits = product("bhid,bhjd->bhij", q, k, dtype)
+    logits = einsum("bhid,bhjd->bhij", q, k, dtype)
     if "A_K" in places:
-        logits += product("bhid,hijd->bhij", q, places["A_K"], dtype)
+        logits += einsum("bhid,hijd->bhij", q, places["A_K"], dtype)
     if "A_Q" in places:
-        logits += product("bhjd,hijd->bhij", k, places["A_Q"], dtype) + places["A_QK"]
+        logits += einsum("bhjd,hijd->bhij", k, places["A_Q"], dtype) + places["A_QK"]
     return jax.nn.softmax(logits / np.sqrt(q.shape[-1]) + places.get("D", 0.0))
 
 
@@ -82,43 +83,33 @@ def attend(q: Array, k: Array, v: Array, places: Places, dtype: str) -> Array:
 
 def _attend_forward(q: Array, k: Array, v: Array, places: Places, dtype: str) -> tuple[Array, tuple]:
     w = attention_weights(q, k, places, dtype)
-    z = product("bhij,bhjd->bhid", w, v, dtype)
+    z = einsum("bhij,bhjd->bhid", w, v, dtype)
     if "A_V" in places:
-        z += product("bhij,hijd->bhid", w, places["A_V"], dtype)
+        z += einsum("bhij,hijd->bhid", w, places["A_V"], dtype)
     return z, (q, k, v, places, w, z)
 
 
 def _attend_backward(dtype: str, saved: tuple, dz: Array) -> tuple[Array, Array, Array, Places]:
     """By hand, so that of the [N, N] arrays the weights alone are kept: sum over j of w dw is dz . z."""
     q, k, v, places, w, z = saved
-    dw, dv = product("bhid,bhjd->bhij", dz, v, dtype), product("bhij,bhid->bhjd", w, dz, dtype)
+    dw, dv = einsum("bhid,bhjd->bhij", dz, v, dtype), einsum("bhij,bhid->bhjd", w, dz, dtype)
     if "A_V" in places:
-        dw += product("bhid,hijd->bhij", dz, places["A_V"], dtype)
+        dw += einsum("bhid,hijd->bhij", dz, places["A_V"], dtype)
     d_logits = w * (dw - (dz * z).sum(axis=-1, keepdims=True))
     de = d_logits / np.sqrt(q.shape[-1])
-    dq, dk = product("bhij,bhjd->bhid", de, k, dtype), product("bhij,bhid->bhjd", de, q, dtype)
+    dq, dk = einsum("bhij,bhjd->bhid", de, k, dtype), einsum("bhij,bhid->bhjd", de, q, dtype)
     d_places: Places = {"D": d_logits.sum(axis=0)} if "D" in places else {}
     if "A_K" in places:
-        dq += product("bhij,hijd->bhid", de, places["A_K"], dtype)
-        d_places["A_K"] = product("bhij,bhid->hijd", de, q, dtype)
-        d_places["A_V"] = product("bhij,bhid->hijd", w, dz, dtype)
+        dq += einsum("bhij,hijd->bhid", de, places["A_K"], dtype)
+        d_places["A_K"] = einsum("bhij,bhid->hijd", de, q, dtype)
+        d_places["A_V"] = einsum("bhij,bhid->hijd", w, dz, dtype)
     if "A_Q" in places:
-        dk += product("bhij,hijd->bhjd", de, places["A_Q"], dtype)
-        d_places |= {"A_Q": product("bhij,bhjd->hijd", de, k, dtype), "A_QK": de.sum(axis=0)}
+        dk += einsum("bhij,hijd->bhjd", de, places["A_Q"], dtype)
+        d_places |= {"A_Q": einsum("bhij,bhjd->hijd", de, k, dtype), "A_QK": de.sum(axis=0)}
     return dq, dk, dv, d_places
 
 
 attend.defvjp(_attend_forward, _attend_backward)
-
-
-def product(subscripts: str, x: Array, y: Array, dtype: str) -> Array:
-    """einsum of float32 arrays, of operands rounded to `dtype`, summed in float32.
-
-    A CPU has not all such products of bfloat16, so there the operands are rounded alone.
-    """
-    if dtype == "bfloat16" and jax.default_backend() == "cpu":
-        return jnp.einsum(subscripts, *(jax.lax.reduce_precision(a, exponent_bits=8, mantissa_bits=7) for a in (x, y)))
-    return jnp.einsum(subscripts, x.astype(dtype), y.astype(dtype), preferred_element_type=jnp.float32)
 
 
 def fill_far(position: str, w: dict[str, Any], size: int) -> dict[str, Any]:

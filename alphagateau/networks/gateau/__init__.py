@@ -1,1 +1,1 @@
-"""GATEAU, the graph network with edge features: keys, the move graph of a Position, layers, a plain reference."""
+"""GATEAU, the graph network with edge features: the move graph of a Position, layers, a plain reference."""

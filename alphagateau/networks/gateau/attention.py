@@ -1,4 +1,4 @@
-"""Turns positions into the attention of GATEAU's edges, layer by layer: what each weighs among those of its square."""
+"""Attention of GATEAU's edges by layer: the weight of each among the edges of its square."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from alphagateau.games.state import Array, Position, forget
 from alphagateau.networks.board_statistics import on_board
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
-from alphagateau.networks.gateau.network import embed_nodes, of_block
+from alphagateau.networks.gateau.network import block_variables, embed_nodes
 from alphagateau.networks.network import Variables
 from alphagateau.networks.norms import make_norm
 from alphagateau.networks.planes import board_codes, position_scalars
@@ -21,7 +21,7 @@ Attention = Callable[[Variables, Position], Array]
 
 
 def make_attention(game: Game, config) -> Attention | None:
-    """The attention of the network that a configuration record names; None if it has none over edges."""
+    """The Attention of a configuration record's network; None if it is not GATEAU."""
     if config.architecture != "gateau":
         return None
     norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
@@ -36,7 +36,7 @@ def make_attention(game: Game, config) -> Attention | None:
         h = embed_nodes(params["embed_nodes"], board_codes(positions), position_scalars(game, positions))
         kernel = params["embed_edges"]
         g = jnp.asarray(net.static) @ kernel[1:] + legal_edge_mask(game, positions)[..., None] * kernel[0]
-        weights = jax.tree.map(lambda *x: jnp.stack(x), *(of_block(variables, i) for i in range(net.num_blocks)))
+        weights = jax.tree.map(lambda *x: jnp.stack(x), *(block_variables(variables, i) for i in range(net.num_blocks)))
         _, alpha = jax.lax.scan(
             lambda hg, variables: attending_block(net, variables, hg), (h, g.reshape(-1, g.shape[-1])), weights
         )
@@ -48,12 +48,12 @@ def make_attention(game: Game, config) -> Attention | None:
 
 def attending_block(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Array]:
     """A residual block on rows: ((h, g), the weights [2, B * N, D] of its two layers)."""
-    (x, y), found = hg, []
+    (x, y), weights = hg, []
     for half in (1, 2):
-        of_h, _ = net.norm(variables, f"norm_h{half}", x)
-        of_g, _ = net.norm(variables, f"norm_g{half}", y)
+        norm_h, _ = net.norm(variables, f"norm_h{half}", x)
+        norm_g, _ = net.norm(variables, f"norm_g{half}", y)
         w = variables["params"][f"gateau{half}"]
-        x, edges = of_h(x), edges_of(net, w, of_g(y))
-        found.append(edge_attention(net, w, x, edges))
+        x, edges = norm_h(x), edges_of(net, w, norm_g(y))
+        weights.append(edge_attention(net, w, x, edges))
         x, y = gateau_layer(net, w, x, edges)
-    return (hg[0] + x, hg[1] + y), jnp.stack(found)
+    return (hg[0] + x, hg[1] + y), jnp.stack(weights)

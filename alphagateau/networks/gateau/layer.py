@@ -1,6 +1,6 @@
-"""The layer of GATEAU (AlphaGateau §4.3, equations 4 to 6) on rows: nodes and edges in, those after it out.
+"""The GATEAU layer (AlphaGateau §4.3, equations 4 to 6) on rows of nodes and edges.
 
-Sums over edges are sums over slots: the D incoming edges of each node, in a table of the board.
+Sums over edges are sums over D slots a node: its incoming edges, in a table of the board.
 """
 
 # jax's custom_vjp hides the types of what it wraps.
@@ -14,7 +14,7 @@ import numpy as np
 
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.networks.graph_gather import Table, choose, group, make_table, repeat_for, take, weighted_sum
+from alphagateau.networks.graph_gather import Table, choose_rows, group, make_table, repeat_for, take, weighted_sum
 from alphagateau.networks.heads import LEAKY_SLOPE, Heads
 from alphagateau.networks.matmul import dot
 from alphagateau.networks.network import Variables
@@ -24,46 +24,46 @@ Rows = tuple[Array, Array]  # (h, g)
 
 
 class Layout(NamedTuple):
-    """The static graph as tables: D slots a node hold its incoming edges."""
+    """The static graph as tables, with D slots for the incoming edges of a node."""
 
     senders: Table  # nodes -> edges [E]
     receivers: Table  # nodes -> edges [E]
     incoming: Table  # edges -> slots [N * D]
     incoming_senders: Table  # nodes -> slots [N * D]
-    is_edge: np.ndarray  # bool [N, D], which slots are taken
+    is_edge: np.ndarray  # bool [N, D], False of an empty slot
 
 
 class Edges(NamedTuple):
-    """What a layer needs of its edges."""
+    """Edge features of a layer, with products that need no node."""
 
     g: Array  # [B * E, K]
     g_e: Array  # g @ W_e, [B * E, K]
     g_a: Array  # g @ W_e @ a, [B * E, 1]
 
-    def at(self, row: Array) -> "Edges":
-        """Of the edges of an `EdgeStart`, those that `row` [B, E] says."""
-        return Edges(*(choose(x, row) for x in self))
+    def chosen(self, row: Array) -> "Edges":
+        """Those of an `EdgeStart` by `row` [B, E], its rows."""
+        return Edges(*(choose_rows(x, row) for x in self))
 
 
 class Gateau(NamedTuple):
-    """What the network's functions share: tables of the board, and switches of the configuration."""
+    """The static arguments of the network's functions: tables of the board, and configuration."""
 
     layout: Layout
     static: np.ndarray  # float32 [E, 14], edge features that do not depend on the position
     num_blocks: int
-    message: str  # what equation (6) mixes, "edge" or "updated_edge"
-    dtype: str  # of the operands of products, and of edge features between layers, which are most of what is moved
+    message: str  # edge features that equation (6) mixes, "edge" or "updated_edge"
+    dtype: str  # of the operands of matrix products, and of edge features between layers, the largest arrays
     norm: Norm
     heads: Heads = Heads()
-    rematerialize: bool = False  # of a block, training keeps what enters it
+    rematerialize: bool = False  # training stores a block's inputs alone
 
     def dot(self, x: Array, w: Array, out: Any = None) -> Array:
-        """The product of operands rounded to the network's `dtype`."""
+        """x @ w of operands rounded to the network's `dtype`."""
         return dot(self.dtype, x, w, out)
 
 
 def make_layout(game: Game, neighbors: str) -> Layout:
-    """The Layout of a Game's move graph; where nodes attend to "outgoing" edges, of the graph turned around."""
+    """The Layout of a Game's move graph, reversed where nodes attend to their "outgoing" edges."""
     senders, receivers = game.senders, game.receivers
     if neighbors == "outgoing":
         senders, receivers = receivers, senders
@@ -84,10 +84,10 @@ def edges_of(net: Gateau, w: Variables, g: Array) -> Edges:
 
 
 def edge_attention(net: Gateau, w: Variables, h: Array, edges: Edges) -> Array:
-    """Equation (5): the weights [B * N, D] of each node's slots, which sum to 1; 0 where a slot is not taken."""
+    """Equation (5): the weights [B * N, D] of each node's slots, which sum to 1; 0 on empty slots."""
     layout = net.layout
     batch = len(h) // len(layout.is_edge)
-    # a.g' at each slot, from its three parts: numbers are moved, not rows.
+    # a.g' at each slot, from its three parts: scalars are moved, not rows.
     logits = take(layout.incoming, edges.g_a, batch)
     logits += take(layout.incoming_senders, h @ (w["W_v"] @ w["a"]), batch)
     logits = logits.reshape(len(h), -1) + h @ (w["W_u"] @ w["a"])
@@ -102,7 +102,7 @@ def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
     u, v = dot(h, w["W_u"]), dot(h, w["W_v"])
     alpha = edge_attention(net, w, h, edges)
 
-    # The sum over edges commutes with W_g; if g' is what is mixed, so do its three parts.
+    # The sum over edges commutes with W_g; if g' is mixed, so do its three parts.
     to_self, to_receivers, mixed = dot(h, w["W_0"]), dot(h, w["W_h"]), edges.g
     if net.message == "updated_edge":
         to_self, to_receivers = to_self + dot(u, w["W_g"]), to_receivers + dot(v, w["W_g"])

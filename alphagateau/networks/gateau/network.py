@@ -1,12 +1,12 @@
 """GATEAU: graph attention with edge features, on the static move graph of a board (AlphaGateau §4.3-4.4).
 
-`gateau_reference.py` says the same as the paper prints it, and owns the parameters; a test holds the two equal. This
-one is fast because the graph is known: what a layer needs of a node is computed per node, a sum over edges is a sum
-over slots, the first layer's edges take two values each, and on a CPU a batch runs in chunks that fit the cache: in
-inference through the whole network, in training through one layer, because batch statistics are of the whole batch.
-It compiles soon because all blocks but the first, whose edges are special, are one scan.
+`reference.py` is the network as printed in the paper, and initializes the parameters; a test holds the two equal. This
+one is fast because the graph is static: products of nodes are made per node, a sum over edges is a sum over slots, and
+the first layer's edges take two values each. On a CPU a batch runs in chunks that fit the cache: in inference through
+the whole network, in training through one layer, because batch statistics are of the whole batch. It compiles quickly
+because all blocks but the first, whose edges are special, are one scan.
 
-Nodes and edges are rows, one position of the batch below the other: h [B * N, K] and g [B * E, K], as in jraph.
+Nodes and edges are rows, position after position: h [B * N, K] and g [B * E, K], as in jraph.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from alphagateau.networks.chunks import apply_in_chunks, chunk_size, equal_chunk
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
-from alphagateau.networks.graph_gather import choose, lookup
+from alphagateau.networks.graph_gather import choose_rows, lookup
 from alphagateau.networks.heads import edge_heads, make_evaluation, make_heads, node_heads
 from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 from alphagateau.networks.norms import make_norm
@@ -32,27 +32,27 @@ from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scala
 
 
 class Inputs(NamedTuple):
-    """What the network sees of B positions."""
+    """Inputs of B positions."""
 
     codes: Array  # int32 [B, HISTORY, N]
     scalars: Array  # float32 [B, 7]
-    start_row: Array  # int32 [B, E], row of `EdgeStart`: e if edge e is illegal, E + e if it is legal
+    start_row: Array  # int32 [B, E], row in `EdgeStart`: e of an illegal edge e, E + e of a legal one
 
 
 def embed_nodes(params: Variables, codes: Array, scalars: Array) -> Array:
-    """The node features times their kernel, [B * N, K]: planes are one-hot, so their product is a sum of rows."""
+    """Planes of the squares times their kernel, [B * N, K]; of one-hot planes the product is a sum of rows."""
     kernel, K = params["kernel"], len(params["bias"])
-    of_planes, of_scalars = jnp.split(kernel, [HISTORY * CODE_PLANES.shape[1]])
-    tables = jnp.asarray(CODE_PLANES) @ of_planes.reshape(HISTORY, -1, K)
-    everywhere = scalars @ of_scalars + params["bias"]
+    plane_kernel, scalar_kernel = jnp.split(kernel, [HISTORY * CODE_PLANES.shape[1]])
+    tables = jnp.asarray(CODE_PLANES) @ plane_kernel.reshape(HISTORY, -1, K)
+    everywhere = scalars @ scalar_kernel + params["bias"]
     rows = lookup(tables, codes.transpose(1, 0, 2).reshape(HISTORY, -1))
     return rows + jnp.repeat(everywhere, codes.shape[-1], axis=0)
 
 
 class EdgeStart(NamedTuple):
-    """The edges that enter the first layer, [2 * E, K]: first as illegal moves, then as legal ones.
+    """The edges of the first layer, [2 * E, K]: first all as illegal moves, then all as legal ones.
 
-    Until nodes reach it, an edge takes one of two values, the same in every position of the batch.
+    Before it mixes with nodes, an edge takes one of two values, the same in every position.
     """
 
     residual: Array
@@ -60,32 +60,32 @@ class EdgeStart(NamedTuple):
 
 
 def start_edges(net: Gateau, variables: Variables, legal_share: Array) -> tuple[EdgeStart, Variables]:
-    """(the first layer's edges, statistics); `legal_share` [E] is how often each is legal in the batch."""
+    """(the first layer's edges, statistics); `legal_share` [E] is the share of the batch in which each is legal."""
     kernel, w = variables["params"]["embed_edges"], variables["params"]["block0_gateau1"]
     illegal = jnp.asarray(net.static) @ kernel[1:]
     either = jnp.concatenate([illegal, illegal + kernel[0]])
     share = jnp.concatenate([1 - legal_share, legal_share])[:, None].astype(either.dtype) / len(legal_share)
     moments = (either * share).sum(axis=0), (jnp.square(either) * share).sum(axis=0)
-    of_edges, statistics = net.norm(variables, "block0_norm_g1", either, moments)
-    return EdgeStart(either.astype(net.dtype), edges_of(net, w, of_edges(either))), statistics
+    norm, statistics = net.norm(variables, "block0_norm_g1", either, moments)
+    return EdgeStart(either.astype(net.dtype), edges_of(net, w, norm(either))), statistics
 
 
 def normalized_layer(
     net: Gateau, variables: Variables, half: int, h: Array, g: Array
 ) -> tuple[Callable[[Array, Array], Rows], Variables]:
-    """(layer `half` of a block, its norms included, as a function of one chunk; statistics), for chunks h and g."""
-    of_h, h_statistics = net.norm(variables, f"norm_h{half}", h)
-    of_g, g_statistics = net.norm(variables, f"norm_g{half}", g)
+    """(layer `half` of a block with its norms, as a function of one chunk; statistics), for chunks h and g."""
+    norm_h, h_statistics = net.norm(variables, f"norm_h{half}", h)
+    norm_g, g_statistics = net.norm(variables, f"norm_g{half}", g)
     w = variables["params"][f"gateau{half}"]
 
     def layer(h: Array, g: Array) -> Rows:
-        return gateau_layer(net, w, of_h(h), edges_of(net, w, of_g(g)))
+        return gateau_layer(net, w, norm_h(h), edges_of(net, w, norm_g(g)))
 
     return layer, h_statistics | g_statistics
 
 
 def second_half(net: Gateau, variables: Variables, xy: Rows, hg: Rows) -> tuple[Rows, Variables]:
-    """(a block's result, statistics) from what its first layer gave and what the block was given, in chunks."""
+    """(a block's output, statistics) of its first layer's output xy and its input hg, in chunks."""
     layer, statistics = normalized_layer(net, variables, 2, *xy)
 
     def layer_and_sum(x: Array, y: Array, h: Array, g: Array) -> Rows:
@@ -103,37 +103,37 @@ def block(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Variables]
 
 
 def start_block(net: Gateau, variables: Variables, start: EdgeStart, h: Array, row: Array) -> tuple[Rows, Variables]:
-    """Block 0, which takes its edges from `start`, as `row` says."""
-    of_h, first = net.norm(variables, "norm_h1", h)
+    """Block 0, whose edges are rows of `start`."""
+    norm_h, first = net.norm(variables, "norm_h1", h)
 
     def layer(h: Array, row: Array) -> Rows:
-        return gateau_layer(net, variables["params"]["gateau1"], of_h(h), start.edges.at(row))
+        return gateau_layer(net, variables["params"]["gateau1"], norm_h(h), start.edges.chosen(row))
 
     xy = map_chunks(layer, h, row)
-    hg, second = second_half(net, variables, xy, (h, map_chunks(partial(choose, start.residual), row)))
+    hg, second = second_half(net, variables, xy, (h, map_chunks(partial(choose_rows, start.residual), row)))
     return hg, first | second
 
 
 def equal_blocks(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Variables]:
-    """Blocks 1 to the last: equal but for their weights, so that a scan over these compiles one for all."""
+    """Blocks 1 to the last, as a scan over their weights, which compiles one block for all."""
     numbers = range(1, net.num_blocks)
     if not numbers:
         return hg, {}
-    weights = jax.tree.map(lambda *x: jnp.stack(x), *(of_block(variables, i) for i in numbers))
-    hg, stacked = jax.lax.scan(lambda hg, variables: kept(net, block)(variables, hg), hg, weights)
+    weights = jax.tree.map(lambda *x: jnp.stack(x), *(block_variables(variables, i) for i in numbers))
+    hg, stacked = jax.lax.scan(lambda hg, variables: rematerialized(net, block)(variables, hg), hg, weights)
     statistics = {}
     for i in numbers:
         statistics |= named_in_block(i, jax.tree.map(lambda x, i=i: x[i - 1], stacked))
     return hg, statistics
 
 
-def kept(net: Gateau, part: Callable) -> Callable:
-    """A part of the network, which takes `net` first; the backward pass computes it again if it is rematerialized."""
+def rematerialized(net: Gateau, part: Callable) -> Callable:
+    """A part of the network as a function without `net`; if configured, the backward pass computes it again."""
     return jax.checkpoint(partial(part, net)) if net.rematerialize else partial(part, net)
 
 
-def of_block(variables: Variables, i: int) -> Variables:
-    """The variables of block `i`, under their names in it: `norm_h1`, not `block0_norm_h1`."""
+def block_variables(variables: Variables, i: int) -> Variables:
+    """The variables of block `i`, by their names in it: `norm_h1` for `block0_norm_h1`."""
     prefix = f"block{i}_"
     return {
         collection: {name.removeprefix(prefix): x for name, x in tree.items() if name.startswith(prefix)}
@@ -142,38 +142,38 @@ def of_block(variables: Variables, i: int) -> Variables:
 
 
 def named_in_block(i: int, statistics: Variables) -> Variables:
-    """The inverse of `of_block`, for the statistics of one."""
+    """The inverse of `block_variables`, for statistics."""
     return {f"block{i}_{name}": x for name, x in statistics.items()}
 
 
 def head_start(
     net: Gateau, variables: Variables, name: str, x: Array
 ) -> tuple[Array, Callable[[Array], Array], Variables]:
-    """What both heads begin with: (hidden rows in chunks, what normalizes them, statistics)."""
-    of_x, first = net.norm(variables, f"{name}_norm1", x)
+    """The first layers of either head: (hidden rows in chunks, their norm, statistics)."""
+    norm, first = net.norm(variables, f"{name}_norm1", x)
     dense = variables["params"][f"{name}_hidden"]
-    x = map_chunks(lambda x: net.dot(of_x(x), dense["kernel"]) + dense["bias"], x)
-    of_x, second = net.norm(variables, f"{name}_norm2", x)
-    return x, of_x, first | second
+    x = map_chunks(lambda x: net.dot(norm(x), dense["kernel"]) + dense["bias"], x)
+    norm, second = net.norm(variables, f"{name}_norm2", x)
+    return x, norm, first | second
 
 
 def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, Array], Variables]:
     """Figure 3 on chunks of nodes: (outputs [B, ...] by name, statistics)."""
-    v, of_v, statistics = head_start(net, variables, "value", h)
+    v, norm, statistics = head_start(net, variables, "value", h)
 
     def outputs(v: Array) -> dict[str, Array]:
-        v = of_v(v)
+        v = norm(v)
         return node_heads(net.heads, variables["params"], v.reshape(-1, len(net.layout.is_edge), v.shape[1]))
 
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, v).items()}, statistics
 
 
 def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tuple[dict[str, Array], Variables]:
-    """Figure 4 on chunks of edges, legal where `row` says so: (outputs [B, ...] by name, statistics)."""
-    p, of_p, statistics = head_start(net, variables, "policy", g)
+    """Figure 4 on chunks of edges, legal by `row`: (outputs [B, ...] by name, statistics)."""
+    p, norm, statistics = head_start(net, variables, "policy", g)
 
     def outputs(p: Array, row: Array) -> dict[str, Array]:
-        return edge_heads(net.heads, variables["params"], of_p(p), row >= len(net.static))
+        return edge_heads(net.heads, variables["params"], norm(p), row >= len(net.static))
 
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, p, row).items()}, statistics
 
@@ -184,20 +184,16 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     Batch statistics are of all chunks, so each layer ends before the next begins.
     """
     h = map_chunks(partial(embed_nodes, variables["params"]["embed_nodes"]), inputs.codes, inputs.scalars)
-    hg, first = kept(net, start_block)(of_block(variables, 0), start, h, inputs.start_row)
+    hg, first = rematerialized(net, start_block)(block_variables(variables, 0), start, h, inputs.start_row)
     (h, g), rest = equal_blocks(net, variables, hg)
-    of_nodes, of_value = kept(net, value_heads)(variables, h)
-    of_edges, of_policy = kept(net, policy_heads)(variables, g, inputs.start_row)
-    return make_evaluation(of_nodes | of_edges), named_in_block(0, first) | rest | of_value | of_policy
-
-
-def infer(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> Evaluation:
-    """As `evaluate`, the Evaluation alone."""
-    return evaluate(net, variables, start, inputs)[0]
+    node_outputs, value_statistics = rematerialized(net, value_heads)(variables, h)
+    edge_outputs, policy_statistics = rematerialized(net, policy_heads)(variables, g, inputs.start_row)
+    statistics = named_in_block(0, first) | rest | value_statistics | policy_statistics
+    return make_evaluation(node_outputs | edge_outputs), statistics
 
 
 def make_gateau(game: Game, config) -> Network:
-    """GATEAU for `game`, as its configuration record says. No parameter depends on the board."""
+    """Makes GATEAU of a GateauConfig, for `game`. No parameter depends on the board."""
     model = partial(
         Gateau,
         make_layout(game, config.neighbors),
@@ -217,13 +213,15 @@ def make_gateau(game: Game, config) -> Network:
         legal = legal_edge_mask(game, positions)
         start_row = jnp.arange(game.num_edges) + game.num_edges * legal
         inputs = Inputs(board_codes(positions), position_scalars(game, positions), start_row)
-        moments_axis = None if config.normalization == "ghost" else axis_name  # as of all other moments
-        start, of_start = start_edges(net, variables, mean_over(legal.mean(axis=0), moments_axis))
+        moments_axis = None if config.normalization == "ghost" else axis_name  # as for all other moments
+        start, start_statistics = start_edges(net, variables, mean_over(legal.mean(axis=0), moments_axis))
         statistics = statistics_of(variables)
         if not train:
-            return apply_in_chunks(partial(infer, net, variables, start), inputs, -(-len(legal) // size)), statistics
+            num_chunks = -(-len(legal) // size)
+            evaluation = apply_in_chunks(lambda x: evaluate(net, variables, start, x)[0], inputs, num_chunks)
+            return evaluation, statistics
         evaluation, new = evaluate(net, variables, start, into_chunks(inputs, equal_chunks(len(legal), size)))
-        new |= of_start
+        new |= start_statistics
         return evaluation, {"batch_stats": new} if new else statistics
 
     def num_chunks(batch: int) -> int:

@@ -1,10 +1,10 @@
-"""GATEAU as its paper prints it: jraph segment operations over a batch of board graphs.
+"""GATEAU as printed in its paper: jraph segment operations over a batch of board graphs.
 
-The plain twin of `gateau.py`, with the same parameters under the same names: what the fast one is tested against and
-measured against. Nothing here uses that the graph of a board is static.
+The plain reference of `network.py`, with the same parameters by the same names, for tests and benchmarks. It does not
+use that the graph of a board is static.
 """
 
-# jraph types nodes and edges as any tree or None; here they are arrays.
+# jraph types nodes and edges as any tree or None; they are arrays.
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportOptionalMemberAccess=false
 
 from functools import partial
@@ -110,7 +110,7 @@ class ReferenceNetwork(nn.Module):
 
 
 def make_reference(game: Game, config) -> Network:
-    """The plain GATEAU for `game`, as its configuration record says; always float32."""
+    """Makes the plain GATEAU of a GateauConfig, for `game`, in float32."""
     module = ReferenceNetwork(
         hidden_size=config.hidden_size,
         num_blocks=config.num_blocks,

@@ -20,7 +20,7 @@ from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, apply_in_chunks, equal_chunks, num_cores
 from alphagateau.networks.graph_gather import lookup
 from alphagateau.networks.heads import Heads, make_evaluation, make_heads, mean_of_bins, read_value
-from alphagateau.networks.matmul import dot
+from alphagateau.networks.matmul import dot, linear
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.norms import row_means
 from alphagateau.networks.tokens.tokenizer import CHARACTERS, action_tokens, num_position_tokens, position_tokens
@@ -132,17 +132,13 @@ def read(net: Transformer, params: Variables, tokens: Array, actions: Array | No
     return layer_norm(params["norm_last"], one(net, params[f"block{last}"], x, 1)[:, 0])
 
 
-def dense(params: Variables, x: Array) -> Array:
-    return x @ params["kernel"] + params["bias"]
-
-
 def state_heads(net: Transformer, params: Variables, tokens: Array, edges: Array) -> dict[str, Array]:
     """Prior logits at the edges' actions [R, E] and values [R], by name, of the heads that the network has."""
     x, outputs = read(net, params, tokens), {}
     if net.has_policy:
-        outputs["prior_logits"] = jnp.take_along_axis(dense(params["policy"], x), edges, axis=1)
+        outputs["prior_logits"] = jnp.take_along_axis(linear(params["policy"], x), edges, axis=1)
     if net.heads.value != "none":
-        outputs |= read_value(net.heads, dense(params[net.heads.value_layer[0]], x))
+        outputs |= read_value(net.heads, linear(params[net.heads.value_layer[0]], x))
     return outputs
 
 
@@ -158,7 +154,7 @@ def state_outputs(net: Transformer, params: Variables, inputs: tuple[Array, Arra
 
 def move_logits(net: Transformer, params: Variables, tokens: Array, actions: Array) -> Array:
     """Logits over bins [R, K] of the value of a move each, by its number [R]."""
-    return dense(params["action_values"], read(net, params, tokens, actions))
+    return linear(params["action_values"], read(net, params, tokens, actions))
 
 
 def legal_move_logits(net: Transformer, params: Variables, tokens: Array, actions: Array, num_legal: Array) -> Array:
