@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> int:
     if not 1 <= arguments.positions <= 1024:
         raise UsageError(f"--positions must be 1 to 1024, got {arguments.positions}")
     use_compilation_cache()
-    from alphagateau.networks.chessformer.attention import followed
+    from alphagateau.networks.chessformer.attention import best_patterns
     from alphagateau.reports.attention_page import attention_page
     from alphagateau.runs import files
     from alphagateau.runs.run_folder import newest
@@ -68,7 +68,7 @@ def run(words: Sequence[str]) -> int:
     fen, state = _position(game, arguments.fen)
     square = _square(game, state, arguments.square)
     study, shown = study_checkpoint(found, game, state, arguments.positions)
-    names, output = followed(study, arguments.least), arguments.output or Path("attention.html")
+    names, output = best_patterns(study, arguments.least), arguments.output or Path("attention.html")
     files.write_result(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
     print(f"{output}: {describe(names)}")
     if arguments.json:

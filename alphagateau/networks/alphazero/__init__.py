@@ -1,1 +1,1 @@
-"""AlphaZero's residual CNN on planes, the baseline: keys, convolutions, network."""
+"""AlphaZero's residual CNN on planes, the baseline of the paper."""

@@ -1,7 +1,7 @@
-"""Convolutions of the squares of a board whose gradient a CPU finds fast.
+"""Convolutions of boards with a fast gradient on CPUs.
 
-Inside a loop, as optimizer steps are, XLA has no fast kernel on CPUs for the gradient of a convolution's weights: it
-took 16 times as long as outside. Here it is one product of matrices there (docs/performance.md).
+Inside a loop, where optimizer steps run, XLA's CPU kernel for the gradient of a convolution's weights took 16 times as
+long as outside. On CPUs it is one matrix product here (docs/performance.md).
 """
 
 import jax
@@ -13,9 +13,9 @@ NUMBERS = ("NHWC", "HWIO", "NHWC")
 
 
 def convolve(x: Array, kernel: Array, *args, **kwargs) -> Array:
-    """What `nn.Conv(conv_general_dilated=convolve)` does to planes [B, H, W, I]: 3x3 with a rim of zeros, or 1x1.
+    """A convolution of planes [B, H, W, I] with stride 1, for `nn.Conv(conv_general_dilated=convolve)`.
 
-    The kernel is [3, 3, I, O] or [1, 1, I, O], steps are of one square; what else nn.Conv says is left aside.
+    The kernel is [3, 3, I, O], with a border of zeros, or [1, 1, I, O]; other arguments of nn.Conv are ignored.
     """
     del args, kwargs
     return _three_by_three(x, kernel) if kernel.shape[0] == 3 else x @ kernel[0, 0]
@@ -30,29 +30,29 @@ def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
     return _three_by_three(x, kernel), (x, kernel)
 
 
-def _backward(kept: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
-    x, kernel = kept
-    of_x = jax.lax.conv_general_dilated(
+def _backward(saved: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
+    x, kernel = saved
+    d_x = jax.lax.conv_general_dilated(
         gradient, kernel[::-1, ::-1].swapaxes(2, 3), (1, 1), "SAME", dimension_numbers=NUMBERS
     )
-    of_kernel = jax.lax.platform_dependent(x, gradient, cpu=_of_kernel_by_product, default=_of_kernel)
-    return of_x, of_kernel.astype(kernel.dtype)
+    d_kernel = jax.lax.platform_dependent(x, gradient, cpu=_kernel_gradient_by_matmul, default=_kernel_gradient)
+    return d_x, d_kernel.astype(kernel.dtype)
 
 
 _three_by_three.defvjp(_forward, _backward)
 
 
-def _of_kernel(x: Array, gradient: Array) -> Array:
-    """The gradient of the kernel [3, 3, I, O], as XLA has it."""
-    no_kernel = jnp.zeros((3, 3, x.shape[-1], gradient.shape[-1]), x.dtype)
-    plain = jax.linear_transpose(
-        lambda kernel: jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=NUMBERS), no_kernel
+def _kernel_gradient(x: Array, gradient: Array) -> Array:
+    """The gradient of the kernel [3, 3, I, O], by XLA."""
+    zeros = jnp.zeros((3, 3, x.shape[-1], gradient.shape[-1]), x.dtype)
+    transpose = jax.linear_transpose(
+        lambda kernel: jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=NUMBERS), zeros
     )
-    return plain(gradient)[0]
+    return transpose(gradient)[0]
 
 
-def _of_kernel_by_product(x: Array, gradient: Array) -> Array:
-    """The same, of the gradient's nine shifts side by side: it has fewer columns than a board's planes."""
+def _kernel_gradient_by_matmul(x: Array, gradient: Array) -> Array:
+    """The same, from the nine shifts of `gradient` side by side, which has fewer channels than the planes."""
     height, width, channels = gradient.shape[1:]
     padded = jnp.pad(gradient, ((0, 0), (1, 1), (1, 1), (0, 0)))
     shifts = [padded[:, 2 - i : 2 - i + height, 2 - j : 2 - j + width] for i in range(3) for j in range(3)]

@@ -1,11 +1,11 @@
-"""The paper's baseline: AlphaZero's residual CNN on the board's planes, its policy read out at the edges.
+"""AlphaZero's residual CNN on the board's planes, the paper's baseline.
 
-A pre-activation residual network: `num_blocks` blocks of two 3x3 convolutions; the policy is a 1x1 convolution to 2
-planes and a dense layer to pgx's labels, of which the labels of edges are kept (the others can never be played). Its
-dense layers depend on the board, so its weights do not move to another one.
+A pre-activation residual network of `num_blocks` blocks of two 3x3 convolutions. With `readout` "dense" the policy is a
+1x1 convolution to 2 planes and a dense layer to pgx's labels, from which those of edges are gathered; dense layers
+depend on the board, so the weights play no other one.
 
-With `readout` "squares" they do: as AlphaZero's paper prints it, the policy is a plane for each of the 73 moves of 8x8,
-and an edge is read where its piece stands; the value pools the squares as GATEAU's does.
+With "squares" they do: as in AlphaZero's paper, the policy is a plane for each of the 73 moves of 8x8, of which an edge
+takes the logit at its sender; the value pools the squares as in GATEAU.
 """
 
 from collections.abc import Callable
@@ -37,9 +37,9 @@ MOVE_PLANES = move_planes(8)  # of the largest board: (files right, ranks up, un
 
 
 class AlphaZeroNetwork(nn.Module):
-    """Planes [B, size, size, 119] to outputs by name: logits over places of moves [B, A], what the heads say.
+    """Planes [B, size, size, 119] to outputs by name; policy [B, A] and action values [B, A, bins] are by place.
 
-    Action values are of places too, [B, A, bins]. A place is a label of the board, or of `places_on_every_board`.
+    A place is a label of the board, or (sender, plane of the move), as in `places_on_every_board`.
     """
 
     hidden_size: int
@@ -72,7 +72,7 @@ class AlphaZeroNetwork(nn.Module):
         return outputs | self.values(bnr, x)
 
     def policies(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
-        """Logits [B, A] of the policy and, if it is asked for, of the opponent's reply."""
+        """Logits [B, A] of the policy and of the opponent's reply, if there is a head."""
         p = bnr(Conv(2 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
 
         def logits(name: str | None) -> Array:
@@ -83,14 +83,14 @@ class AlphaZeroNetwork(nn.Module):
         return {"prior_logits": logits(None)} | ({"reply_logits": logits("reply_logit")} if self.heads.reply else {})
 
     def at_squares(self, x: Array, num_outputs: int, name: str | None) -> Array:
-        """[B, A, outputs] of what stands on each square alone, x [B, rank, file, K]."""
+        """[B, A, outputs] by a 1x1 convolution of x [B, rank, file, K]."""
         places_a_square = self.num_places // x[0, ..., 0].size
         a = Conv(places_a_square * num_outputs, (1, 1), dtype=self.dtype, name=name)(x)
         a = a.astype(jnp.float32).swapaxes(1, 2)  # squares are numbered file by file
         return a.reshape(len(a), self.num_places, num_outputs)
 
     def values(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
-        """What is said of the whole position."""
+        """Value and plies left, by name."""
         v = bnr(Conv(1 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
         if self.is_dense:
             v = v.reshape(len(v), -1)
@@ -103,7 +103,7 @@ class AlphaZeroNetwork(nn.Module):
 
 
 def places_on_every_board(game: Game) -> np.ndarray:
-    """int32 [E]: sender * 73 + the plane that the edge's move has on 8x8."""
+    """int32 [E]: sender * 73 + the plane of the edge's move on 8x8."""
     plane = {move: number for number, move in enumerate(MOVE_PLANES)}
     (file, rank), (to_file, to_rank) = (np.divmod(x, game.size) for x in (game.senders, game.receivers))
     moves = zip((to_file - file).tolist(), (to_rank - rank).tolist(), game.promotions.tolist(), strict=True)
@@ -111,7 +111,7 @@ def places_on_every_board(game: Game) -> np.ndarray:
 
 
 def make_alphazero(game: Game, config) -> Network:
-    """The CNN for `game`, as its configuration record says."""
+    """Makes the CNN of an AlphaZeroConfig, for `game`."""
     is_dense = config.readout == "dense"
     places = jnp.asarray(game.labels if is_dense else places_on_every_board(game))
     module = AlphaZeroNetwork(
@@ -143,8 +143,8 @@ def make_alphazero(game: Game, config) -> Network:
         outputs |= {name: x[:, places] for name, x in outputs.items() if name in ("prior_logits", "reply_logits")}
         if module.heads.num_slots:
             edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)
-            of_slots = places[jnp.minimum(edges, game.num_edges - 1)][..., None]
-            outputs["action_value_logits"] = jnp.take_along_axis(outputs["action_value_logits"], of_slots, axis=1)
+            slot_places = places[jnp.minimum(edges, game.num_edges - 1)][..., None]
+            outputs["action_value_logits"] = jnp.take_along_axis(outputs["action_value_logits"], slot_places, axis=1)
         return make_evaluation(outputs), {**statistics, **new}
 
     return Network(init, apply)

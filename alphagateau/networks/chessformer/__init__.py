@@ -1,1 +1,1 @@
-"""Chessformer, the transformer on squares: keys, square tokens, encoder, attention, heads."""
+"""Chessformer, the transformer on squares: square tokens, encoder, relative attention, heads."""

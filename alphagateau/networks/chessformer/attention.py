@@ -1,4 +1,4 @@
-"""Turns positions into the attention of Chessformer's heads, and that into which moves and squares a head follows."""
+"""Attention of Chessformer's heads, and its correlation with moves and pieces."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -15,21 +15,21 @@ from alphagateau.networks.chessformer.network import first_tokens, make_encoder,
 from alphagateau.networks.chessformer.relative_attention import attention_weights, make_places
 from alphagateau.networks.network import Variables
 
-# (variables, positions [B]) -> float32 [B, L, H, N, N]: of each head how much each square (the query, next to last)
-# takes from each other (the key, last), which sums to 1 over keys.
+# (variables, positions [B]) -> float32 [B, L, H, N, N]: the weights of each head by layer, by query square and, last,
+# key square; they sum to 1 over keys.
 SquareAttention = Callable[[Variables, Position], Array]
 
 
 class HeadStudy(NamedTuple):
-    """What the heads of a network follow, over B positions; arrays [L, H]."""
+    """Statistics [L, H] of a network's heads over B positions."""
 
-    correlations: Mapping[str, np.ndarray]  # by pattern, of a head's weights with its squares; NaN: never seen
-    stillness: np.ndarray  # 0 to 1, the share of the weights' variance that is the same in all positions
-    on_itself: np.ndarray  # the share of a square's attention on itself
+    correlations: Mapping[str, np.ndarray]  # by pattern, of a head's weights and the pattern; NaN: no position has it
+    stillness: np.ndarray  # 0 to 1, the share of the weights' variance that all positions have in common
+    on_itself: np.ndarray  # mean weight of a square on itself
 
 
 def make_square_attention(game: Game, config) -> SquareAttention | None:
-    """The attention of the network that a configuration record names; None if it has none between squares."""
+    """The SquareAttention of a configuration record's network; None if it is not Chessformer."""
     if config.architecture != "chessformer":
         return None
     net = make_encoder(game, config)
@@ -48,9 +48,9 @@ def make_square_attention(game: Game, config) -> SquareAttention | None:
 
 
 def piece_patterns(game: Game) -> dict[str, np.ndarray]:
-    """bool [N, N] by name: is the key a move of that piece away from the query, on an empty board?
+    """bool [N, N] by name: whether that piece moves from query to key on an empty board.
 
-    "pawn" is a capture by either side, "color" the squares of the query's color but itself.
+    "pawn" is a capture by either side, "color" another square of the query's color.
     """
     file, rank = np.divmod(np.arange(game.num_squares), game.size)
     files, ranks = np.abs(file[:, None] - file), np.abs(rank[:, None] - rank)
@@ -68,20 +68,20 @@ def piece_patterns(game: Game) -> dict[str, np.ndarray]:
 
 
 def position_patterns(game: Game, positions: Position) -> dict[str, np.ndarray]:
-    """bool [B, N, N] by name, of what stands on the key's square.
+    """bool [B, N, N] by name, of the piece on the key square.
 
-    "arrivals": a piece of the player to move that can move to the query.
+    "arrivals": it is the player's to move, and can move to the query.
     """
     board, size = np.asarray(positions.boards[:, 0]), (len(positions.color), game.num_squares, game.num_squares)
     arrivals = np.zeros(size, bool)
     batch, edges = np.nonzero(np.asarray(legal_edge_mask(game, positions)))
     arrivals[batch, game.receivers[edges], game.senders[edges]] = True
-    found = {"own pieces": board > 0, "their pieces": board < 0, "their queen": board == -QUEEN}
-    return {name: np.broadcast_to(mask[:, None], size) for name, mask in found.items()} | {"arrivals": arrivals}
+    pieces = {"own pieces": board > 0, "their pieces": board < 0, "their queen": board == -QUEEN}
+    return {name: np.broadcast_to(mask[:, None], size) for name, mask in pieces.items()} | {"arrivals": arrivals}
 
 
 def study_heads(game: Game, positions: Position, weights: np.ndarray) -> HeadStudy:
-    """What the heads follow, of weights [B, L, H, N, N] in B positions."""
+    """The HeadStudy of weights [B, L, H, N, N] in B positions."""
     patterns = {name: mask[None] for name, mask in piece_patterns(game).items()}
     patterns |= position_patterns(game, positions)
     pairs = weights.reshape(*weights.shape[:3], -1)
@@ -94,7 +94,7 @@ def study_heads(game: Game, positions: Position, weights: np.ndarray) -> HeadStu
 
 
 def correlation(pairs: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """[L, H]: Pearson's of weights [B, L, H, P] and a pattern [B or 1, P], a mean over the positions that have it."""
+    """Pearson's correlation [L, H] of weights [B, L, H, P] and a pattern [B or 1, P], over positions that have it."""
     has_pattern = np.broadcast_to(mask.any(axis=-1) & ~mask.all(axis=-1), len(pairs))
     if not has_pattern.any():
         return np.full(pairs.shape[1:3], np.nan)
@@ -105,8 +105,8 @@ def correlation(pairs: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return ((x * y).mean(axis=-1) / np.maximum(spread, 1e-12)).mean(axis=0)
 
 
-def followed(study: HeadStudy, least: float) -> list[list[str]]:
-    """For each layer and head the pattern that fits best, "" where none reaches a correlation of `least`."""
+def best_patterns(study: HeadStudy, least: float) -> list[list[str]]:
+    """For each layer and head the pattern of highest correlation, "" where that is below `least`."""
     names = list(study.correlations)
     stacked = np.nan_to_num(np.stack([study.correlations[name] for name in names]), nan=-1.0)
     best = stacked.argmax(axis=0)

@@ -1,9 +1,9 @@
-"""One encoder layer of a Post-LN transformer with DeepNorm's constants: tokens in, tokens out.
+"""The encoder layer: a Post-LN transformer with DeepNorm's constants.
 
     x <- RMSNorm(x + attention(x) / alpha);  x <- RMSNorm(x + FFN(x) / alpha);  FFN(x) = W2 Mish(W1 x + b1) + b2
 
-alpha = (2 L)^(1/4) and beta = (8 L)^(-1/4) are those of an encoder alone (Wang et al. 2022); beta times the variance
-of Glorot's normal draws W_V, W_O, W1 and W2, as in the code of Chessformer.
+alpha = (2 L)^(1/4) and beta = (8 L)^(-1/4) are those of an encoder without decoder (Wang et al. 2022); W_V, W_O, W1 and
+W2 are initialized with beta times the variance of Glorot's normal distribution, as in the code of Chessformer.
 """
 
 # jax's custom_vjp hides the types of what it wraps.
@@ -21,13 +21,13 @@ from alphagateau.networks.norms import row_means
 from alphagateau.networks.weights import GLOROT, ONES, ZEROS, Weight, glorot
 
 EPSILON = 1e-5
-MISH_IS_LINEAR = 20.0  # above, Mish(x) is x in float32, and exp(x)^2 still finite
+MISH_IS_LINEAR = 20.0  # above it Mish(x) is x in float32, and exp(x)^2 still finite
 
 Params = dict[str, Array]
 
 
 class Encoder(NamedTuple):
-    """What the layers share."""
+    """The configuration that all layers share."""
 
     size: int  # squares a side
     num_blocks: int  # L
@@ -39,17 +39,17 @@ class Encoder(NamedTuple):
 
     @property
     def alpha(self) -> float:
-        """What a sub-layer is divided by."""
+        """The divisor of a sub-layer's output."""
         return (2 * self.num_blocks) ** 0.25
 
     @property
     def beta(self) -> float:
-        """The gain of first weights."""
+        """The gain of initial weights."""
         return (8 * self.num_blocks) ** -0.25
 
 
 def layer_weights(net: Encoder) -> dict[str, Weight]:
-    """Of one layer."""
+    """The weights of one layer."""
     d, f = net.hidden_size, net.ffn_size
     small = glorot(net.beta)
     return {
@@ -71,9 +71,9 @@ def layer_weights(net: Encoder) -> dict[str, Weight]:
 def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]:
     """q, k and v [B, H, N, d / H] of tokens x [B, N, d]."""
     x = x + w["c"] if net.position == "absolute" else x
-    of_heads = (*x.shape[:2], net.num_heads, -1)
+    split = (*x.shape[:2], net.num_heads, -1)
     rows = (einsum("bnd,de->bne", x, w[name], net.dtype) for name in ("W_Q", "W_K", "W_V"))
-    q, k, v = (x.reshape(of_heads).swapaxes(1, 2) for x in rows)
+    q, k, v = (x.reshape(split).swapaxes(1, 2) for x in rows)
     return q, k, v
 
 
@@ -124,10 +124,10 @@ def _rms_forward(g: Array, y: Array) -> tuple[Array, tuple]:
 
 def _rms_backward(saved: tuple, dz: Array) -> tuple[Array, Array]:
     g, rows, inverse = saved
-    of_rows, scaled = dz.reshape(rows.shape), rows * inverse
-    d_scaled = of_rows * g
-    d_rows = inverse * (d_scaled - scaled * row_means(d_scaled * scaled))
-    return (of_rows * scaled).sum(axis=0), d_rows.reshape(dz.shape)
+    d_rows, scaled = dz.reshape(rows.shape), rows * inverse
+    d_scaled = d_rows * g
+    d_y = inverse * (d_scaled - scaled * row_means(d_scaled * scaled))
+    return (d_rows * scaled).sum(axis=0), d_y.reshape(dz.shape)
 
 
 rms_norm.defvjp(_rms_forward, _rms_backward)

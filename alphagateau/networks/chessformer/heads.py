@@ -1,4 +1,4 @@
-"""Chessformer's heads: tokens of squares in, logits of edges, values and what else is learnt out."""
+"""Chessformer's heads on square tokens: logits of edges, values and their errors, action values, plies left."""
 
 from typing import Any, NamedTuple
 
@@ -15,8 +15,8 @@ from alphagateau.networks.heads import Heads, attention_pooling, make_heads, rea
 from alphagateau.networks.matmul import einsum, linear
 from alphagateau.networks.weights import GLOROT, Weight, dense
 
-TOKEN_SIZE = 32  # of a square, where those of a value head are joined
-VALUE_SIZE = 128  # of what a value head reads its outputs from
+TOKEN_SIZE = 32  # features of a square, where a value head concatenates them
+VALUE_SIZE = 128  # of the last hidden layer of a value head
 PROMOTIONS = 3  # kinds of under-promotions: knight, bishop, rook
 NUM_VALUE_BINS = 32  # of [-1, 1]
 
@@ -24,14 +24,14 @@ Params = dict[str, Any]
 
 
 class SquareHeads(NamedTuple):
-    """Which heads there are, and where edges lie among pairs of squares."""
+    """The heads of a network, and the edges' places among pairs of squares."""
 
     heads: Heads
     soft_policy: bool
     search_value: bool
     short_term: bool
-    categorical: bool  # the last two say bins too
-    is_pooled: bool  # value heads pool their tokens; else they join them
+    categorical: bool  # search_value and short_term have bins too
+    is_pooled: bool  # value heads pool their tokens; else they concatenate them
     game: Game
     pairs: Table  # (receiver, sender) [N * N] -> edges [E]
     under_promotions: Table  # (receiver, kind) [N * 3] -> edges [E], where there is one
@@ -39,7 +39,7 @@ class SquareHeads(NamedTuple):
 
 
 def make_square_heads(game: Game, config) -> SquareHeads:
-    """The SquareHeads that a ChessformerConfig names, for `game`."""
+    """The SquareHeads of a ChessformerConfig, for `game`."""
     num_squares, is_promotion = game.num_squares, game.promotions > 0
     kinds = np.where(is_promotion, game.promotions - 2, 0)  # a knight is 2, a rook 4
     return SquareHeads(
@@ -57,7 +57,7 @@ def make_square_heads(game: Game, config) -> SquareHeads:
 
 
 def head_weights(net: SquareHeads, d: int) -> Params:
-    """Of all heads, by name."""
+    """The weights of all heads, by name."""
     heads, num_squares = net.heads, net.game.num_squares
     weights: Params = {"policy": dense(d, d), "prior": pair_weights(d)}
     weights |= {"soft": pair_weights(d)} if net.soft_policy else {}
@@ -77,18 +77,17 @@ def head_weights(net: SquareHeads, d: int) -> Params:
 
 
 def value_names(net: SquareHeads) -> list[str]:
-    """The heads that learn a value and their own error in it."""
-    wanted = {"search_value": net.search_value, "short_term": net.short_term}
-    return [name for name, is_wanted in wanted.items() if is_wanted]
+    """The heads that predict a value and the error of that prediction."""
+    return ["search_value"] * net.search_value + ["short_term"] * net.short_term
 
 
 def pair_weights(d: int) -> Params:
-    """Of logits over edges."""
+    """The weights of logits over edges."""
     return {"query": dense(d, d), "key": dense(d, d), "promotion": Weight((PROMOTIONS, d), GLOROT)}
 
 
 def value_weights(net: SquareHeads, d: int, num_squares: int) -> Params:
-    """Of what a value head does to tokens before its outputs."""
+    """The weights of a value head before its last layer."""
     if net.is_pooled:
         return {"token": dense(d, d), "a": Weight((d, 1), GLOROT), "hidden": dense(d, VALUE_SIZE)}
     return {"token": dense(d, TOKEN_SIZE), "hidden": dense(num_squares * TOKEN_SIZE, VALUE_SIZE)}
@@ -97,8 +96,8 @@ def value_weights(net: SquareHeads, d: int, num_squares: int) -> Params:
 def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> dict[str, Array]:
     """All outputs [B, ...] by name, of tokens x [B, N, d] and the legality of edges [B, E].
 
-    Beside those of `heads.py`: "soft_logits" [B, E], and of the two heads that learn a value and their own error in
-    it "search_value" and "short_term" [B] in [-1, 1], "..._error" [B] of 0 or more and "..._bins" [B, 32].
+    Beside those of `networks/heads.py`: "soft_logits" [B, E]; "search_value" and "short_term" [B] in [-1, 1], each with
+    its predicted "..._error" [B], 0 or more, and "..._bins" [B, 32].
     """
     heads, p = net.heads, mish(apply_dense(net, params["policy"], x))
     outputs = {"prior_logits": edge_logits(net, params["prior"], p)}
@@ -108,21 +107,21 @@ def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> d
         outputs["reply_logits"] = edge_logits(net, params["reply"], p)
     if heads.num_slots:
         outputs["action_value_logits"] = action_values(net, params["action_values"], p, is_legal)
-    outputs |= read_value(heads, linear(params["value"]["out"], value_of(net, params["value"], x)))
+    outputs |= read_value(heads, linear(params["value"]["out"], value_hidden(net, params["value"], x)))
     if heads.moves_left:
-        hidden = value_of(net, params["moves_left"], x)
+        hidden = value_hidden(net, params["moves_left"], x)
         outputs["moves_left"] = read_moves_left(linear(params["moves_left"]["out"], hidden))
     for name in value_names(net):
-        hidden, of_head = value_of(net, params[name], x), params[name]
-        outputs[name] = jnp.tanh(linear(of_head["out"], hidden)[:, 0])
-        outputs[f"{name}_error"] = jax.nn.softplus(linear(of_head["error"], hidden)[:, 0])
+        hidden, head = value_hidden(net, params[name], x), params[name]
+        outputs[name] = jnp.tanh(linear(head["out"], hidden)[:, 0])
+        outputs[f"{name}_error"] = jax.nn.softplus(linear(head["error"], hidden)[:, 0])
         if net.categorical:
-            outputs[f"{name}_bins"] = linear(of_head["bins"], hidden)
+            outputs[f"{name}_bins"] = linear(head["bins"], hidden)
     return outputs
 
 
 def edge_logits(net: SquareHeads, params: Params, p: Array) -> Array:
-    """[B, E] of tokens p [B, N, d]: Q of the sender times K of the receiver, and u K where a pawn under-promotes."""
+    """[B, E] of tokens p [B, N, d]: Q of the sender times K of the receiver, plus u K of an under-promotion."""
     batch, _, d = p.shape
     q, k = apply_dense(net, params["query"], p), apply_dense(net, params["key"], p)
     pairs = einsum("brd,bsd->brs", k, q, net.dtype) / np.sqrt(d)
@@ -133,30 +132,30 @@ def edge_logits(net: SquareHeads, params: Params, p: Array) -> Array:
 
 
 def action_values(net: SquareHeads, params: Params, p: Array, is_legal: Array) -> Array:
-    """[B, S, bins] of the legal edges in rising order; on empty slots they mean nothing.
+    """[B, S, bins] of the legal edges in rising order, arbitrary on empty slots.
 
-    Rows of sender and receiver are added, and fetched by products: a transpose that scatters would be slow.
+    Rows of sender and receiver are added. They are gathered by matrix products, as the gradient would scatter slowly.
     """
     game, num_squares = net.game, net.game.num_squares
     edges = jnp.minimum(edges_by_slot(is_legal, net.heads.num_slots), game.num_edges - 1)
     kinds = jnp.asarray(game.promotions)[edges] - 2
 
-    def fetch(rows: Array, places: Array, num_rows: int) -> Array:
+    def gather(rows: Array, places: Array, num_rows: int) -> Array:
         is_row = (places[..., None] == jnp.arange(num_rows)).astype(jnp.float32)
         return einsum("bsn,bnd->bsd" if rows.ndim == 3 else "bsn,nd->bsd", is_row, rows, net.dtype)
 
-    x = fetch(apply_dense(net, params["sender"], p), jnp.asarray(game.senders)[edges], num_squares)
-    x += fetch(apply_dense(net, params["receiver"], p), jnp.asarray(game.receivers)[edges], num_squares)
-    return linear(params["out"], mish(x + fetch(params["promotion"], kinds, PROMOTIONS)))
+    x = gather(apply_dense(net, params["sender"], p), jnp.asarray(game.senders)[edges], num_squares)
+    x += gather(apply_dense(net, params["receiver"], p), jnp.asarray(game.receivers)[edges], num_squares)
+    return linear(params["out"], mish(x + gather(params["promotion"], kinds, PROMOTIONS)))
 
 
-def value_of(net: SquareHeads, params: Params, x: Array) -> Array:
-    """What a value head reads its outputs from, [B, 128], of tokens x [B, N, d]."""
+def value_hidden(net: SquareHeads, params: Params, x: Array) -> Array:
+    """The last hidden layer of a value head, [B, 128], of tokens x [B, N, d]."""
     h = mish(apply_dense(net, params["token"], x))
     pooled = attention_pooling(params["a"], h) if net.is_pooled else h.reshape(len(h), -1)
     return mish(linear(params["hidden"], pooled))
 
 
 def apply_dense(net: SquareHeads, params: Params, x: Array) -> Array:
-    """A layer on tokens [B, N, d], in the number format of the computation."""
+    """A dense layer of tokens [B, N, d], of operands rounded to the network's dtype."""
     return einsum("bnd,de->bne", x, params["kernel"], net.dtype) + params["bias"]

@@ -1,9 +1,9 @@
 """Chessformer: a transformer whose tokens are the squares of a board (Monroe and Chalmers 2024), on every board.
 
-`square_tokens.py` makes the tokens, `encoder.py` is a layer, `relative_attention.py` what it knows of places, and
-`square_heads.py` reads policy and values. In the default configuration no weight belongs to a square, so that one tree
-plays every board: what is learnt by offset or by distance to an edge on a small board is a part of what a large one
-needs. All layers are one scan, so that it compiles as soon with many as with few.
+`square_tokens.py` embeds the squares, `encoder.py` is a layer, `relative_attention.py` its attention by offset, and
+`heads.py` the outputs. In the default configuration no weight belongs to a square, so the same weights play every
+board: those by offset or by distance to an edge on a small board are a part of those on a large one. All layers are one
+scan, so compile time does not grow with their number.
 """
 
 from functools import partial
@@ -32,11 +32,11 @@ from alphagateau.networks.heads import make_evaluation
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.networks.weights import draw
 
-LEAST_CHUNK = 4  # positions: fewer make products too small
+LEAST_CHUNK = 4  # positions: of fewer, matrix products are too small
 
 
 def make_encoder(game: Game, config) -> Encoder:
-    """What the layers of a ChessformerConfig share, on the board of `game`."""
+    """The Encoder of a ChessformerConfig, on the board of `game`."""
     return Encoder(
         game.size,
         config.num_blocks,
@@ -54,7 +54,7 @@ def stacked_layers(net: Encoder, params: dict[str, Any]) -> dict[str, Array]:
 
 
 def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Array:
-    """What enters the first layer, [B, N, d]."""
+    """The tokens of the first layer, [B, N, d]."""
     x = embed_tokens(params["embed"], game, positions)
     if "attacks" in params:
         x += embed_attacks(params["attacks"], game, positions)
@@ -63,11 +63,11 @@ def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Arr
 
 
 def make_chessformer(game: Game, config) -> Network:
-    """Chessformer for `game`, as its configuration record says."""
+    """Makes the Chessformer of a ChessformerConfig, for `game`."""
     net, heads = make_encoder(game, config), make_square_heads(game, config)
     one_layer = partial(layer, net)
     if config.rematerialize:
-        one_layer = jax.checkpoint(one_layer, prevent_cse=False)  # a scan does not join what is computed twice
+        one_layer = jax.checkpoint(one_layer, prevent_cse=False)  # CSE does not undo it in a scan
 
     def init(key: jax.Array) -> Variables:
         weights = {
@@ -94,22 +94,22 @@ def make_chessformer(game: Game, config) -> Network:
 
 
 def num_chunks(net: Encoder, batch: int) -> int:
-    """Into how many chunks training cuts a batch, so that what a CPU core keeps of a layer is near its cache.
+    """The number of training chunks of a batch, so that a layer's activations fit a CPU core's cache.
 
-    Vectors of offsets are products over the batch, one a pair of squares, which are slow on few positions.
+    Vectors of offsets need matrix products over the batch, one a pair of squares, which are slow in small chunks.
     """
     if net.position in ("shaw", "shaw_kv") or jax.default_backend() != "cpu":
         return 1
     num_squares = net.size**2
-    bytes_kept = 4 * (6 * num_squares * net.hidden_size + 2 * net.num_heads * num_squares**2)
-    return equal_chunks(batch, max(LEAST_CHUNK, num_cores() * CHUNK_BYTES // bytes_kept))
+    num_bytes = 4 * (6 * num_squares * net.hidden_size + 2 * net.num_heads * num_squares**2)
+    return equal_chunks(batch, max(LEAST_CHUNK, num_cores() * CHUNK_BYTES // num_bytes))
 
 
 def move_from(config, game: Game, variables: Variables, source: Game) -> Variables:
-    """Weights learnt on another board, as a run on this one begins with them.
+    """Variables to start training from, of those learnt on the board of `source`.
 
-    Those of offsets and distances that the other board lacks are as they were first drawn, 0, or with `far_offsets` =
-    "nearest" as the nearest one's that it has.
+    Weights of offsets and distances that the other board lacks keep their initial value, 0, or with `far_offsets` =
+    "nearest" take that of the nearest one.
     """
     if config.far_offsets == "zero" or source.size >= game.size:
         return variables

@@ -1,4 +1,4 @@
-"""Self-attention between squares, with what it knows of their places: queries, keys and values in, mixed values out.
+"""Self-attention between squares, biased by their offset.
 
 With q, k, v the rows of a head, d its width and o the offset (files, ranks) from key j to query i,
 
@@ -6,8 +6,8 @@ With q, k, v the rows of a head, d its width and o the offset (files, ranks) fro
     z_i = sum over j of w_ij (v_j + A^V_o)
 
 "bias" has D alone, "shaw" A^Q, A^K and A^V (equations (6) and (7) of Chessformer), "shaw_kv" the last two, as Shaw et
-al. (2018), and "absolute" adds a vector c_i to each row before q, k and v are made of it (equation (4)). Tables hold a
-row for every offset of the largest board, so that those learnt on a small one serve on a larger one.
+al. (2018), and "absolute" adds a vector c_i to each token before q, k and v (equation (4)). Tables have a row for every
+offset of the largest board, so those learnt on a small board serve on a larger one.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ Places = dict[str, Array]  # by table: [H, N, N, d], of query, key; D and "A_QK"
 
 
 def place_weights(position: str, num_squares: int, num_heads: int, head_size: int) -> dict[str, Weight]:
-    """A layer's tables [H, 15, 15, d] by offset, or a vector a square; all begin as 0."""
+    """A layer's tables [H, 15, 15, d] by offset, or a vector a square; all are 0 at first."""
     if position == "absolute":
         return {"c": Weight((num_squares, num_heads * head_size), ZEROS)}
     shape = num_heads, SIDE, SIDE
@@ -37,7 +37,7 @@ def place_weights(position: str, num_squares: int, num_heads: int, head_size: in
 
 
 def make_places(position: str, w: dict[str, Array], size: int) -> Places:
-    """The tables of a layer's weights spread over the pairs of squares of a board, once for a whole batch."""
+    """The tables of a layer spread over the pairs of squares of a board, once for a batch."""
     tables = {name: w[name] for name in TABLES[position]}
     if position == "shaw":
         tables["A_QK"] = (tables["A_Q"] * tables["A_K"]).sum(axis=-1)
@@ -47,7 +47,7 @@ def make_places(position: str, w: dict[str, Array], size: int) -> Places:
 def spread(table: Array, size: int) -> Array:
     """[H, 15, 15, ...] by offset to [H, N, N, ...] by query and key.
 
-    Only slices, pads and sums, so that the gradient of a table is one too, where a gather's is a scatter.
+    By slices, pads and sums, whose gradients are again such; a gather's gradient is a scatter.
     """
     near = slice(FARTHEST + 1 - size, FARTHEST + size)
     by_rank = jax.vmap(jax.vmap(pairs_of_offsets))(table[:, near, near])  # [H, file offset, i, j, ...]
@@ -57,11 +57,11 @@ def spread(table: Array, size: int) -> Array:
 
 
 def pairs_of_offsets(x: Array) -> Array:
-    """x [2 S - 1, ...], of offsets 1 - S to S - 1, to [S, S, ...]: at (i, j) what x holds of i - j."""
+    """x [2 S - 1, ...] by offset from 1 - S to S - 1, as [S, S, ...]: at (i, j) the offset i - j."""
     size = (len(x) + 1) // 2
     rows = jnp.broadcast_to(x, (size, *x.shape)).reshape(-1, *x.shape[1:])
     rows = jnp.concatenate([rows, jnp.zeros((size, *x.shape[1:]), x.dtype)])
-    # In rows one longer than x each begins one later, so row i, column c holds x[i + c].
+    # Rows are one longer than x, so each begins one later: row i, column c is x[i + c].
     return rows.reshape(size, 2 * size, *x.shape[1:])[:, :size][:, ::-1]
 
 
@@ -90,7 +90,7 @@ def _attend_forward(q: Array, k: Array, v: Array, places: Places, dtype: str) ->
 
 
 def _attend_backward(dtype: str, saved: tuple, dz: Array) -> tuple[Array, Array, Array, Places]:
-    """By hand, so that of the [N, N] arrays the weights alone are kept: sum over j of w dw is dz . z."""
+    """By hand, to store no [N, N] array but the weights: the sum over j of w dw is dz . z."""
     q, k, v, places, w, z = saved
     dw, dv = einsum("bhid,bhjd->bhij", dz, v, dtype), einsum("bhij,bhid->bhjd", w, dz, dtype)
     if "A_V" in places:
@@ -113,16 +113,16 @@ attend.defvjp(_attend_forward, _attend_backward)
 
 
 def fill_far(position: str, w: dict[str, Any], size: int) -> dict[str, Any]:
-    """A layer's weights learnt on a board of `size`: offsets that do not occur there as the nearest one on their line.
+    """A layer's weights learnt on a board of `size`, with offsets that it lacks set to the nearest on their line.
 
-    An offset o farther than size - 1 takes the row of o scaled to that distance, rounded.
+    An offset farther than size - 1 takes the row of the offset scaled to that distance, rounded.
     """
     rows = nearest_offsets(size)
     return w | {name: w[name][:, rows[..., 0], rows[..., 1]] for name in TABLES[position]}
 
 
 def nearest_offsets(size: int) -> np.ndarray:
-    """int [15, 15, 2]: the row and column of a table that stand for each offset."""
+    """int [15, 15, 2]: the table's row and column to use for each offset."""
     offsets = np.moveaxis(np.mgrid[-FARTHEST : FARTHEST + 1, -FARTHEST : FARTHEST + 1], 0, -1)
     far = np.abs(offsets).max(axis=-1, keepdims=True)
     scale = np.minimum(1, (size - 1) / np.maximum(far, 1))

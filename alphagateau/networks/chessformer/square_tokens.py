@@ -1,8 +1,8 @@
-"""Turns Positions into Chessformer's square tokens: 112 numbers a square, embedded without ever being held.
+"""Embeds the squares of Positions as Chessformer's tokens, from 112 features a square that are never stored.
 
-The order is Leela Chess Zero's: of each of 8 positions, newest first, own pawn to king, the opponent's pawn to king,
-is it a repetition; then castling rights (own queen side and king side, theirs), the square of an en passant capture,
-plies without progress / 100, ply / the game's limit (0 there), and 1. What attacks a square may be told besides.
+Their order is Leela Chess Zero's: of each of 8 positions, newest first, own pawn to king, the opponent's pawn to king,
+repetition; then castling rights (own queen side and king side, theirs), the square of an en passant capture, plies
+without progress / 100, ply / the game's limit (0 there), and 1. The attackers of a square may be embedded too.
 """
 
 import jax
@@ -17,38 +17,38 @@ from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scala
 from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
 
 NUM_INPUTS = 112
-CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # the first of these numbers
+CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # first feature of each kind
 PLANES = np.delete(CODE_PLANES, 12, axis=1)  # [26, 13], without the plane of no repetition
-WORTHS = np.unique(WORTH)  # of a least attacker, 0 for none
-NUM_COUNTS = 4  # numbers of attackers that are told apart: 0, 1, 2, more
+WORTHS = np.unique(WORTH)  # of the least attacker, 0 for none
+NUM_COUNTS = 4  # counts of attackers: 0, 1, 2, more
 MAX_SIZE = 8  # squares a side of the largest board
 
 
 def token_weights(hidden_size: int) -> dict[str, Weight]:
-    """Of `embed_tokens`."""
+    """The weights of `embed_tokens`."""
     return dense(NUM_INPUTS, hidden_size)
 
 
 def embed_tokens(params: dict[str, Array], game: Game, positions: Position) -> Array:
-    """The tokens of B Positions times their kernel, plus bias, [B * N, d]: planes are sums of rows."""
-    of_planes, of_castling, of_passed, of_rest = jnp.split(params["kernel"], [CASTLING, EN_PASSANT, PROGRESS])
-    tables = jnp.asarray(PLANES) @ of_planes.reshape(HISTORY, PLANES.shape[1], -1)
+    """The features of B Positions times their kernel, plus bias, [B * N, d]; for planes a sum of rows."""
+    planes, rights, en_passant, rest = jnp.split(params["kernel"], [CASTLING, EN_PASSANT, PROGRESS])
+    tables = jnp.asarray(PLANES) @ planes.reshape(HISTORY, PLANES.shape[1], -1)
     codes = board_codes(positions).transpose(1, 0, 2).reshape(HISTORY, -1)
     _, ply, *castling, progress = position_scalars(game, positions).T
-    of_rights = jnp.stack(castling, axis=1) @ of_castling
-    everywhere = of_rights + jnp.stack([progress, ply, jnp.ones_like(ply)], axis=1) @ of_rest + params["bias"]
-    is_passed = positions.en_passant[:, None] == jnp.arange(game.num_squares)
-    at_squares = everywhere[:, None] + jnp.where(is_passed[..., None], of_passed, 0)
+    everywhere = jnp.stack(castling, axis=1) @ rights
+    everywhere = everywhere + jnp.stack([progress, ply, jnp.ones_like(ply)], axis=1) @ rest + params["bias"]
+    is_en_passant = positions.en_passant[:, None] == jnp.arange(game.num_squares)
+    at_squares = everywhere[:, None] + jnp.where(is_en_passant[..., None], en_passant, 0)
     return lookup(tables, codes) + at_squares.reshape(-1, tables.shape[-1])
 
 
 def attack_weights(hidden_size: int) -> Weight:
-    """Of `embed_attacks`: a row for each side, worth of its least attacker and number of attackers."""
+    """The weights of `embed_attacks`: a row by side, worth of the least attacker and number of attackers."""
     return Weight((2 * len(WORTHS) * NUM_COUNTS, hidden_size), GLOROT)
 
 
 def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
-    """What attacks each square of B Positions, the mover's pieces first, as a sum of two rows, [B * N, d]."""
+    """The attackers of each square of B Positions by either side, as a sum of two rows, [B * N, d]."""
     maps = jax.vmap(make_attack_maps(game.size))(positions.boards[:, 0].astype(jnp.int32))
     least = jnp.searchsorted(jnp.asarray(WORTHS), maps.least, method="compare_all")
     codes = least * NUM_COUNTS + jnp.minimum(maps.count, NUM_COUNTS - 1)  # [B, 2, N]
@@ -56,24 +56,24 @@ def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
 
 
 def square_weights(kind: str, num_squares: int, hidden_size: int) -> dict[str, Weight]:
-    """Of `scale_and_shift`, by `square_embedding`: tables [edge, distance, d], or one row a square."""
+    """The weights of `scale_and_shift`, by `square_embedding`: tables [edge, distance, d], or a row a square."""
     shape = (4, MAX_SIZE, hidden_size) if kind == "edges" else (num_squares, hidden_size)
     return {"scale": Weight(shape, ZEROS), "shift": Weight(shape, ZEROS)}
 
 
 def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
-    """x [B, N, d] times 1 + scale, not below 0, plus shift, each by its square; both begin as 0.
+    """x [B, N, d] times max(1 + scale, 0), plus shift, by square; both are 0 at first.
 
-    Scale and shift of a square are its rows, or the sum of those of its distances to the board's four edges.
+    Scale and shift of a square are its row, or the sum of rows by distance to the board's four edges.
     """
     if not params:
         return x
-    scale, shift = (of_squares(params[name], size) for name in ("scale", "shift"))
+    scale, shift = (square_rows(params[name], size) for name in ("scale", "shift"))
     return x * jnp.maximum(1 + scale, 0) + shift
 
 
-def of_squares(table: Array, size: int) -> Array:
-    """Rows [N, d] of squares, of a table that has them or one [4, MAX_SIZE, d] by distance to the edges."""
+def square_rows(table: Array, size: int) -> Array:
+    """Rows [N, d] by square, of a table [N, d] or one [4, MAX_SIZE, d] by distance to the edges."""
     return lookup(table, jnp.asarray(edge_distances(size))) if table.ndim == 3 else table
 
 
@@ -84,6 +84,6 @@ def edge_distances(size: int) -> np.ndarray:
 
 
 def fill_far_edges(params: dict[str, Array], size: int) -> dict[str, Array]:
-    """Tables by distance, learnt on a board of `size`: a distance that is not met there as the largest that is."""
+    """Tables by distance learnt on a board of `size`, with the largest distance there copied to larger ones."""
     rows = np.minimum(np.arange(MAX_SIZE), size - 1)
     return {name: table[:, rows] for name, table in params.items()}

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.networks.alphazero.convolutions import _of_kernel, _of_kernel_by_product, convolve
+from alphagateau.networks.alphazero.convolutions import _kernel_gradient, _kernel_gradient_by_matmul, convolve
 
 
 @pytest.mark.parametrize("kernel_size", [(3, 3), (1, 1)])
@@ -27,7 +27,9 @@ def test_values_and_gradients_are_those_of_a_plain_convolution(kernel_size, shap
 
 def test_what_an_accelerator_does_for_the_kernel_equals_what_a_cpu_does():
     x, gradient = jax.random.normal(jax.random.key(0), (3, 6, 5, 4)), jax.random.normal(jax.random.key(1), (3, 6, 5, 2))
-    np.testing.assert_allclose(_of_kernel(x, gradient), _of_kernel_by_product(x, gradient), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        _kernel_gradient(x, gradient), _kernel_gradient_by_matmul(x, gradient), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_operands_of_bfloat16_give_gradients_in_the_weights_own_dtype():

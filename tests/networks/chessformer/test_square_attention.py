@@ -9,7 +9,7 @@ from alphagateau.bench.ratios import random_positions
 from alphagateau.config import ChessformerConfig, GateauConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.attention import (
-    followed,
+    best_patterns,
     make_square_attention,
     piece_patterns,
     position_patterns,
@@ -66,7 +66,7 @@ def test_a_head_follows_the_pattern_that_it_was_made_of(gardner):
     theirs = position_patterns(gardner, positions)["their pieces"]
     heads = [mask / mask.sum(axis=-1, keepdims=True) for mask in (knight, theirs, np.ones_like(knight))]
     study = study_heads(gardner, positions, np.stack(heads, axis=1)[:, None])
-    assert followed(study, 0.5) == [["knight", "their pieces", ""]]
+    assert best_patterns(study, 0.5) == [["knight", "their pieces", ""]]
     assert study.correlations["knight"][0, 0] > 0.9
     np.testing.assert_allclose(study.correlations["their pieces"][0, 1], 1, atol=1e-6)
     assert study.stillness[0, 0] == pytest.approx(1) and study.stillness[0, 1] < 0.8
