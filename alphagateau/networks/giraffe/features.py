@@ -1,8 +1,7 @@
-"""Positions in, Giraffe's features out: material, where each piece stands and may go, who controls each square.
+"""Giraffe's features of Positions: material, places and moves of each piece, control of each square.
 
-363 numbers on 8x8, 195 on 5x5, in three groups (Lai 2015, section 4.1). What the thesis leaves open is as in the code
-that its author published: docs/giraffe.md lists it. Squares are numbered as in `rules.py`; where pieces are looked for
-in turn, it is in the order a1 b1 .. h8.
+363 numbers on 8x8, 195 on 5x5, in three groups (Lai 2015, section 4.1). What the thesis leaves open is as in its
+author's code: docs/giraffe.md lists it. Squares are numbered as in `rules.py`; pieces come in the order a1 b1 .. h8.
 """
 
 from collections.abc import Callable
@@ -22,13 +21,13 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.planes import unpack_bits
 
-KINDS = (QUEEN, ROOK, BISHOP, KNIGHT)  # of the piece slots, in their order; pawns have slots of their own
+KINDS = (QUEEN, ROOK, BISHOP, KNIGHT)  # order of the piece slots; pawns have slots of their own
 # The rays of `legality.Views`, flattened: right, left, up, down; up-right, up-left, down-right, down-left.
 STRAIGHT, DIAGONAL = (1, 5, 0, 4), (2, 7, 3, 6)
 
 
 class Groups(NamedTuple):
-    """The features of a position, in the groups that meet after the network's first hidden layer."""
+    """The features of a position by group, each with a first layer of its own."""
 
     material: Array  # float32 [G]: 19 on 8x8, 15 on 5x5
     pieces: Array  # float32 [P]: 216, 130
@@ -36,7 +35,7 @@ class Groups(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """How many slots a game's pieces have, and how many pieces a side begins with, by kind."""
+    """Numbers of a side's piece slots and of its pieces at the start, by kind."""
 
     of_kind: tuple[int, ...]  # by KINDS, two at most
     at_start: tuple[int, ...]  # queens, rooks, bishops, knights, pawns
@@ -55,13 +54,13 @@ def slots_of(game: Game) -> Slots:
 
 
 def group_sizes(game: Game) -> tuple[int, int, int]:
-    """How many features each of the Groups has."""
+    """The number of features of each of the Groups."""
     order = _feature_order(game.size, slots_of(game), bool(game.castlings))
     return 11 + (8 if game.castlings else 4), len(order), 2 * game.num_squares
 
 
 def piece_features(game: Game, positions: Position, from_mover: bool = False) -> Groups:
-    """The Groups of B Positions, from White's side of the board, or from that of the player to move."""
+    """The Groups of B Positions, from the side of White or of the player to move."""
     boards, is_white = positions.boards[:, 0].astype(jnp.int32), positions.color == 0
     castling = unpack_bits(positions.castling, 4)
     if not from_mover:
@@ -72,7 +71,7 @@ def piece_features(game: Game, positions: Position, from_mover: bool = False) ->
 
 @lru_cache
 def _nearest_empty(size: int) -> np.ndarray:
-    """int32 [2 ** size, size]: of a set of taken slots, the empty slot nearest to each, the lower of two; else size."""
+    """int32 [2 ** size, size]: by set of taken slots, the empty slot nearest to each, the lower of two, or size."""
     table = np.full((2**size, size), size, np.int32)
     for taken in range(2**size):
         for slot in range(size):
@@ -84,7 +83,7 @@ def _nearest_empty(size: int) -> np.ndarray:
 def _pawn_slots(size: int, board: Array, sign: int) -> Array:
     """int32 [size], the square of the pawn in each slot, -1 in an empty one; squares are numbered rank by rank.
 
-    The first pawn of a file has its file's slot; each other one goes to the nearest that is empty then.
+    The first pawn of a file has its file's slot; every other pawn takes the nearest empty one in turn.
     """
     pawns = jnp.equal(board.reshape(size, size).T, sign * PAWN)  # [rank, file]
     is_first = pawns & (jnp.cumsum(pawns, axis=0) == 1)
@@ -106,22 +105,22 @@ def _piece_slots(size: int, slots: Slots, sets: Array) -> Array:
     Squares are numbered rank by rank. Of two slots the first has the piece on the lower file; a single piece has the
     slot of its half of the board.
     """
-    found = []
+    squares = []
     for kind, number in zip(KINDS, slots.of_kind, strict=True):
         first = lowest(sets[kind - 1])
         if number == 1:
-            found.append(first)
+            squares.append(first)
         elif number == 2:
             second = lowest(drop_lowest(sets[kind - 1]))
             is_later = jnp.where(second < 0, first % size >= size // 2, second % size < first % size)
-            found += [jnp.where(is_later, second, first), jnp.where(is_later, first, second)]
-    return jnp.stack(found)
+            squares += [jnp.where(is_later, second, first), jnp.where(is_later, first, second)]
+    return jnp.stack(squares)
 
 
 def board_features(game: Game) -> Callable[[Array, Array | bool, Array], Groups]:
-    """The function (board [N] seen by the first side, is White to move, castling bool [4]) -> Groups.
+    """Makes the function (board [N], is White to move, castling bool [4]) -> Groups.
 
-    The first side is White, or the player to move.
+    The board is that of the first side, which is White or the player to move.
     """
     size, slots = game.size, slots_of(game)
     attack_maps, order = make_attack_maps(size), _feature_order(size, slots, bool(game.castlings))
@@ -146,12 +145,12 @@ def board_features(game: Game) -> Callable[[Array, Array | bool, Array], Groups]
 
 
 def _file_by_file(size: int, squares: Array) -> Array:
-    """Squares numbered rank by rank, -1 for none, as `rules.py` numbers them."""
+    """Squares by the numbers of `rules.py`, of squares numbered rank by rank; -1 for none."""
     return jnp.where(squares < 0, -1, squares % size * size + squares // size)
 
 
 def _placed(size: int, control: Array, squares: Array, between: Array) -> Array:
-    """float32 [R, M] of M slots: exists, file, rank, the rows `between`, control by both sides; 0 in an empty slot."""
+    """float32 [R, M] of M slots: 1, file, rank, the rows `between`, control by both sides; 0 in an empty slot."""
     at = jnp.maximum(squares, 0)
     file, rank = at // size / (size - 1), at % size / (size - 1)
     rows = jnp.concatenate([jnp.stack([jnp.ones(at.shape), file, rank]), between, control[:, at]])
@@ -161,16 +160,16 @@ def _placed(size: int, control: Array, squares: Array, between: Array) -> Array:
 def _moves_of_pieces(size: int, slots: Slots, board: Array, maps, squares: Array) -> Array:
     """float32 [9, M] of the pieces of both sides: reach in the STRAIGHT and DIAGONAL directions, safe moves.
 
-    A piece reaches the squares up to the first other piece and that one. A move to a square is safe if no enemy attacks
-    it, or only pieces worth as much or more while at least two of its own side do.
+    Reach counts the squares up to and with the first other piece. A move is safe if no enemy attacks its square, or if
+    two own pieces attack it and all enemy attackers are worth as much or more.
     """
     (views, _), at, kinds = board_views(size), jnp.maximum(squares, 0), np.array(2 * slots.kinds)
     occupied, rays = pack(board != 0)[:, None], jnp.asarray(views.rays)[..., at]
-    seen = jnp.stack([up(rays[0], occupied), down(rays[1], occupied)]).reshape(8, -1, at.size)
-    reach = jax.lax.population_count(seen).astype(jnp.int32).sum(axis=1)[np.array(STRAIGHT + DIAGONAL)]
+    reached = jnp.stack([up(rays[0], occupied), down(rays[1], occupied)]).reshape(8, -1, at.size)
+    reach = jax.lax.population_count(reached).astype(jnp.int32).sum(axis=1)[np.array(STRAIGHT + DIAGONAL)]
     none = jnp.uint32(0)
     union = partial(jax.lax.reduce, init_values=none, computation=jax.lax.bitwise_or, dimensions=(0,))
-    straight, diagonal = union(seen[np.array(STRAIGHT)]), union(seen[np.array(DIAGONAL)])
+    straight, diagonal = union(reached[np.array(STRAIGHT)]), union(reached[np.array(DIAGONAL)])
     targets = jnp.where(np.isin(kinds, (QUEEN, ROOK)), straight, none)
     targets |= jnp.where(np.isin(kinds, (QUEEN, BISHOP)), diagonal, none)
     targets = jnp.where(kinds == KNIGHT, jnp.asarray(views.leaps)[:, at], targets)
@@ -183,7 +182,7 @@ def _moves_of_pieces(size: int, slots: Slots, board: Array, maps, squares: Array
 
 
 def _material(game: Game, slots: Slots, sets: Array, is_white: Array | bool, rights: Array) -> Array:
-    """float32 [G]: numbers of pieces of both sides, is White to move, both kings with their castling rights."""
+    """float32 [G]: piece counts of both sides, is White to move, both kings with their castling rights."""
     size = game.size
     numbers = jax.lax.population_count(sets).astype(jnp.int32).sum(axis=-1)[:, [4, 3, 2, 1, 0]]
     king = lowest(sets[:, 5])
@@ -194,9 +193,9 @@ def _material(game: Game, slots: Slots, sets: Array, is_white: Array | bool, rig
 
 
 def _feature_order(size: int, slots: Slots, has_castling: bool) -> np.ndarray:
-    """int32 [P]: where in the rows of pieces [14, 2 M], of pawns [5, 2 size] and the rights [4] each feature is.
+    """int32 [P]: the index of each feature in rows of pieces [14, 2 M], of pawns [5, 2 size] and the rights [4].
 
-    Of each kind the slots of the first side, then those of the other; the rights follow a side's rooks.
+    Of each kind come the first side's slots, then the other's; rights follow a side's rooks.
     """
     kinds, num = slots.kinds, 2 * len(slots.kinds)
     rows = {QUEEN: range(14), ROOK: (0, 1, 2, 3, 4, 5, 6, 11, 12, 13), BISHOP: (0, 1, 2, *range(7, 14))}

@@ -1,8 +1,8 @@
-"""Giraffe's move-probability network: features of a position and of each legal move in, one logit a move out.
+"""Giraffe's move-probability network: a logit for each legal move, from its features and the position's.
 
-Lai 2015, section 6. A move's own features join the position's first group. The moves are looked at twice: each as if it
-were the first, then each with its place in the order that came of that. The value is always 0: a search has it from
-another network (`trained.py`). Features are from the side of the player to move; its inputs are those of one board.
+Lai 2015, section 6. A move's features join the position's first group. Moves are evaluated twice: each as if ranked
+first, then each with its rank by the first pass. The value is always 0; a search takes it from another network
+(`trained.py`). Features are from the side of the player to move; the inputs depend on the board.
 """
 
 import flax.linen as nn
@@ -21,11 +21,11 @@ from alphagateau.networks.network import Evaluation, Network, Variables, statist
 PIECES = (PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING)
 PROMOTIONS = (KNIGHT, BISHOP, ROOK, QUEEN)
 MOVE_FEATURES = len(PIECES) + 4 + len(PROMOTIONS)
-LATEST = 20  # places from here on are alike
+MAX_RANK = 20  # ranks from here on are equal
 
 
 class GiraffeMovesNetwork(nn.Module):
-    """Groups [B, ...], features of S moves [B, S, 14] and which of them are legal [B, S] to a logit a move [B, S]."""
+    """Groups [B, ...], features of S moves [B, S, 14] and their legality [B, S] to logits [B, S]."""
 
     widths: tuple[int, int, int]  # of the first layers of material with the move, of pieces, of squares
     hidden_size: int
@@ -42,51 +42,51 @@ class GiraffeMovesNetwork(nn.Module):
 
     def __call__(self, groups: Groups, moves: Array, is_legal: Array) -> Array:
         material, others = self.material(groups.material), [self.pieces(groups.pieces), self.squares(groups.squares)]
-        of_position = self.hidden(nn.relu(jnp.concatenate(others, axis=-1)))
+        position = self.hidden(nn.relu(jnp.concatenate(others, axis=-1)))
 
-        def look(places: Array) -> Array:
-            own = nn.relu(material[:, None] + self.move(jnp.concatenate([moves, places], axis=-1)))
-            return self.logit(nn.relu(of_position[:, None] + self.hidden_move(own)))[..., 0]
+        def logits_of(ranks: Array) -> Array:
+            own = nn.relu(material[:, None] + self.move(jnp.concatenate([moves, ranks], axis=-1)))
+            return self.logit(nn.relu(position[:, None] + self.hidden_move(own)))[..., 0]
 
-        logits = look(jnp.zeros((*is_legal.shape, 2)))
+        logits = logits_of(jnp.zeros((*is_legal.shape, 2)))
         for _ in range(self.num_passes - 1):
-            logits = look(place_features(jax.lax.stop_gradient(logits), is_legal))
+            logits = logits_of(rank_features(jax.lax.stop_gradient(logits), is_legal))
         return logits
 
 
-def place_features(logits: Array, is_legal: Array) -> Array:
-    """float32 [B, S, 2]: of each move's place i among n legal ones, the highest logit first, i/n and min(i, 20)/20."""
+def rank_features(logits: Array, is_legal: Array) -> Array:
+    """float32 [B, S, 2]: i/n and min(i, 20)/20 of each move's rank i by logit, from 0, among n legal ones."""
     logits = jnp.where(is_legal, logits, -jnp.inf)
     slots = jnp.arange(logits.shape[-1])
     is_equal_before = (logits[:, :, None] == logits[:, None]) & (slots[:, None] < slots)
-    places = ((logits[:, :, None] > logits[:, None]) | is_equal_before).sum(axis=1)
+    ranks = ((logits[:, :, None] > logits[:, None]) | is_equal_before).sum(axis=1)
     number = jnp.maximum(is_legal.sum(axis=-1, keepdims=True), 1)
-    return jnp.stack([places / number, jnp.minimum(places, LATEST) / LATEST], axis=-1).astype(jnp.float32)
+    return jnp.stack([ranks / number, jnp.minimum(ranks, MAX_RANK) / MAX_RANK], axis=-1).astype(jnp.float32)
 
 
 def move_features(game: Game, boards: Array, edges: Array) -> Array:
-    """float32 [B, S, 14] of boards [B, N] and edges [B, S]: the piece, from and to as file and own rank, promotion."""
+    """float32 [B, S, 14] of boards [B, N] and edges [B, S]: the piece, file and rank of both squares, promotion."""
     senders, receivers, promotions = (jnp.asarray(x)[edges] for x in (game.senders, game.receivers, game.promotions))
     piece = jnp.take_along_axis(boards, senders, axis=1)
     is_queening = (piece == PAWN) & (promotions == 0) & (receivers % game.size == game.size - 1)
     promotions = jnp.where(is_queening, QUEEN, promotions)
     places = [x for square in (senders, receivers) for x in (square // game.size, square % game.size)]
-    found = [
+    features = [
         piece[..., None] == np.array(PIECES),
         jnp.stack(places, axis=-1) / (game.size - 1),
         promotions[..., None] == np.array(PROMOTIONS),
     ]
-    return jnp.concatenate([x.astype(jnp.float32) for x in found], axis=-1)
+    return jnp.concatenate([x.astype(jnp.float32) for x in features], axis=-1)
 
 
 def first_widths(game: Game, divisor: int) -> tuple[int, int, int]:
-    """Outputs of the first layers: half of material with a move; of the other groups their features over `divisor`."""
+    """Widths of the first layers: half of material with a move, and features / `divisor` of the other groups."""
     material, pieces, squares = group_sizes(game)
     return (material + MOVE_FEATURES + 3) // 2, -(-pieces // divisor), -(-squares // divisor)
 
 
 def make_giraffe_moves(game: Game, config) -> Network:
-    """The network for `game`, as its configuration record says."""
+    """Makes the network of a GiraffeMovesConfig, for `game`."""
     widths = first_widths(game, config.group_divisor)
     module = GiraffeMovesNetwork(widths, config.hidden_size, config.num_passes)
 

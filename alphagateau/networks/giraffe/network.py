@@ -1,7 +1,7 @@
-"""Giraffe's evaluation network: three groups of features, each with a first layer of its own, one value out (Lai 2015).
+"""Giraffe's evaluation network (Lai 2015): three groups of features, each with a first layer of its own, and a value.
 
-The value comes from White's side and is turned to the player to move. There is no policy: all moves are alike to it.
-Its inputs are those of one board, so its weights do not move to another.
+The value is White's, negated where Black is to move. The prior is uniform. The inputs depend on the board, so the
+weights play no other one.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from alphagateau.games.state import Array, Position
 from alphagateau.networks.giraffe.features import Groups, group_sizes, piece_features
 from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
-OUTPUT_SCALE = 0.01  # the last layer's first weights lie within this of 0
+OUTPUT_SCALE = 0.01  # bound of the last layer's initial weights
 
 
 class GiraffeNetwork(nn.Module):
-    """Groups [B, ...] to a value [B] in [-1, 1], of the side that the features are of."""
+    """Groups [B, ...] to a value [B] in [-1, 1] for the side of the features."""
 
     widths: tuple[int, int, int]  # of the groups' first layers
     hidden_size: int
@@ -38,18 +38,18 @@ class GiraffeNetwork(nn.Module):
 
 
 def near_zero(key: Array, shape: tuple[int, ...], dtype=jnp.float32) -> Array:
-    """Weights within OUTPUT_SCALE of 0."""
+    """Initial weights within OUTPUT_SCALE of 0."""
     return jax.random.uniform(key, shape, dtype, -OUTPUT_SCALE, OUTPUT_SCALE)
 
 
 def first_widths(game: Game, divisor: int) -> tuple[int, int, int]:
-    """Outputs of the groups' first layers: as many as there are global features; of the others over `divisor`."""
+    """Widths of the groups' first layers: as many as features of material, and features / `divisor` of the others."""
     material, pieces, squares = group_sizes(game)
     return material, -(-pieces // divisor), -(-squares // divisor)
 
 
 def make_giraffe(game: Game, config) -> Network:
-    """The network for `game`, as its configuration record says."""
+    """Makes the network of a GiraffeConfig, for `game`."""
     module = GiraffeNetwork(first_widths(game, config.group_divisor), config.hidden_size)
     from_mover = config.view == "mover"
 

@@ -1,1 +1,1 @@
-"""The token transformer of searchless chess: keys, tokenizer, network."""
+"""The token transformer of searchless chess: tokenizer, network."""

@@ -1,9 +1,9 @@
-"""The token transformer of searchless chess, as its code has it: FENs and moves as tokens in, an Evaluation out.
+"""The token transformer of searchless chess, on the characters of FENs and on moves.
 
-A decoder without a causal mask, with pre-normalization, SwiGLU and learnt places (Ruoss et al. 2024; the paper says
-post-normalization, its code and weights are as here). It reads 0, the position's tokens and, to value a move, the
-move's; what it says stands at the last place. Its three heads are those of the paper, which gives each a network of
-its own: values of moves (AV, a pass a move), the value of the state (SV) and the policy (BC).
+A decoder without causal mask, with pre-normalization, SwiGLU and learnt positional embeddings (Ruoss et al. 2024; the
+paper has post-normalization, its code and weights are as here). A sequence is 0, the position's tokens and, to value a
+move, the move's; outputs are read at its last place. The three heads are those of the paper, which has a network for
+each: action values (AV, a forward pass a move), state value (SV) and policy (BC).
 """
 
 from collections.abc import Callable
@@ -28,13 +28,13 @@ from alphagateau.networks.tokens.tokenizer import CHARACTERS, action_tokens, num
 EPSILON = 1e-5  # of layer normalization, as in Haiku
 EMBEDDING_SCALE = 0.02
 WIDENING = 4  # of the hidden layer of a block
-ACCELERATOR_BYTES = 2**30  # of one block's activations that an accelerator works on at a time
+ACCELERATOR_BYTES = 2**30  # of a block's activations of a chunk on an accelerator
 
 
 class Transformer(NamedTuple):
-    """What the functions of this file share."""
+    """The static arguments of the network's functions."""
 
-    num_tokens: int  # T, the most that a sequence has
+    num_tokens: int  # T, of the longest sequence
     num_actions: int  # V
     hidden_size: int  # d
     num_blocks: int
@@ -42,24 +42,24 @@ class Transformer(NamedTuple):
     dot: Callable[[Array, Array], Array]  # matrix product
     heads: Heads
     has_policy: bool
-    rematerialize: bool  # of a block, training keeps what enters it
+    rematerialize: bool  # training stores a block's inputs alone
 
     @property
     def outputs(self) -> dict[str, int]:
         """Width of the last layer of each head by name."""
-        found = {"policy": self.num_actions} if self.has_policy else {}
-        found |= {self.heads.value_layer[0]: self.heads.value_layer[1]} if self.heads.value != "none" else {}
-        return found | ({"action_values": self.heads.num_bins} if self.heads.num_slots else {})
+        widths = {"policy": self.num_actions} if self.has_policy else {}
+        widths |= {self.heads.value_layer[0]: self.heads.value_layer[1]} if self.heads.value != "none" else {}
+        return widths | ({"action_values": self.heads.num_bins} if self.heads.num_slots else {})
 
 
 def init_params(net: Transformer, key: jax.Array) -> Variables:
-    """Weights as published: truncated normal, of the embeddings 0.02 and of a layer 1 / sqrt(inputs) wide."""
+    """Initial weights as published: truncated normal, of scale 0.02 (embeddings) or 1 / sqrt(inputs) (layers)."""
     d, wide = net.hidden_size, WIDENING * net.hidden_size
     matrices = {"W_q": (d, d), "W_k": (d, d), "W_v": (d, d), "W_o": (d, d)}
     matrices |= {"W_1": (d, wide), "W_2": (d, wide), "W_3": (wide, d)}
-    of_tokens, of_places, of_blocks, of_heads = jax.random.split(key, 4)
+    token_key, place_key, blocks_key, heads_key = jax.random.split(key, 4)
 
-    def draw(key: jax.Array, shape: tuple[int, int], scale: float) -> Array:
+    def sample(key: jax.Array, shape: tuple[int, int], scale: float) -> Array:
         return scale * jax.random.truncated_normal(key, -2, 2, shape)
 
     def norm() -> Variables:
@@ -67,20 +67,20 @@ def init_params(net: Transformer, key: jax.Array) -> Variables:
 
     def block(key: jax.Array) -> Variables:
         keys = jax.random.split(key, len(matrices))
-        drawn = {
-            name: draw(k, shape, shape[0] ** -0.5) for k, (name, shape) in zip(keys, matrices.items(), strict=True)
+        weights = {
+            name: sample(k, shape, shape[0] ** -0.5) for k, (name, shape) in zip(keys, matrices.items(), strict=True)
         }
-        return {**drawn, "norm_attention": norm(), "norm_hidden": norm()}
+        return {**weights, "norm_attention": norm(), "norm_hidden": norm()}
 
     params = {
-        "embed_tokens": draw(of_tokens, (net.num_actions, d), EMBEDDING_SCALE),
-        "embed_places": draw(of_places, (net.num_tokens, d), 1.0),
+        "embed_tokens": sample(token_key, (net.num_actions, d), EMBEDDING_SCALE),
+        "embed_places": sample(place_key, (net.num_tokens, d), 1.0),
         "norm_last": norm(),
     }
-    params |= {f"block{i}": block(k) for i, k in enumerate(jax.random.split(of_blocks, net.num_blocks))}
-    for name, k in zip(net.outputs, jax.random.split(of_heads, len(net.outputs)), strict=True):
+    params |= {f"block{i}": block(k) for i, k in enumerate(jax.random.split(blocks_key, net.num_blocks))}
+    for name, k in zip(net.outputs, jax.random.split(heads_key, len(net.outputs)), strict=True):
         width = net.outputs[name]
-        params[name] = {"kernel": draw(k, (d, width), d**-0.5), "bias": jnp.zeros(width)}
+        params[name] = {"kernel": sample(k, (d, width), d**-0.5), "bias": jnp.zeros(width)}
     return params
 
 
@@ -91,12 +91,12 @@ def layer_norm(params: Variables, x: Array) -> Array:
 
 
 def row_means_of(x: Array) -> Array:
-    """As `row_means`, of [R, T, K]."""
+    """The `row_means` of x [R, T, K]."""
     return row_means(x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], 1)
 
 
 def attention(net: Transformer, w: Variables, x: Array, num_queries: int) -> Array:
-    """Attention of the last places [R, num_queries, d] to all, x [R, T, d]."""
+    """Attention of the last places, [R, num_queries, d], to all of x [R, T, d]."""
     split = (*x.shape[:2], net.num_heads, -1)
     q = net.dot(x[:, -num_queries:], w["W_q"]).reshape(len(x), num_queries, net.num_heads, -1)
     k, v = (net.dot(x, w[name]).reshape(split) for name in ("W_k", "W_v"))
@@ -106,14 +106,14 @@ def attention(net: Transformer, w: Variables, x: Array, num_queries: int) -> Arr
 
 
 def block(net: Transformer, w: Variables, x: Array, num_queries: int) -> Array:
-    """A block: of x [R, T, d] the last places, [R, num_queries, d]."""
+    """A block of x [R, T, d], at its last places alone, [R, num_queries, d]."""
     x = x[:, -num_queries:] + attention(net, w, layer_norm(w["norm_attention"], x), num_queries)
     h = layer_norm(w["norm_hidden"], x)
     return x + net.dot(jax.nn.silu(net.dot(h, w["W_1"])) * net.dot(h, w["W_2"]), w["W_3"])
 
 
 def embed(net: Transformer, params: Variables, tokens: Array, actions: Array | None) -> Array:
-    """[R, T, d] of a position's tokens [R, T'] and of the move's [R], if there is one, after the 0 that begins."""
+    """The embedding [R, T, d] of 0, a position's tokens [R, T'] and, if there is one, a move [R]."""
     tokens = jnp.pad(tokens, [(0, 0), (1, 0)])
     characters = params["embed_tokens"][: len(CHARACTERS)]
     x = lookup(characters[None], tokens.reshape(1, -1)).reshape(*tokens.shape, -1)
@@ -122,19 +122,19 @@ def embed(net: Transformer, params: Variables, tokens: Array, actions: Array | N
     return x * net.hidden_size**0.5 + params["embed_places"][: x.shape[1]]
 
 
-def read(net: Transformer, params: Variables, tokens: Array, actions: Array | None = None) -> Array:
-    """What the trunk says at the last place, [R, d]; of the last block no other place is needed."""
+def encode(net: Transformer, params: Variables, tokens: Array, actions: Array | None = None) -> Array:
+    """The trunk's output [R, d] at the last place, the only one that the last block computes."""
     x, last = embed(net, params, tokens, actions), net.num_blocks - 1
-    one = jax.checkpoint(block, static_argnums=(0, 3)) if net.rematerialize else block
-    if last:  # equal but for their weights, so that a scan compiles one for all
+    block_fn = jax.checkpoint(block, static_argnums=(0, 3)) if net.rematerialize else block
+    if last:  # a scan compiles one block for all
         weights = jax.tree.map(lambda *w: jnp.stack(w), *(params[f"block{i}"] for i in range(last)))
-        x, _ = jax.lax.scan(lambda x, w: (one(net, w, x, x.shape[1]), None), x, weights)
-    return layer_norm(params["norm_last"], one(net, params[f"block{last}"], x, 1)[:, 0])
+        x, _ = jax.lax.scan(lambda x, w: (block_fn(net, w, x, x.shape[1]), None), x, weights)
+    return layer_norm(params["norm_last"], block_fn(net, params[f"block{last}"], x, 1)[:, 0])
 
 
 def state_heads(net: Transformer, params: Variables, tokens: Array, edges: Array) -> dict[str, Array]:
-    """Prior logits at the edges' actions [R, E] and values [R], by name, of the heads that the network has."""
-    x, outputs = read(net, params, tokens), {}
+    """Prior logits [R, E] at the edges' actions and values [R], by name, if the network has such heads."""
+    x, outputs = encode(net, params, tokens), {}
     if net.has_policy:
         outputs["prior_logits"] = jnp.take_along_axis(linear(params["policy"], x), edges, axis=1)
     if net.heads.value != "none":
@@ -143,7 +143,7 @@ def state_heads(net: Transformer, params: Variables, tokens: Array, edges: Array
 
 
 def state_outputs(net: Transformer, params: Variables, inputs: tuple[Array, Array], train: bool) -> dict[str, Array]:
-    """`state_heads` of positions, (tokens [B, T'], edges' actions [B, E]); in chunks unless they are to be learnt."""
+    """`state_heads` of (tokens [B, T'], edges' actions [B, E]); in chunks in inference."""
     if not (net.has_policy or net.heads.value != "none"):
         return {}
     if train:
@@ -153,15 +153,15 @@ def state_outputs(net: Transformer, params: Variables, inputs: tuple[Array, Arra
 
 
 def move_logits(net: Transformer, params: Variables, tokens: Array, actions: Array) -> Array:
-    """Logits over bins [R, K] of the value of a move each, by its number [R]."""
-    return linear(params["action_values"], read(net, params, tokens, actions))
+    """Logits over bins [R, K] of the value of one move each, by number [R]."""
+    return linear(params["action_values"], encode(net, params, tokens, actions))
 
 
 def legal_move_logits(net: Transformer, params: Variables, tokens: Array, actions: Array, num_legal: Array) -> Array:
     """[B, S, K] of the legal moves of B positions, by number [B, S]; 0 on empty slots.
 
-    Boards have few moves and many slots, so the legal moves of all are rows below one another, and only as many chunks
-    are evaluated as these fill. A loop of unknown length, it cannot be differentiated.
+    Most slots are empty, so the legal moves of all boards are gathered, and only the chunks that they fill are
+    evaluated. The loop's length is dynamic, so there is no gradient.
     """
     batch, num_slots = actions.shape
     num_rows = min(sequences_at_a_time(net, train=False), batch * num_slots)
@@ -171,22 +171,22 @@ def legal_move_logits(net: Transformer, params: Variables, tokens: Array, action
         row = i * num_rows + jnp.arange(num_rows)
         board = jnp.minimum(jnp.searchsorted(ends, row, side="right", method="compare_all"), batch - 1)
         slot = row - (ends - num_legal)[board]
-        found = move_logits(net, params, tokens[board], actions[board, jnp.minimum(slot, num_slots - 1)])
-        return logits.at[board, jnp.where(row < ends[-1], slot, num_slots)].set(found, mode="drop")
+        new = move_logits(net, params, tokens[board], actions[board, jnp.minimum(slot, num_slots - 1)])
+        return logits.at[board, jnp.where(row < ends[-1], slot, num_slots)].set(new, mode="drop")
 
     logits = jnp.zeros((batch, num_slots, net.heads.num_bins))
     return jax.lax.fori_loop(0, -(-ends[-1] // num_rows), chunk, logits)
 
 
-def what_is_not_said(legal: Array) -> dict[str, Array]:
-    """Prior and value of a network that has no head for them: all moves alike, and 0."""
+def uniform_outputs(legal: Array) -> dict[str, Array]:
+    """Prior and value of a network without heads for them: uniform, and 0."""
     return {"prior_logits": jnp.zeros(legal.shape), "value": jnp.zeros(len(legal))}
 
 
-def what_moves_say(logits: Array, legal: Array, temperature: float) -> dict[str, Array]:
-    """Prior and value by the values q of moves, from logits [B, S, K]; `legal` bool [B, E].
+def outputs_of_action_values(logits: Array, legal: Array, temperature: float) -> dict[str, Array]:
+    """Prior and value from the action values q of logits [B, S, K]; `legal` bool [B, E].
 
-    The prior is softmax(q / temperature), the value 2 max q - 1; without a legal move it is 0.
+    The prior is softmax(q / temperature), the value 2 max q - 1, or 0 without a legal move.
     """
     q, num_legal = mean_of_bins(logits), legal.sum(axis=-1, keepdims=True)
     best = jnp.where(jnp.arange(q.shape[1]) < num_legal, q, -jnp.inf).max(axis=-1)
@@ -195,16 +195,18 @@ def what_moves_say(logits: Array, legal: Array, temperature: float) -> dict[str,
 
 
 def sequences_at_a_time(net: Transformer, train: bool) -> int:
-    """Sequences of a chunk: on a CPU as many as fit its cache, elsewhere its memory, what is learnt from too."""
+    """Sequences of a chunk: as many as fit a CPU's cache, or an accelerator's memory."""
     width = 3 * WIDENING * net.hidden_size + net.num_heads * net.num_tokens
-    of_block = 4 * net.num_tokens * width  # bytes
+    block_bytes = 4 * net.num_tokens * width
     if jax.default_backend() == "cpu":
-        return num_cores() * max(1, CHUNK_BYTES // of_block)
-    return max(1, 4 * ACCELERATOR_BYTES // (of_block * net.num_blocks) if train else ACCELERATOR_BYTES // of_block)
+        return num_cores() * max(1, CHUNK_BYTES // block_bytes)
+    if train:  # the backward pass needs the activations of all blocks
+        return max(1, 4 * ACCELERATOR_BYTES // (block_bytes * net.num_blocks))
+    return max(1, ACCELERATOR_BYTES // block_bytes)
 
 
 def make_token_transformer(game: Game, config) -> Network:
-    """The token transformer for `game`, as its configuration record says; its weights are of this board alone."""
+    """Makes the token transformer of a TokenTransformerConfig, for `game`; its weights are for this board alone."""
     hidden_size, num_blocks, num_heads = config.widths
     net = Transformer(
         num_tokens=num_position_tokens(game) + 2,
@@ -231,7 +233,7 @@ def make_token_transformer(game: Game, config) -> Network:
         del axis_name
         params, legal = variables["params"], legal_edge_mask(game, positions)
         tokens, edges = position_tokens(game, positions), action_tokens(game, positions)
-        outputs = what_is_not_said(legal)
+        outputs = uniform_outputs(legal)
         if net.heads.num_slots and slots is not None:
             edge = jnp.take_along_axis(edges_by_slot(legal, net.heads.num_slots), slots, axis=1)
             action = jnp.take_along_axis(edges, edge, axis=1, mode="clip")[:, 0]
@@ -239,7 +241,10 @@ def make_token_transformer(game: Game, config) -> Network:
         elif net.heads.num_slots and not train:
             actions = jnp.take_along_axis(edges, edges_by_slot(legal, net.heads.num_slots), axis=1, mode="clip")
             logits = legal_move_logits(net, params, tokens, actions, legal.sum(axis=-1))
-            outputs |= {"action_value_logits": logits, **what_moves_say(logits, legal, config.prior_temperature)}
+            outputs |= {
+                "action_value_logits": logits,
+                **outputs_of_action_values(logits, legal, config.prior_temperature),
+            }
         return make_evaluation(outputs | state_outputs(net, params, (tokens, edges), train)), {}
 
     def num_chunks(batch: int) -> int:

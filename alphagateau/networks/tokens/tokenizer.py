@@ -1,8 +1,7 @@
-"""Turns positions and moves into tokens: the characters of a FEN in fields of fixed width, and UCI moves by number.
+"""Tokenizes positions and moves on the device: FENs, character by character in fields of fixed width, and UCI moves.
 
-A view of a Position, made on the device, as the code of searchless chess has it (Ruoss et al. 2024; tokenizer.py and
-utils.py). A FEN is written from white's side in true colors, whoever is to move, and so are its tokens. Of 8x8 chess
-they are 77 (the paper's text adds up to 76), of a board of N squares N + 13:
+The tokens are those of the code of searchless chess (Ruoss et al. 2024; tokenizer.py and utils.py). Like a FEN they are
+written from White's side in true colors. On 8x8 there are 77 (the paper's text adds up to 76), on N squares N + 13:
 
     side to move 1 | squares N, the last rank first | castling 4 | en passant 2 | halfmove clock 3 | move number 3
 """
@@ -19,18 +18,22 @@ from alphagateau.games.move_numbers import action_names, square_name
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 
-CHARACTERS = "0123456789abcdefghpnrkqPBNRQKw."  # a token is a place in it; b is bishop, file and black, . fills fields
+CHARACTERS = (
+    "0123456789abcdefghpnrkqPBNRQKw."  # a token is an index into it; b is bishop, file and black, . pads fields
+)
 PIECES = "kqrbnp.PNBRQK"  # by piece code + 6, positive codes being white's
 DIGITS = 3  # of a number; larger ones are written as 999
 
 
 class Tables(NamedTuple):
-    """What the tokens of a board are gathered from; the first axis is the color to move, 0 white."""
+    """Tables from which tokens are gathered; the first axis is the color to move, 0 white."""
 
-    squares: np.ndarray  # int32 [2, N], the square, as the player to move numbers it, of each place of a FEN's board
+    squares: (
+        np.ndarray
+    )  # int32 [2, N], the square, by the numbers of the player to move, of each place of a FEN's board
     castling: np.ndarray  # int32 [2, 16, 4], by the bits of `Position.castling`
     en_passant: np.ndarray  # int32 [2, N + 1, 2], by square; the last row is of none
-    actions: np.ndarray  # int32 [2, 2, E], the action of an edge, if another piece or a pawn leaves its sender
+    actions: np.ndarray  # int32 [2, 2, E], the action of an edge, for other pieces and for pawns
     pieces: np.ndarray  # int32 [13], by piece code + 6
     numbers: np.ndarray  # int32 [1000, DIGITS]
 
@@ -41,7 +44,7 @@ def num_position_tokens(game: Game) -> int:
 
 
 def position_tokens(game: Game, positions: Position) -> Array:
-    """int32 [B, T] of Positions [B]: what the FEN of each says."""
+    """int32 [B, T] of Positions [B]: the characters of their FENs."""
     tables, color = make_tables(game), positions.color.astype(jnp.int32)
     places = jnp.asarray(tables.squares)[color]
     codes = jnp.take_along_axis(positions.boards[:, 0].astype(jnp.int32), places, axis=1) * (1 - 2 * color)[:, None]
@@ -58,26 +61,29 @@ def position_tokens(game: Game, positions: Position) -> Array:
 
 
 def action_tokens(game: Game, positions: Position) -> Array:
-    """int32 [B, E] of Positions [B]: the number of each edge's move among `action_names`, as white names squares.
+    """int32 [B, E] of Positions [B]: the number of each edge's move in `action_names`, by White's names of squares.
 
-    A pawn's plain edge to the last rank is a promotion to a queen, another piece's is not.
+    A pawn's edge to the last rank without an under-promotion promotes to a queen.
     """
     is_pawn = positions.boards[:, 0][:, game.senders] == PAWN
-    of_others, of_pawns = jnp.moveaxis(jnp.asarray(make_tables(game).actions)[positions.color.astype(jnp.int32)], 1, 0)
-    return jnp.where(is_pawn, of_pawns, of_others)
+    actions = jnp.asarray(make_tables(game).actions)[positions.color.astype(jnp.int32)]
+    piece_actions, pawn_actions = jnp.moveaxis(actions, 1, 0)
+    return jnp.where(is_pawn, pawn_actions, piece_actions)
 
 
 @lru_cache
 def _tables(size: int, names_of_actions: tuple[str, ...], edges: tuple[tuple[int, int, int], ...]) -> Tables:
-    ranks = [range(size), range(size - 1, -1, -1)]  # the rank, as the player to move counts, of white's 0, 1, ...
+    ranks = [range(size), range(size - 1, -1, -1)]  # of the player to move, for White's 0, 1, ...
     number = {name: i for i, name in enumerate(names_of_actions)}
-    squares = [[file * size + of[rank] for rank in reversed(range(size)) for file in range(size)] for of in ranks]
+    squares = [
+        [file * size + rank_of[rank] for rank in reversed(range(size)) for file in range(size)] for rank_of in ranks
+    ]
     castling, en_passant, actions = [], [], []
-    for is_black, of in enumerate(ranks):
+    for is_black, rank_of in enumerate(ranks):
         order = "qkQK" if is_black else "QKqk"  # the bits: own queen's side, own king's, the opponent's two
         rights = [[letter for letter in "KQkq" if bits >> order.index(letter) & 1] for bits in range(16)]
-        castling.append([_write("".join(held), 4) for held in rights])
-        names = [square_name((square // size, of[square % size])) for square in range(size**2)]
+        castling.append([_write("".join(letters), 4) for letters in rights])
+        names = [square_name((square // size, rank_of[square % size])) for square in range(size**2)]
         en_passant.append([_write(name, 2) for name in [*names, ""]])
         actions.append([[number[_action(size, names, *e, pawn)] for e in edges] for pawn in (False, True)])
     return Tables(
@@ -97,7 +103,7 @@ def make_tables(game: Game) -> Tables:
 
 
 def _action(size: int, names: list[str], sender: int, receiver: int, promotion: int, is_pawn: bool) -> str:
-    """The UCI text of an edge; `names` are those of the squares as the player to move numbers them."""
+    """The UCI move of an edge; `names` are those of squares by the numbers of the player to move."""
     (file, rank), (to_file, to_rank) = divmod(sender, size), divmod(receiver, size)
     is_promotion = is_pawn and rank == size - 2 and to_rank == size - 1 and abs(to_file - file) <= 1
     kind = promotion or (QUEEN if is_promotion else 0)
@@ -105,5 +111,5 @@ def _action(size: int, names: list[str], sender: int, receiver: int, promotion: 
 
 
 def _write(text: str, width: int) -> list[int]:
-    """The tokens of a field, filled up from the right."""
+    """The tokens of a field, padded on the right."""
     return [CHARACTERS.index(letter) for letter in text.ljust(width, ".")]

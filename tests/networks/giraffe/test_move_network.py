@@ -9,7 +9,7 @@ from alphagateau.config import GiraffeConfig, GiraffeMovesConfig
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.notation import from_fens, legal_moves
 from alphagateau.games.variants import get_game
-from alphagateau.networks.giraffe.move_network import first_widths, move_features, place_features
+from alphagateau.networks.giraffe.move_network import first_widths, move_features, rank_features
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import Trained, with_policy
 
@@ -28,7 +28,7 @@ def test_the_network_is_as_large_as_its_layers():
 def test_places_are_those_of_the_legal_moves_by_logit():
     """Of two alike the first comes first; the last two slots are empty."""
     logits, is_legal = jnp.array([[1.0, 3, 3, 2, 9, 9]]), jnp.array([[True] * 4 + [False] * 2])
-    places = place_features(logits, is_legal)[0, :4]
+    places = rank_features(logits, is_legal)[0, :4]
     np.testing.assert_allclose(places, [[3 / 4, 3 / 20], [0, 0], [1 / 4, 1 / 20], [2 / 4, 2 / 20]])
 
 
