@@ -1,1 +1,1 @@
-"""What `alphagateau bench` times: games, networks, search, training, reading labels."""
+"""Benchmarks of `alphagateau bench`: games, networks, search, training, reading labels."""

@@ -1,7 +1,7 @@
-"""Chessformer against its own matrix products, as rows of `alphagateau bench`: forward and gradient, in CPU time.
+"""Times Chessformer's forward pass and gradient against their own matrix products, in CPU time.
 
-The products are taken from the traced program and run alone, each from operands that lie as it wants them: what the
-network cannot go below while these kernels do its products. What is above it is everything else.
+The products are read off the traced program and run alone, each on contiguous operands: a lower bound of the network's
+time with these kernels. The rest is everything else.
 """
 
 import math
@@ -26,23 +26,20 @@ SIZES: dict[str, tuple[str, dict[str, Any]]] = {
     "5x5, d 48": ("gardner_chess", {"hidden_size": 48, "num_blocks": 4, "num_heads": 3, "ffn_size": 48}),
     "8x8, d 128": ("chess", {"hidden_size": 128, "num_blocks": 5, "num_heads": 4, "ffn_size": 128}),
 }
-TARGETS: dict[Literal["bias", "shaw"], float] = {
-    "bias": -1.3,
-    "shaw": -2.0,
-}  # at most so many times the products, by `position`
+TARGETS: dict[Literal["bias", "shaw"], float] = {"bias": -1.3, "shaw": -2.0}  # multiples of the products, at most
 
-Shape = tuple[int, int, int, int]  # products [m, k] x [k, n] of a batch of b: (b, m, k, n)
+Shape = tuple[int, int, int, int]  # (b, m, k, n): a batch of b products [m, k] x [k, n]
 
 
 def chessformer_rows(rounds: int) -> Iterator[Row]:
-    """Forward pass and gradient as multiples of their products."""
+    """Rows of forward pass and gradient as multiples of their products."""
     for name, (game_name, size) in SIZES.items():
         game = get_game(game_name)
         positions = random_positions(game, BATCH)
         for position, target in TARGETS.items():
             network = make_network(game, ChessformerConfig(position=position, **size))
             params = network.init(jax.random.key(0))["params"]
-            for what, fn in (("forward", forward_of(network)), ("gradient", gradient_of(network))):
+            for what, fn in (("forward", forward_fn(network)), ("gradient", gradient_fn(network))):
                 call, products = jax.jit(fn), products_alone(product_shapes(fn, params, positions))
                 calls = {
                     "fast": lambda call=call, params=params: call(params, positions),  # noqa: B023
@@ -52,17 +49,17 @@ def chessformer_rows(rounds: int) -> Iterator[Row]:
                 yield compare(label, in_turns(calls, rounds, time.process_time), target)
 
 
-def forward_of(network: Network) -> Callable:
-    """(params, positions) -> what a search reads."""
+def forward_fn(network: Network) -> Callable:
+    """(params, positions) -> (prior logits, values)."""
     return lambda params, positions: network.apply({"params": params}, positions)[0][:2]
 
 
-def gradient_of(network: Network) -> Callable:
-    """(params, positions) -> the gradient of a number that all of logits and values enter, in the learner's chunks."""
+def gradient_fn(network: Network) -> Callable:
+    """(params, positions) -> the gradient of a loss on all logits and values, in chunks as in the learner."""
 
     def loss(params: Any, positions: Any):
-        found, _ = network.apply({"params": params}, positions, True)
-        return jnp.square(found.prior_logits).mean() + jnp.square(found.value).mean()
+        evaluation, _ = network.apply({"params": params}, positions, True)
+        return jnp.square(evaluation.prior_logits).mean() + jnp.square(evaluation.value).mean()
 
     def gradient(params: Any, positions: Any) -> Any:
         def add_chunk(total: Any, chunk: Any) -> tuple[Any, None]:
@@ -77,31 +74,31 @@ def gradient_of(network: Network) -> Callable:
 
 
 def product_shapes(fn: Callable, *args: Any) -> Counter[Shape]:
-    """How often the traced program makes a product of each shape."""
-    return _shapes_in(jax.make_jaxpr(fn)(*args).jaxpr)
+    """The number of matrix products of each shape in the traced program."""
+    return _count_shapes(jax.make_jaxpr(fn)(*args).jaxpr)
 
 
-def _shapes_in(jaxpr: Any) -> Counter[Shape]:
-    found: Counter[Shape] = Counter()
+def _count_shapes(jaxpr: Any) -> Counter[Shape]:
+    counts: Counter[Shape] = Counter()
     for equation in jaxpr.eqns:
         name, params = equation.primitive.name, equation.params
         if name == "dot_general":
-            (of_x, _), (batch, _) = params["dimension_numbers"]
+            (contracted, _), (batch, _) = params["dimension_numbers"]
             x, y = (operand.aval.shape for operand in equation.invars)
-            b, k = (math.prod(x[axis] for axis in axes) for axes in (batch, of_x))
-            found[b, math.prod(x) // (b * k), k, math.prod(y) // (b * k)] += 1
+            b, k = (math.prod(x[axis] for axis in axes) for axes in (batch, contracted))
+            counts[b, math.prod(x) // (b * k), k, math.prod(y) // (b * k)] += 1
         for inner in jaxprs_in_params(params):
             times = params["length"] if name == "scan" else 1
-            for shape, count in _shapes_in(inner).items():
-                found[shape] += times * count
-    return found
+            for shape, count in _count_shapes(inner).items():
+                counts[shape] += times * count
+    return counts
 
 
 def products_alone(shapes: Counter[Shape]) -> Callable[[], Any]:
-    """A call that makes these products and nothing else, each of operands of its own and into the same memory."""
+    """A call of these products alone, each with operands of its own and results in the same memory."""
 
     def operands(b: int, m: int, k: int, n: int, count: int) -> tuple[jax.Array, jax.Array]:
-        batch = (b,) if b > 1 else ()  # without a batch a product takes another way
+        batch = (b,) if b > 1 else ()  # without a batch axis another kernel runs
         return jnp.ones((count, *batch, m, k)), jnp.ones((count, *batch, k, n)) / k
 
     def repeat(x: jax.Array, y: jax.Array) -> jax.Array:

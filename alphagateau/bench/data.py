@@ -1,7 +1,6 @@
-"""Reading labelled boards for an iteration, as rows of `alphagateau bench`: records a second against a goal."""
+"""Times the reading of labelled boards for an iteration: records a second against a goal."""
 
 import itertools
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from alphagateau.bench.ratios import Row
+from alphagateau.bench.ratios import Row, make_row
 from alphagateau.config import DataConfig
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, columns_of
 from alphagateau.distributed.mesh import make_mesh
@@ -18,15 +17,15 @@ from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.training.labels.producer import make_records, put_rows
 
-GOAL = 100_000  # records a second of one core: what no network here learns from as fast
-NUM_BOARDS = 2**18  # of 8x8, packed: some 300 MB, in memory once they are written
-NUM_LABELS = 30  # moves of a board, all with a value
+GOAL = 100_000  # records a second of one core: no network here learns as fast
+NUM_BOARDS = 2**18  # of 8x8, packed: some 300 MB, in the page cache once written
+NUM_LABELS = 30  # legal moves of a board, all labelled
 NUM_RECORDS = 2**16  # of an iteration
 NUM_SHARES = 8
 
 
 def write_columns(game: Game, folder: Path) -> Boards:
-    """Memory-mapped columns of boards that are not chess, but as large: what is read is not looked at."""
+    """Memory-mapped columns of the size of real boards, with arbitrary contents."""
     rng, columns = np.random.default_rng(0), {}
     for name, (kind, shape) in columns_of(game).items():
         column = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, (NUM_BOARDS, *shape))
@@ -36,27 +35,27 @@ def write_columns(game: Game, folder: Path) -> Boards:
     return Boards(**columns)
 
 
-def reading(columns: Boards, record: str) -> Callable[[], None]:
-    """Draws an iteration's records and puts them on the device, the next one's at each call."""
+def make_reader(columns: Boards, record: str) -> Callable[[], None]:
+    """Makes a call that samples the records of the next iteration and puts them on the device."""
     data = DataConfig(path="", record=record, frames_per_iteration=NUM_RECORDS)  # pyright: ignore[reportArgumentType]
     records, mesh, iterations = make_records(columns, data, 0), make_mesh(1), itertools.count()
 
     def read() -> None:
         rows, slots = records.sample(next(iterations))
-        found = put_rows(columns, rows, NUM_SHARES, mesh)
+        batch = put_rows(columns, rows, NUM_SHARES, mesh)
         if slots is not None:
-            found = Moves(found, put_rows(slots, np.arange(NUM_RECORDS), NUM_SHARES, mesh))
-        jax.block_until_ready(found)
+            batch = Moves(batch, put_rows(slots, np.arange(NUM_RECORDS), NUM_SHARES, mesh))
+        jax.block_until_ready(batch)
 
     return read
 
 
 def data_rows(rounds: int) -> Iterator[Row]:
-    """Boards with all their labels, and moves of one label."""
+    """Rows of boards with all their labels, and of moves with one label each."""
     with tempfile.TemporaryDirectory() as folder:
         columns = write_columns(get_game("chess"), Path(folder))
         for record in ("board", "move"):
-            read, paces = reading(columns, record), []
+            read, paces = make_reader(columns, record), []
             read()
             for _ in range(rounds):
                 start = time.perf_counter()
@@ -64,5 +63,4 @@ def data_rows(rounds: int) -> Iterator[Row]:
                 paces.append(NUM_RECORDS / (time.perf_counter() - start))
             shares = [pace / GOAL for pace in paces]
             name = f"{record}s read a second, 8x8, {NUM_RECORDS} an iteration, by {GOAL:,}"
-            spread = (min(shares), max(shares))
-            yield Row(name, statistics.median(paces), GOAL, statistics.median(shares), 1.0, spread, "1/s")
+            yield make_row(name, (paces, [GOAL]), shares, 1.0, "1/s")

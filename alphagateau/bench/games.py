@@ -1,6 +1,5 @@
-"""Games as rows of `alphagateau bench`: a step against pgx's, self-play against the plain network's, a tree's bytes."""
+"""Times a step of each game against pgx, and self-play against the plain network; counts the bytes of a search tree."""
 
-import statistics
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pgx
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, in_turns
+from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, in_turns, make_row
 from alphagateau.config import GateauConfig, GumbelConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -21,11 +20,11 @@ from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
 
-BATCH, PLIES = 1024, 20  # games stepped at a time, after so many random moves
+BATCH, PLIES = 1024, 20  # games of a step, and random moves before it
 
 
 class Match(NamedTuple):
-    """A game of ours beside one of pgx's, and how many times faster a step of ours is to be."""
+    """A game and its reference in pgx, with the target of how many times faster a step is."""
 
     game: str
     board: str
@@ -33,7 +32,7 @@ class Match(NamedTuple):
     target: float
 
 
-# pgx has no 6x6 board: there the smaller board that it has is what ours is measured against.
+# pgx has no 6x6 board: the reference is its smaller one.
 MATCHES = (
     Match("gardner_chess", "5x5", "gardner_chess", 15.0),
     Match("los_alamos_chess", "6x6", "gardner_chess", 6.0),
@@ -42,7 +41,7 @@ MATCHES = (
 
 
 class Play(NamedTuple):
-    """A size of self-play: how many times faster than with the plain network, and what share in the network."""
+    """A size of self-play, with targets: times faster than with the plain network, and the network's share."""
 
     game: str
     config: GateauConfig
@@ -65,8 +64,8 @@ def random_choice(key: Array, is_legal: Array) -> Array:
     return jax.random.categorical(key, jnp.where(is_legal, 0.0, -jnp.inf))
 
 
-def stepped(step: Callable, states: Any, legal: Callable[[Any], Array], act: Callable) -> Callable[[], Any]:
-    """A step of B games as a call, after PLIES random moves; `act` is the action of a chosen index of `legal`."""
+def make_step_call(step: Callable, states: Any, legal: Callable[[Any], Array], act: Callable) -> Callable[[], Any]:
+    """A call of a step of B games after PLIES random moves; `act` maps indices of the mask `legal` to actions."""
 
     @jax.jit
     def play(states, key):
@@ -80,23 +79,23 @@ def stepped(step: Callable, states: Any, legal: Callable[[Any], Array], act: Cal
 
 
 def our_step(game: Game) -> Callable[[], State]:
-    """A step of ours, as a call."""
+    """A call of a step of B games."""
 
     def edge(states: State, slot: Array) -> Array:
         return jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
 
-    return stepped(jax.vmap(game.step), start_games(game, BATCH), lambda states: states.legal_edges >= 0, edge)
+    return make_step_call(jax.vmap(game.step), start_games(game, BATCH), lambda states: states.legal_edges >= 0, edge)
 
 
 def pgx_step(pgx_id: pgx.EnvId) -> Callable[[], Any]:
-    """A step of pgx's, as a call."""
+    """A call of a step of B games of pgx."""
     env = pgx.make(pgx_id)
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), BATCH))
-    return stepped(jax.vmap(env.step), states, lambda states: states.legal_action_mask, lambda _, action: action)
+    return make_step_call(jax.vmap(env.step), states, lambda states: states.legal_action_mask, lambda _, action: action)
 
 
 def game_rows(rounds: int) -> Iterator[Row]:
-    """A step of each board against pgx's, after random moves."""
+    """Rows of a step of each board against pgx."""
     plain: dict[str, Callable[[], Any]] = {}
     for match in MATCHES:
         if match.pgx_id not in plain:
@@ -106,8 +105,8 @@ def game_rows(rounds: int) -> Iterator[Row]:
         yield compare(name, in_turns(calls, rounds), match.target)
 
 
-def ply_of(game: Game, network: Network, variables: Variables, play: Play) -> tuple[Callable[[], Any], State]:
-    """(a ply of self-play as a call, the games that it is played in)."""
+def make_ply_call(game: Game, network: Network, variables: Variables, play: Play) -> tuple[Callable[[], Any], State]:
+    """(a call of a ply of self-play, the States of its games)."""
     search = make_search(game, network, GumbelConfig(num_simulations=play.num_simulations))
     selfplay = jax.jit(make_selfplay(game, search, 1))
     games, rows, key = Games(start_games(game, play.num_games)), jnp.arange(play.num_games), jax.random.key(0)
@@ -117,12 +116,12 @@ def ply_of(game: Game, network: Network, variables: Variables, play: Play) -> tu
 
 
 def network_alone(game: Game, network: Network, num_evaluations: int) -> Callable[[Variables, State], Array]:
-    """The evaluations of a ply of self-play and nothing else."""
+    """The network evaluations of a ply of self-play alone."""
 
     @jax.jit
     def evaluate(variables: Variables, states: State) -> Array:
         def body(i, total):
-            others = jax.tree.map(lambda x: jnp.roll(x, i, axis=0), states)  # or the compiler would do it once
+            others = jax.tree.map(lambda x: jnp.roll(x, i, axis=0), states)  # or the compiler evaluates once
             logits, value = evaluate_states(game, network, variables, others)
             return total + logits.max(axis=-1) + value
 
@@ -132,29 +131,27 @@ def network_alone(game: Game, network: Network, num_evaluations: int) -> Callabl
 
 
 def selfplay_rows(rounds: int) -> Iterator[Row]:
-    """A ply of self-play with the plain network in the same search, and the share of ours that is the network.
+    """Rows of a ply of self-play against the plain network in the same search, and of the network's share of its time.
 
-    That share is the network's time alone on as many positions over that of self-play.
+    The share is the time of the network alone on as many positions, divided by that of self-play.
     """
     for play in PLAYS:
         game = get_game(play.game)
         network = make_gateau(game, play.config)
         variables = network.init(jax.random.key(0))
-        fast, games = ply_of(game, network, variables, play)
-        plain, _ = ply_of(game, make_reference(game, play.config), variables, play)
+        fast, games = make_ply_call(game, network, variables, play)
+        plain, _ = make_ply_call(game, make_reference(game, play.config), variables, play)
         alone = network_alone(game, network, play.num_simulations + 1)
         calls = {"fast": fast, "plain": plain, "alone": lambda: alone(variables, games)}  # noqa: B023
         seconds = in_turns(calls, rounds)
         yield compare(f"a ply of self-play, {play.name}", seconds, play.pace)
         shares = [a / b for a, b in zip(seconds["alone"], seconds["fast"], strict=True)]
-        value, reference = (statistics.median(seconds[k]) for k in ("alone", "fast"))
-        spread = (min(shares), max(shares))
         name = f"share of it in the network, {play.name}"
-        yield Row(name, value, reference, statistics.median(shares), play.share, spread, "s a ply")
+        yield make_row(name, (seconds["alone"], seconds["fast"]), shares, play.share, "s a ply")
 
 
 def memory_rows(rounds: int) -> Iterator[Row]:
-    """Bytes of one game's search tree against pgx's State and AlphaZero's labels at every node."""
+    """The row of a search tree's bytes against one with pgx's State and AlphaZero's labels at every node."""
     del rounds  # counted, not timed
     game, env, num_simulations = get_game("chess"), pgx.make("chess"), 128
     value = search_tree_bytes(game, num_simulations)

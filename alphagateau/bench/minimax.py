@@ -1,6 +1,5 @@
 """Times Giraffe's features against a step of the game, and minimax search against plain recursion."""
 
-import statistics
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.bench.games import our_step
-from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
+from alphagateau.bench.ratios import Row, compare, in_turns, make_row, random_positions
 from alphagateau.config import GiraffeConfig
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
 from alphagateau.games.attacks import WORTH
@@ -26,13 +25,13 @@ BATCH = 1024  # positions whose features are computed together, as games of `our
 
 
 class Size(NamedTuple):
-    """A search of many games on each device, and how many times the nodes/s of plain recursion it is to have."""
+    """A search of many games on each device, with the target of nodes/s as a multiple of plain recursion's."""
 
     game: str
     board: str
     num_games: int
     num_nodes: int
-    threshold: float  # of the plain one, about as large a tree
+    threshold: float  # of plain recursion, for about as large a tree
     target: float
 
 
@@ -43,7 +42,7 @@ SIZES = (
 
 
 def feature_rows(rounds: int) -> Iterator[Row]:
-    """The features of a position as a multiple of a step of the game."""
+    """Rows of the features of a batch as a multiple of a step of the game."""
     for size in SIZES:
         game = get_game(size.game)
         positions, features = random_positions(game, BATCH), jax.jit(lambda p, game=game: piece_features(game, p))
@@ -111,7 +110,7 @@ def make_calls(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callabl
 
 
 def minimax_rows(rounds: int) -> Iterator[Row]:
-    """The features, then nodes/s of the search against plain recursion that counts material."""
+    """Rows of the features, then of nodes/s of the search against plain recursion that counts material."""
     yield from feature_rows(rounds)
     for size in SIZES:
         fast, slow = make_calls(get_game(size.game), size)
@@ -119,7 +118,6 @@ def minimax_rows(rounds: int) -> Iterator[Row]:
         seconds = in_turns({"fast": fast, "plain": slow}, rounds)
         paces = {"fast": [fast_nodes / s for s in seconds["fast"]], "plain": [slow_nodes / s for s in seconds["plain"]]}
         ratios = [a / b for a, b in zip(paces["fast"], paces["plain"], strict=True)]
-        value, reference = (statistics.median(paces[kind]) for kind in ("fast", "plain"))
         games = f"{size.num_games} games of {size.num_nodes} a device, {jax.device_count()} devices"
         name = f"minimax nodes/s, {size.board}, {games}, against plain recursion"
-        yield Row(name, value, reference, statistics.median(ratios), size.target, (min(ratios), max(ratios)), "1/s")
+        yield make_row(name, (paces["fast"], paces["plain"]), ratios, size.target, "1/s")

@@ -1,7 +1,6 @@
-"""The network against its plain reference, as rows of `alphagateau bench`: forward, training, and compiling."""
+"""Times GATEAU against its plain reference: forward pass, training, compilation."""
 
 import dataclasses
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.compilation_cache import compilation_cache
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, random_positions
+from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, make_row, random_positions
 from alphagateau.config import GateauConfig, TokenTransformerConfig
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
@@ -31,7 +30,7 @@ BATCH = 64
 
 
 class Size(NamedTuple):
-    """A network on a board, and how many times faster than the plain one it is to be."""
+    """A network on a board, with targets of how many times faster than the plain one it is."""
 
     game: str
     config: GateauConfig
@@ -44,31 +43,29 @@ SIZES = (
     Size("chess", PAPER, f"8x8, paper size, batch {BATCH}", 4.0, 3.2),
     Size("gardner_chess", QUICKSTART, f"5x5, quickstart size, batch {BATCH}", 4.0, 2.3),
 )
+TOKEN_SIZES = {"402k": 10.0, "small": 30.0}  # target of how many times cheaper GATEAU's action value is
 
 
-TOKEN_SIZES = {"402k": 10.0, "small": 30.0}  # how many times cheaper GATEAU's action value is to be
-
-
-def forward_of(network: Network, variables: Variables, positions: Position) -> Callable[[], Array]:
-    """The network's forward pass as a call."""
+def make_forward_call(network: Network, variables: Variables, positions: Position) -> Callable[[], Array]:
+    """A call of the forward pass."""
     call = jax.jit(lambda v, p: network.apply(v, p, False)[0])
     return lambda: call(variables, positions)
 
 
 def network_rows(rounds: int) -> Iterator[Row]:
-    """The forward pass against the plain jraph reference, and against the machine's matrix products."""
+    """Rows of the forward pass against the plain jraph reference, and against a large matrix product."""
     for size in SIZES:
         game = get_game(size.game)
         fast, plain = make_gateau(game, size.config), make_reference(game, size.config)
         variables, positions = fast.init(jax.random.key(0)), random_positions(game, BATCH)
-        calls = {k: forward_of(n, variables, positions) for k, n in (("fast", fast), ("plain", plain))}
+        calls = {k: make_forward_call(n, variables, positions) for k, n in (("fast", fast), ("plain", plain))}
         yield compare(f"network forward, {size.name}", in_turns(calls, rounds), size.forward)
         if size.config is PAPER:
             yield flops_row(game, size, calls["fast"], rounds)
 
 
 def forward_flops(game: Game, config: GateauConfig) -> float:
-    """Multiplications and additions of the matrix products of one position, as `gateau.py` does them.
+    """Multiplications and additions of the matrix products of one position in `gateau/network.py`.
 
     A layer has one K x K product an edge (W_e) and five a node (W_u, W_v, W_0, W_h, W_g); the first layer's edges take
     two values for the whole batch and are not counted; each head has one K x K product.
@@ -79,19 +76,19 @@ def forward_flops(game: Game, config: GateauConfig) -> float:
 
 
 def flops_row(game: Game, size: Size, forward: Callable[[], Array], rounds: int) -> Row:
-    """Useful FLOP/s of the forward pass as a fraction of what a large float32 matrix product reaches here."""
+    """The row of useful FLOP/s of the forward pass as a fraction of those of a large float32 matrix product."""
     width = 2048
     a, product = jnp.ones((width, width)), jax.jit(jnp.matmul)
     seconds = in_turns({"fast": forward, "plain": lambda: product(a, a)}, rounds)
     flops, large = forward_flops(game, size.config) * BATCH, 2 * width**3
-    shares = [(flops / f) / (large / p) for f, p in zip(seconds["fast"], seconds["plain"], strict=True)]
-    rate, peak = flops / statistics.median(seconds["fast"]), large / statistics.median(seconds["plain"])
+    rates, peaks = [flops / s for s in seconds["fast"]], [large / s for s in seconds["plain"]]
+    shares = [rate / peak for rate, peak in zip(rates, peaks, strict=True)]
     name = f"forward FLOP/s, {size.name}, against a {width} x {width} product"
-    return Row(name, rate, peak, statistics.median(shares), 0.5, (min(shares), max(shares)), "FLOP/s")
+    return make_row(name, (rates, peaks), shares, 0.5, "FLOP/s")
 
 
-def learning(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
-    """The fast and the plain network's Learners, and what a step of either takes."""
+def make_learners(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
+    """The fast and the plain network's Learners, and the state and frames of a step."""
     game, optimizer = get_game(size.game), make_optimizer(1e-3)
     networks = {"fast": make_gateau(game, size.config), "plain": make_reference(game, size.config)}
     learners = {k: make_learner(game, n, policy_value_loss, optimizer) for k, n in networks.items()}
@@ -100,9 +97,9 @@ def learning(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
 
 
 def training_rows(rounds: int) -> Iterator[Row]:
-    """Optimizer steps of the two networks, what an action value costs them and tokens, training from the window."""
+    """Rows of optimizer steps, of an action value against the token transformer's, and of training from the window."""
     for size in SIZES:
-        learners, state, frames = learning(size)
+        learners, state, frames = make_learners(size)
         steps = {k: jax.jit(learner.step) for k, learner in learners.items()}
         calls = {k: lambda step=step: step(state, frames) for k, step in steps.items()}  # noqa: B023
         yield compare(f"optimizer step, {size.name}", in_turns(calls, rounds), size.training)
@@ -112,9 +109,9 @@ def training_rows(rounds: int) -> Iterator[Row]:
 
 
 def token_row(size: str, rounds: int) -> Row:
-    """An optimizer step on action values, for each value: a token transformer's as a multiple of GATEAU's.
+    """The row of an optimizer step by number of action values: a token transformer's as a multiple of GATEAU's.
 
-    GATEAU's pass values all legal moves of a board, that of a token transformer one move of a board.
+    A forward pass of GATEAU values all legal moves of a board, one of a token transformer a single move.
     """
     game = get_game("gardner_chess")
     positions = random_positions(game, BATCH)
@@ -134,15 +131,15 @@ def token_row(size: str, rounds: int) -> Row:
         learner = make_learner(game, network, LOSSES["action_value_hl_gauss"], make_optimizer(1e-3))
         state, step = learner.init(network.init(jax.random.key(0))), jax.jit(learner.step)
         calls[name], num_values[name] = partial(step, state, frames), int(known.sum())
-    seconds = {name: [x / num_values[name] for x in found] for name, found in in_turns(calls, rounds).items()}
+    seconds = {name: [x / num_values[name] for x in times] for name, times in in_turns(calls, rounds).items()}
     title = f"an action value learnt, 5x5, GATEAU of quickstart size against tokens {size}"
     return compare(title, seconds, TOKEN_SIZES[size])
 
 
 def compilation_rows(rounds: int) -> Iterator[Row]:
-    """Seconds to trace and compile an optimizer step, as a multiple of the plain network's; no cache is used."""
+    """Rows of seconds to trace and compile an optimizer step, as a multiple of the plain network's."""
     for size in SIZES:
-        learners, state, frames = learning(size)
+        learners, state, frames = make_learners(size)
         seconds: dict[str, list[float]] = {name: [] for name in learners}
         for _ in range(rounds):
             for name, learner in learners.items():
@@ -151,9 +148,9 @@ def compilation_rows(rounds: int) -> Iterator[Row]:
 
 
 def seconds_to_compile(learner: Learner, *inputs: Any) -> float:
-    """Seconds to trace and compile a step, with the caches of traces and programs left aside."""
+    """Seconds to trace and compile a step, without caches."""
     jax.config.update("jax_enable_compilation_cache", False)
-    compilation_cache.reset_cache()  # whether it is used is asked once a process
+    compilation_cache.reset_cache()  # or the option has no effect after the first compilation
     jax.clear_caches()
     start = time.perf_counter()
     jax.jit(learner.step).lower(*inputs).compile()
@@ -164,7 +161,7 @@ def seconds_to_compile(learner: Learner, *inputs: Any) -> float:
 
 
 def window_row(rounds: int) -> Row:
-    """Frames/s of training from the window against forward + backward alone on a batch that is there already."""
+    """The row of frames/s of training from the window against forward and backward passes of a ready batch."""
     game, config, batch, shares = get_game("gardner_chess"), QUICKSTART, 256, 8
     network, optimizer = make_gateau(game, config), make_optimizer(1e-3)
     learner = make_learner(game, network, policy_value_loss, optimizer)
@@ -192,7 +189,6 @@ def window_row(rounds: int) -> Row:
     one = jax.tree.map(lambda x: x[:batch], frames)
     calls = {"fast": lambda: epoch(state, window), "plain": lambda: gradient(params, rest, one)}
     seconds = in_turns(calls, rounds)
-    paces = [4 * b / a for a, b in zip(seconds["fast"], seconds["plain"], strict=True)]
-    value, reference = 4 * batch / statistics.median(seconds["fast"]), batch / statistics.median(seconds["plain"])
-    name = "training frames/s, 5x5, quickstart size"
-    return Row(name, value, reference, statistics.median(paces), 0.9, (min(paces), max(paces)), "1/s")
+    paces, references = [4 * batch / s for s in seconds["fast"]], [batch / s for s in seconds["plain"]]
+    ratios = [pace / reference for pace, reference in zip(paces, references, strict=True)]
+    return make_row("training frames/s, 5x5, quickstart size", (paces, references), ratios, 0.9, "1/s")

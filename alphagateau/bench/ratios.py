@@ -1,13 +1,13 @@
-"""Functions timed in turns in one process in, rows of ratios out: the table and the JSON of `alphagateau bench`.
+"""Times functions in turns in one process; the table and the JSON of `alphagateau bench`.
 
-Absolute times on a shared CPU mean little from one minute to the next; the ratio of two programs that take turns does
-not change much. Each row has the figure, what it is measured against, their ratio and the target.
+Times on a shared CPU vary from minute to minute, the ratio of two programs that take turns hardly. A row has a figure,
+its reference, their ratio and the target.
 """
 
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,13 +29,13 @@ QUICKSTART = GateauConfig(hidden_size=32, num_blocks=2)
 
 
 class Row(NamedTuple):
-    """`ratio` is what the target is about; the spread is its least and greatest value over the rounds."""
+    """A figure against a reference: the median ratio, its least and greatest value over the rounds, and its target."""
 
     name: str
     value: float
     reference: float
     ratio: float
-    target: float  # the least ratio wanted; negative: the greatest
+    target: float  # the lowest ratio; negative: minus the highest
     spread: tuple[float, float]
     unit: str
 
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 def in_turns(
     calls: dict[str, Callable[[], Any]], rounds: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Seconds of each call in each round; one warm-up first, then round by round in the order given."""
+    """Seconds of each call in each round, by name: a warm-up, then round by round in the order given."""
     for call in calls.values():
         jax.block_until_ready(call())
     seconds: dict[str, list[float]] = {name: [] for name in calls}
@@ -60,15 +60,22 @@ def in_turns(
 
 
 def compare(name: str, seconds: dict[str, list[float]], target: float) -> Row:
-    """How many times faster "fast" is than "plain"; to a negative target, "fast" as a multiple of "plain"."""
+    """The Row of how many times faster "fast" is than "plain"; to a negative target, "fast" as a multiple of it."""
     pairs = zip(seconds["fast"], seconds["plain"], strict=True)
     ratios = [a / b if target < 0 else b / a for a, b in pairs]
-    value, reference = (statistics.median(seconds[k]) for k in ("fast", "plain"))
-    return Row(name, value, reference, statistics.median(ratios), target, (min(ratios), max(ratios)), "s")
+    return make_row(name, (seconds["fast"], seconds["plain"]), ratios, target, "s")
+
+
+def make_row(
+    name: str, pair: tuple[Sequence[float], Sequence[float]], ratios: Sequence[float], target: float, unit: str
+) -> Row:
+    """The Row of medians over rounds; `pair`: the figures and their references."""
+    value, reference = map(statistics.median, pair)
+    return Row(name, value, reference, statistics.median(ratios), target, (min(ratios), max(ratios)), unit)
 
 
 def random_positions(game: Game, batch: int, num_plies: int = 20) -> Position:
-    """B Positions after random legal moves."""
+    """B Positions after `num_plies` random legal moves."""
 
     def one_ply(states, key):
         logits = jnp.where(states.legal_edges >= 0, 0.0, -jnp.inf)
@@ -83,14 +90,14 @@ def random_positions(game: Game, batch: int, num_plies: int = 20) -> Position:
 
 
 def frames_of(game: Game, positions: Position) -> Frame:
-    """Frames with a uniform policy and a drawn value, for timing."""
+    """Frames with a uniform policy and value 0, for timing."""
     batch = positions.color.shape[0]
     policy = jnp.full((batch, game.max_legal_moves), 0.05, jnp.float16)
     return Frame(positions, policy, jnp.zeros(batch), jnp.ones(batch, bool))
 
 
 def print_rows(rows: list[Row]) -> None:
-    """A table on standard output."""
+    """Prints a table on standard output."""
     table = Table(title=f"{jax.devices()[0].device_kind}, jax {jax.__version__}", title_justify="left")
     table.add_column("what")
     for name in ("ratio", "spread", "target", ""):
@@ -103,5 +110,5 @@ def print_rows(rows: list[Row]) -> None:
 
 
 def write_rows(rows: list[Row], path: Path) -> None:
-    """The rows as a JSON list of {name, value, reference, ratio, target, ...}."""
+    """Writes the rows as a JSON list of {name, value, reference, ratio, target, ...}."""
     write_result(path, json.dumps([row._asdict() for row in rows], indent=1) + "\n")
