@@ -1,4 +1,4 @@
-"""Trees of weights yet to be drawn in, the drawn trees out; a weight's first value depends on its name alone."""
+"""Initial weights of a network: trees of shapes and initializers, each sampled by a key of its name."""
 
 import zlib
 from collections.abc import Callable
