@@ -12,7 +12,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import player_search
-from alphagateau.networks.trained import describe_players_search
+from alphagateau.networks.trained import player_search_name
 from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.stop import StopRequest
@@ -75,4 +75,4 @@ def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
 def _identity(checkpoint: Checkpoint, spec: str, ladder: LadderConfig) -> tuple[str, str]:
     """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
     search = player_search(spec, checkpoint.manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
-    return checkpoint.manifest["weights_hash"], describe_players_search(search)
+    return checkpoint.manifest["weights_hash"], player_search_name(search)

@@ -16,7 +16,7 @@ from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import match_config, match_search
 from alphagateau.matches.players import Player, random_player
-from alphagateau.networks.trained import describe_players_search, load_weights
+from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.logging.progress import print_table
@@ -117,7 +117,7 @@ def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: in
     config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search, start = match_search(game.name, experiment.network, config), newest(run / "checkpoints" / "0")
     identity = Identity(
-        run.name, experiment.num_iterations, checkpoint.weights_hash(variables), describe_players_search(config)
+        run.name, experiment.num_iterations, checkpoint.weights_hash(variables), player_search_name(config)
     )
     of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
     first = Player("iteration 0", search, load_weights(start, game.name), of_first)

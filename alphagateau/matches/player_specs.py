@@ -34,7 +34,7 @@ from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.players import HostPlayer, Player, SpecError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
-from alphagateau.networks.trained import SPLITS, describe_players_search, load_weights, network_config
+from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
@@ -214,7 +214,7 @@ def load_player(
     folder = found.run
     run = folder.name if folder else found.path.name
     name = f"{run}/{found.path.name}" if folder else run
-    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], describe_players_search(search))
+    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], player_search_name(search))
     made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
     identity = known.weights, known.search, game_name

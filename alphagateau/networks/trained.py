@@ -57,7 +57,7 @@ def load_trained(source: Path, game: Game) -> Trained:
     return Trained(make_network(game, network_config(found)), jax.device_get(load_weights(found, game.name)))
 
 
-def describe_players_search(config: SearchConfig) -> str:
+def player_search_name(config: SearchConfig) -> str:
     """The name of a player's search; a checkpoint in `split` is named by its weights. Raises CheckpointError."""
     split = getattr(config, "split", SPLITS[0])
     if split not in SPLITS:

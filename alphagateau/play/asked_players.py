@@ -47,8 +47,8 @@ def player_without_tree(found: Checkpoint) -> SearchConfig | None:
 
 def identity_of(found: Checkpoint, num_simulations: int) -> Identity:
     """Who it is in PGN; of a player with a tree, how many simulations a move."""
-    from alphagateau.networks.trained import describe_players_search
+    from alphagateau.networks.trained import player_search_name
 
     player = player_without_tree(found)
-    search = describe_players_search(player) if player else f"growing gumbel {num_simulations} simulations"
+    search = player_search_name(player) if player else f"growing gumbel {num_simulations} simulations"
     return Identity(run_of(found), found.manifest["iteration"], found.manifest["weights_hash"], search)

@@ -12,7 +12,7 @@ from alphagateau.config.searches import simulations_per_ply
 from alphagateau.games.pgn.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
-from alphagateau.networks.trained import describe_players_search
+from alphagateau.networks.trained import player_search_name
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
@@ -87,7 +87,7 @@ def make_sample_games(experiment: Experiment, game: Game) -> Callable[[SelfPlayS
     """`Producer.sample_games`: the first finished games of the iteration as PGN."""
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
-        player = Identity(run, iteration - 1, weights, describe_players_search(experiment.search))
+        player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
         name = f"{run}/{iteration - 1}"
         tags = (
             {"Event": run, "Round": str(iteration)}
