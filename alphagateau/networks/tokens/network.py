@@ -183,15 +183,30 @@ def uniform_outputs(legal: Array) -> dict[str, Array]:
     return {"prior_logits": jnp.zeros(legal.shape), "value": jnp.zeros(len(legal))}
 
 
-def outputs_of_action_values(logits: Array, legal: Array, temperature: float) -> dict[str, Array]:
-    """Prior and value from the action values q of logits [B, S, K]; `legal` bool [B, E].
+def one_move_outputs(
+    net: Transformer, params: Variables, inputs: tuple[Array, Array], legal: Array, slots: Array
+) -> dict[str, Array]:
+    """Action value logits [B, 1, K] of the moves in `slots` [B, 1], by name; `legal` bool [B, E]."""
+    tokens, edges = inputs
+    edge = jnp.take_along_axis(edges_by_slot(legal, net.heads.num_slots), slots, axis=1)
+    action = jnp.take_along_axis(edges, edge, axis=1, mode="clip")[:, 0]
+    return {"action_value_logits": move_logits(net, params, tokens, action)[:, None]}
 
-    The prior is softmax(q / temperature), the value 2 max q - 1, or 0 without a legal move.
+
+def all_moves_outputs(
+    net: Transformer, params: Variables, inputs: tuple[Array, Array], legal: Array, temperature: float
+) -> dict[str, Array]:
+    """Action value logits [B, S, K], and prior and value from them, by name; `legal` bool [B, E].
+
+    With action values q, the prior is softmax(q / temperature), the value 2 max q - 1, or 0 without a legal move.
     """
+    tokens, edges = inputs
+    actions = jnp.take_along_axis(edges, edges_by_slot(legal, net.heads.num_slots), axis=1, mode="clip")
+    logits = legal_move_logits(net, params, tokens, actions, legal.sum(axis=-1))
     q, num_legal = mean_of_bins(logits), legal.sum(axis=-1, keepdims=True)
     best = jnp.where(jnp.arange(q.shape[1]) < num_legal, q, -jnp.inf).max(axis=-1)
     value = jnp.where(num_legal[:, 0] > 0, jnp.clip(2 * best - 1, -1, 1), 0.0)
-    return {"prior_logits": over_edges(legal, q / temperature), "value": value}
+    return {"action_value_logits": logits, "prior_logits": over_edges(legal, q / temperature), "value": value}
 
 
 def sequences_at_a_time(net: Transformer, train: bool) -> int:
@@ -232,20 +247,13 @@ def make_token_transformer(game: Game, config) -> Network:
     ) -> tuple[Evaluation, Variables]:
         del axis_name
         params, legal = variables["params"], legal_edge_mask(game, positions)
-        tokens, edges = position_tokens(game, positions), action_tokens(game, positions)
+        inputs = position_tokens(game, positions), action_tokens(game, positions)
         outputs = uniform_outputs(legal)
         if net.heads.num_slots and slots is not None:
-            edge = jnp.take_along_axis(edges_by_slot(legal, net.heads.num_slots), slots, axis=1)
-            action = jnp.take_along_axis(edges, edge, axis=1, mode="clip")[:, 0]
-            outputs["action_value_logits"] = move_logits(net, params, tokens, action)[:, None]
+            outputs |= one_move_outputs(net, params, inputs, legal, slots)
         elif net.heads.num_slots and not train:
-            actions = jnp.take_along_axis(edges, edges_by_slot(legal, net.heads.num_slots), axis=1, mode="clip")
-            logits = legal_move_logits(net, params, tokens, actions, legal.sum(axis=-1))
-            outputs |= {
-                "action_value_logits": logits,
-                **outputs_of_action_values(logits, legal, config.prior_temperature),
-            }
-        return make_evaluation(outputs | state_outputs(net, params, (tokens, edges), train)), {}
+            outputs |= all_moves_outputs(net, params, inputs, legal, config.prior_temperature)
+        return make_evaluation(outputs | state_outputs(net, params, inputs, train)), {}
 
     def num_chunks(batch: int) -> int:
         return equal_chunks(batch, sequences_at_a_time(net, train=True))
