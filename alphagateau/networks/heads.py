@@ -1,7 +1,7 @@
 """The heads that networks share: policy, value (scalar, win-draw-loss or bins), action values, reply, moves left."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -102,7 +102,7 @@ def edge_heads(heads: Heads, params: Variables, g: Array, is_legal: Array) -> di
     if heads.reply:
         outputs["reply_logits"] = (g @ params["reply_logit"]["kernel"]).reshape(is_legal.shape)
     if heads.num_slots:
-        by_slot = edges_to_slots(g.reshape(*is_legal.shape, -1), is_legal, heads.num_slots)
+        by_slot: Any = edges_to_slots(g.reshape(*is_legal.shape, -1), is_legal, heads.num_slots)
         outputs["action_value_logits"] = linear(params["action_values"], by_slot)
     return outputs
 
