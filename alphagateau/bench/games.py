@@ -23,7 +23,7 @@ from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_g
 BATCH, PLIES = 1024, 20  # games of a step, and random moves before it
 
 
-class Match(NamedTuple):
+class StepCase(NamedTuple):
     """A game and its reference in pgx, with the target of how many times faster a step is."""
 
     game: str
@@ -33,14 +33,14 @@ class Match(NamedTuple):
 
 
 # pgx has no 6x6 board: the reference is its smaller one.
-MATCHES = (
-    Match("gardner_chess", "5x5", "gardner_chess", 15.0),
-    Match("los_alamos_chess", "6x6", "gardner_chess", 6.0),
-    Match("chess", "8x8", "chess", 6.0),
+STEP_CASES = (
+    StepCase("gardner_chess", "5x5", "gardner_chess", 15.0),
+    StepCase("los_alamos_chess", "6x6", "gardner_chess", 6.0),
+    StepCase("chess", "8x8", "chess", 6.0),
 )
 
 
-class Play(NamedTuple):
+class PlayCase(NamedTuple):
     """A size of self-play, with targets: times faster than with the plain network, and the network's share."""
 
     game: str
@@ -52,10 +52,10 @@ class Play(NamedTuple):
     share: float
 
 
-PLAYS = (
-    Play("gardner_chess", QUICKSTART, "5x5, quickstart size, 64 games, 16 simulations", 64, 16, 1.0, 0.6),
-    Play("chess", QUICKSTART, "8x8, 32 x 2, 64 games, 16 simulations", 64, 16, 3.0, 0.7),
-    Play("chess", PAPER, "8x8, paper size, 16 games, 16 simulations", 16, 16, 1.0, 0.75),
+PLAY_CASES = (
+    PlayCase("gardner_chess", QUICKSTART, "5x5, quickstart size, 64 games, 16 simulations", 64, 16, 1.0, 0.6),
+    PlayCase("chess", QUICKSTART, "8x8, 32 x 2, 64 games, 16 simulations", 64, 16, 3.0, 0.7),
+    PlayCase("chess", PAPER, "8x8, paper size, 16 games, 16 simulations", 16, 16, 1.0, 0.75),
 )
 
 
@@ -97,19 +97,21 @@ def pgx_step(pgx_id: pgx.EnvId) -> Callable[[], Any]:
 def game_rows(rounds: int) -> Iterator[Row]:
     """Rows of a step of each board against pgx."""
     plain: dict[str, Callable[[], Any]] = {}
-    for match in MATCHES:
-        if match.pgx_id not in plain:
-            plain[match.pgx_id] = pgx_step(match.pgx_id)
-        calls = {"fast": our_step(get_game(match.game)), "plain": plain[match.pgx_id]}
-        name = f"a step of the game, {match.board}, batch {BATCH}, against pgx's {match.pgx_id}"
-        yield compare(name, in_turns(calls, rounds), match.target)
+    for case in STEP_CASES:
+        if case.pgx_id not in plain:
+            plain[case.pgx_id] = pgx_step(case.pgx_id)
+        calls = {"fast": our_step(get_game(case.game)), "plain": plain[case.pgx_id]}
+        name = f"a step of the game, {case.board}, batch {BATCH}, against pgx's {case.pgx_id}"
+        yield compare(name, in_turns(calls, rounds), case.target)
 
 
-def make_ply_call(game: Game, network: Network, variables: Variables, play: Play) -> tuple[Callable[[], Any], State]:
+def make_ply_call(
+    game: Game, network: Network, variables: Variables, case: PlayCase
+) -> tuple[Callable[[], Any], State]:
     """(a call of a ply of self-play, the States of its games)."""
-    search = make_search(game, network, GumbelConfig(num_simulations=play.num_simulations))
+    search = make_search(game, network, GumbelConfig(num_simulations=case.num_simulations))
     selfplay = jax.jit(make_selfplay(game, search, 1))
-    games, rows, key = Games(start_games(game, play.num_games)), jnp.arange(play.num_games), jax.random.key(0)
+    games, rows, key = Games(start_games(game, case.num_games)), jnp.arange(case.num_games), jax.random.key(0)
     for ply in range(3):
         games, _ = selfplay(variables, key, rows, ply, games)
     return lambda: selfplay(variables, key, rows, 3, games), games.states
@@ -135,19 +137,19 @@ def selfplay_rows(rounds: int) -> Iterator[Row]:
 
     The share is the time of the network alone on as many positions, divided by that of self-play.
     """
-    for play in PLAYS:
-        game = get_game(play.game)
-        network = make_gateau(game, play.config)
+    for case in PLAY_CASES:
+        game = get_game(case.game)
+        network = make_gateau(game, case.config)
         variables = network.init(jax.random.key(0))
-        fast, games = make_ply_call(game, network, variables, play)
-        plain, _ = make_ply_call(game, make_reference(game, play.config), variables, play)
-        alone = network_alone(game, network, play.num_simulations + 1)
+        fast, games = make_ply_call(game, network, variables, case)
+        plain, _ = make_ply_call(game, make_reference(game, case.config), variables, case)
+        alone = network_alone(game, network, case.num_simulations + 1)
         calls = {"fast": fast, "plain": plain, "alone": lambda: alone(variables, games)}  # noqa: B023
         seconds = in_turns(calls, rounds)
-        yield compare(f"a ply of self-play, {play.name}", seconds, play.pace)
+        yield compare(f"a ply of self-play, {case.name}", seconds, case.pace)
         shares = [a / b for a, b in zip(seconds["alone"], seconds["fast"], strict=True)]
-        name = f"share of it in the network, {play.name}"
-        yield make_row(name, (seconds["alone"], seconds["fast"]), shares, play.share, "s a ply")
+        name = f"share of it in the network, {case.name}"
+        yield make_row(name, (seconds["alone"], seconds["fast"]), shares, case.share, "s a ply")
 
 
 def memory_rows(rounds: int) -> Iterator[Row]:

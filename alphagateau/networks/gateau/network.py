@@ -146,7 +146,7 @@ def named_in_block(i: int, statistics: Variables) -> Variables:
     return {f"block{i}_{name}": x for name, x in statistics.items()}
 
 
-def head_start(
+def head_hidden(
     net: Gateau, variables: Variables, name: str, x: Array
 ) -> tuple[Array, Callable[[Array], Array], Variables]:
     """The first layers of either head: (hidden rows in chunks, their norm, statistics)."""
@@ -159,7 +159,7 @@ def head_start(
 
 def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, Array], Variables]:
     """Figure 3 on chunks of nodes: (outputs [B, ...] by name, statistics)."""
-    v, norm, statistics = head_start(net, variables, "value", h)
+    v, norm, statistics = head_hidden(net, variables, "value", h)
 
     def outputs(v: Array) -> dict[str, Array]:
         v = norm(v)
@@ -170,7 +170,7 @@ def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, 
 
 def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tuple[dict[str, Array], Variables]:
     """Figure 4 on chunks of edges, legal by `row`: (outputs [B, ...] by name, statistics)."""
-    p, norm, statistics = head_start(net, variables, "policy", g)
+    p, norm, statistics = head_hidden(net, variables, "policy", g)
 
     def outputs(p: Array, row: Array) -> dict[str, Array]:
         return edge_heads(net.heads, variables["params"], norm(p), row >= len(net.static))

@@ -16,8 +16,8 @@ from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.minimax.node_pool import (
     FULL,
-    Evaluate,
     Growth,
+    NodeEvaluator,
     Nodes,
     Trees,
     frontier,
@@ -91,7 +91,7 @@ def make_minimax_search(
     return search
 
 
-def _make_evaluate(game: Game, network: Network, variables: Variables, split: str) -> Evaluate:
+def _make_evaluate(game: Game, network: Network, variables: Variables, split: str) -> NodeEvaluator:
     def evaluate(states: State) -> tuple[Array, Array]:
         logits, value = evaluate_states(game, network, variables, states)
         if split == "uniform":
@@ -102,7 +102,7 @@ def _make_evaluate(game: Game, network: Network, variables: Variables, split: st
     return evaluate
 
 
-def _grow(game: Game, evaluate: Evaluate, limits: _Limits, batch: int, trees: Trees) -> Trees:
+def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, trees: Trees) -> Trees:
     """Grows the main tree in waves, then quiescence as the last one, in one loop that is compiled once.
 
     A wave expands the lines whose probability is at least the highest power of two that any open line reaches.

@@ -21,7 +21,7 @@ STATIC_LIMIT = 0.98  # evaluations are clipped to it, and mates are worth more
 
 # States [C] -> (shares of the moves, which sum to 1 over the legal ones, [C, S], or [C, 1] where all are equal;
 # values [C], 0 of a finished game).
-Evaluate = Callable[[State], tuple[Array, Array]]
+NodeEvaluator = Callable[[State], tuple[Array, Array]]
 
 
 class Nodes(NamedTuple):
@@ -74,7 +74,7 @@ def take_nodes(nodes: Any, rows: Array) -> Any:
     return jax.tree.map(lambda x: x[rows], nodes)
 
 
-def init_trees(evaluate: Evaluate, states: State, quiet: int, size: int) -> Trees:
+def init_trees(evaluate: NodeEvaluator, states: State, quiet: int, size: int) -> Trees:
     """The Trees of B roots alone, with room for `size` nodes."""
     batch = len(states.ply)
     shares, value = evaluate(states)
@@ -109,7 +109,7 @@ def queue_of(mask: Array) -> Queue:
     return Queue(nodes.astype(jnp.int32), jnp.int32(0), mask.sum(dtype=jnp.int32))
 
 
-def grow(game: Game, evaluate: Evaluate, growth: Growth, trees: Trees, queue: Queue) -> Trees:
+def grow(game: Game, evaluate: NodeEvaluator, growth: Growth, trees: Trees, queue: Queue) -> Trees:
     """Expands the queue and all that it leads to, but for nodes of games without room."""
 
     def is_left(carry: tuple[Trees, Queue]) -> Array:
@@ -167,7 +167,9 @@ def _admit(growth: Growth, trees: Trees, queue: Queue) -> tuple[Trees, Array, _M
     return trees, queue.head + is_taken.sum(dtype=jnp.int32), moves
 
 
-def _make_children(game: Game, evaluate: Evaluate, growth: Growth, nodes: Nodes, moves: _Moves) -> tuple[Nodes, Array]:
+def _make_children(
+    game: Game, evaluate: NodeEvaluator, growth: Growth, nodes: Nodes, moves: _Moves
+) -> tuple[Nodes, Array]:
     """(children [C], which of them are to be expanded)."""
     parents = take_nodes(nodes, moves.parent)
     before = parents.states
