@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.config import read_network
+from alphagateau.config import NETWORKS
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
@@ -88,7 +88,7 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
     if state.terminated:
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
     asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
-    config = read_network(model.manifest["network"])
+    config = NETWORKS.read(model.manifest["network"])
     look = _compiled_search(player_specs.match_search(model.game.name, config, asked))
     found = jax.device_get(look(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), _batch([state])))
     move = edge_to_uci(model.game, state, found.edge[0])

@@ -49,8 +49,8 @@ def step(game_name: str, network_name: str) -> dict[str, float]:
     import jax
     import jax.numpy as jnp
 
-    from alphagateau.config import GateauConfig
     from alphagateau.games.variants import get_game
+    from alphagateau.networks.gateau.config import GateauConfig
     from alphagateau.networks.gateau.network import make_gateau
     from alphagateau.networks.gateau.reference import make_reference
     from alphagateau.training.frames import Frame

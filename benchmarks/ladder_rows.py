@@ -13,13 +13,14 @@ from pathlib import Path
 
 import jax
 
-from alphagateau.config import GateauConfig, LadderConfig
+from alphagateau.config import LadderConfig
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import rounds
 from alphagateau.matches.ladder.openings import open_openings
 from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import policy_player
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 
 GAME = "gardner_chess"

@@ -15,13 +15,13 @@ import numpy as np
 
 from alphagateau.bench.ratios import in_turns
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.config import GumbelConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import network_config
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.growing.anytime import grow, start_tree
 from alphagateau.search.growing.tree import BATCH
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 
 SIMULATIONS = 16  # of self-play's search

@@ -16,7 +16,6 @@ import jax
 import numpy as np
 
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.config import GumbelConfig
 from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.matches.openings import make_openings
 from alphagateau.networks.make_network import make_network
@@ -25,6 +24,7 @@ from alphagateau.play.clock import fixed
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pair_counts, sprt
 from alphagateau.runs.run_folder import newest
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 
 SIZES = (8, 16, 32, 64, 128)  # simulations of Gumbel MuZero

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau import config
-from alphagateau.config import GumbelConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 
 

@@ -20,10 +20,10 @@ import jax.numpy as jnp
 
 from alphagateau.bench.networks import forward_flops
 from alphagateau.bench.ratios import PAPER, QUICKSTART, frames_of, random_positions
-from alphagateau.config import GateauConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chunks import chunk_size, equal_chunks
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.network import Network

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import pytest
 from hypothesis import settings
 
-from alphagateau import config
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network, Variables
 
@@ -66,7 +66,7 @@ class Tiny(NamedTuple):
 @pytest.fixture(scope="session")
 def tiny(gardner: Game) -> Tiny:
     """GATEAU of one block, 8 features wide, on the 5x5 board."""
-    network = make_network(gardner, config.GateauConfig(hidden_size=8, num_blocks=1))
+    network = make_network(gardner, GateauConfig(hidden_size=8, num_blocks=1))
     return Tiny(network, network.init(jax.random.key(0)))
 
 

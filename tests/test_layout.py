@@ -24,7 +24,7 @@ TABLE: dict[str, set[str]] = {
     "ratings": {"runs"},
     "runs": {"config", "games", "distributed"},
     "networks": {"config", "games", "distributed", "runs"},
-    "search": {"games", "networks"},
+    "search": {"config", "games", "networks"},
     "engines": {"games", "runs"},
     "data": {"games", "runs", "engines"},
     "training": {"config", "games", "networks", "search", "distributed", "runs", "data"},
@@ -33,6 +33,7 @@ TABLE: dict[str, set[str]] = {
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
+    "builtin": {"config", "networks", "search"},
     "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
 TABLE["cli"] = TABLE["commands"] = TABLE["api"] = {*TABLE, "cli"}
@@ -56,7 +57,7 @@ ROOMS: dict[str, set[str]] = {
     "play/board": set(),
     "play/uci": {"board"},
 }
-FILES = {"api"}  # beside the packages
+FILES = {"api", "builtin"}  # beside the packages
 MOST_FILES = 16  # modules of a folder, its face aside; `commands` has one a command
 
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
 from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
-from alphagateau.config import ChessformerConfig
 from alphagateau.games.variants import get_game
+from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chunks import into_chunks
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network

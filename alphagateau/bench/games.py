@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import pgx
 
 from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, in_turns, make_row
-from alphagateau.config import GateauConfig, GumbelConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.network import Network, Variables
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 
 from alphagateau.bench.games import our_step
 from alphagateau.bench.ratios import Row, compare, in_turns, make_row, random_positions
-from alphagateau.config import GiraffeConfig
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
 from alphagateau.games.attacks import WORTH
 from alphagateau.games.notation import board_edges, ending
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
+from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.giraffe.features import piece_features
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.minimax.minimax import make_minimax_search

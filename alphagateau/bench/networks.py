@@ -11,15 +11,16 @@ import jax.numpy as jnp
 from jax.experimental.compilation_cache import compilation_cache
 
 from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, make_row, random_positions
-from alphagateau.config import GateauConfig, TokenTransformerConfig
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables, statistics_of
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.learner import Learner, TrainState, make_learner
 from alphagateau.training.losses.policy_value import LOSSES, policy_value_loss, reduce_terms

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from rich.table import Table
 
-from alphagateau.config import GateauConfig
 from alphagateau.games.actions import choose
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs.files import write_result
 from alphagateau.runs.logging.progress import print_table
 from alphagateau.training.frames import Frame

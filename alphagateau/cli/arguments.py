@@ -128,8 +128,8 @@ def _table(info: StructTypeInfo) -> StructConstructorSpec | None:
     for name, field in fields_of(info.type).items():
         if get_origin(field.annotation) is tuple and field.is_required():
             continue  # the command's positional arguments
-        missing = None if field.is_required() else field.default
-        default, kinds = getattr(info.default, name, missing), list(sections_of(field).values())
+        missing = None if field.is_required() else field.get_default(call_default_factory=True)
+        default, kinds = getattr(info.default, name, missing), sections_of(field)
         if kinds and default is None:
             if isinstance(info.default, info.type):
                 continue  # the file has no such section

@@ -81,11 +81,9 @@ def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
     Looked for before all else, as they say which other options there are.
     """
     changes = {}
-    for name, tag, kinds in (
-        ("network", "architecture", config.ARCHITECTURES),
-        ("search", "algorithm", config.ALGORITHMS),
-    ):
-        old, kind = getattr(experiment, name), kinds.get(_value_of(f"--{name}.{tag}", words))
+    for name, register in config.REGISTERS.items():
+        tag = register.tag
+        old, kind = getattr(experiment, name), register.configs.get(_value_of(f"--{name}.{tag}", words))
         if kind and kind is not type(old):
             kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
             changes[name] = kind(**kept)

@@ -1,6 +1,5 @@
-"""The schema of every file a user writes: TOML and tables in, checked frozen records out, and back."""
+"""The keys of every file that a user writes: frozen records that are checked when made."""
 
-from alphagateau.config.chessformer import CF_6M, CF_240M, ChessformerConfig
 from alphagateau.config.files import (
     change,
     describe_difference,
@@ -14,21 +13,10 @@ from alphagateau.config.files import (
     load_study,
     loads,
     make_ladder,
-    read_network,
-    read_search,
     to_dict,
 )
 from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.mixture import board_experiments
-from alphagateau.config.networks import (
-    ARCHITECTURES,
-    AlphaZeroConfig,
-    GateauConfig,
-    GiraffeConfig,
-    GiraffeMovesConfig,
-    NetworkConfig,
-    TokenTransformerConfig,
-)
 from alphagateau.config.records import (
     MAX_INT,
     ConfigError,
@@ -40,8 +28,8 @@ from alphagateau.config.records import (
     show,
     without_programs,
 )
+from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.schema import (
-    KEYS,
     DataConfig,
     EvaluationConfig,
     Experiment,
@@ -51,53 +39,28 @@ from alphagateau.config.schema import (
     TargetsConfig,
     TrainingConfig,
     WindowConfig,
-)
-from alphagateau.config.search_records import (
-    ALGORITHMS,
-    ActionValueConfig,
-    DepthConfig,
-    GumbelConfig,
-    PolicyConfig,
-    ProbabilityConfig,
-    RandomConfig,
-    SearchConfig,
-    StateValueConfig,
+    experiment_keys,
 )
 from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, parse_budget
 
 __all__ = [
-    "ALGORITHMS",
-    "ARCHITECTURES",
-    "CF_6M",
-    "CF_240M",
-    "KEYS",
     "MAX_INT",
-    "ActionValueConfig",
-    "AlphaZeroConfig",
+    "NETWORKS",
+    "REGISTERS",
+    "SEARCHES",
     "BudgetConfig",
-    "ChessformerConfig",
     "ConfigError",
     "DataConfig",
-    "DepthConfig",
     "EvaluationConfig",
     "Experiment",
-    "GateauConfig",
-    "GiraffeConfig",
-    "GiraffeMovesConfig",
-    "GumbelConfig",
     "HealthConfig",
     "LadderConfig",
     "NetworkConfig",
-    "PolicyConfig",
-    "ProbabilityConfig",
-    "RandomConfig",
     "RetentionConfig",
     "SearchConfig",
     "SelfPlayConfig",
-    "StateValueConfig",
     "StudyConfig",
     "TargetsConfig",
-    "TokenTransformerConfig",
     "TrainingConfig",
     "WindowConfig",
     "board_experiments",
@@ -107,6 +70,7 @@ __all__ = [
     "describe_difference",
     "dumps",
     "expected",
+    "experiment_keys",
     "fields_of",
     "find_experiment",
     "find_study",
@@ -120,8 +84,6 @@ __all__ = [
     "nearest",
     "parse_budget",
     "printable",
-    "read_network",
-    "read_search",
     "show",
     "to_dict",
     "without_programs",

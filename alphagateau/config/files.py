@@ -1,4 +1,4 @@
-"""TOML and tables in, checked records or one sentence on what is wrong out, and back to TOML with its help."""
+"""Reads and writes experiments, ladders and studies as TOML."""
 
 import dataclasses
 import difflib
@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.networks import ARCHITECTURES, NetworkConfig
-from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show, without_programs
+from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
+from alphagateau.config.registers import REGISTERS
 from alphagateau.config.schema import Experiment
-from alphagateau.config.search_records import ALGORITHMS
 from alphagateau.config.study import StudyConfig
 
 LINE_LENGTH = 120  # of a written file
@@ -165,40 +164,17 @@ def from_dict(table: Mapping[str, Any], name: str = "experiment") -> Experiment:
         raise ConfigError(f"{printable(name)}: {error}") from None
 
 
-def read_network(table: Mapping[str, Any]) -> NetworkConfig:
-    """The network that a dictionary describes, such as a manifest's. Raises ConfigError."""
-    table = {"architecture": "gateau", **table}
-    kind = ARCHITECTURES.get(str(table["architecture"]))
-    if kind is None:
-        choices = ", ".join(map(show, ARCHITECTURES))
-        raise ConfigError(f"architecture must be one of {choices}, got {show(table['architecture'])}")
-    return kind(**table)
-
-
-def read_search(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """(the search's checked keys, what it left out as programs and paths) of a manifest's table. Raises ConfigError.
-
-    Keys of an earlier version that its record has no longer are left out too.
-    """
-    algorithm = table.get("algorithm", "gumbel")  # the first manifests name none
-    kind = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
-    if kind is None:
-        raise ConfigError(f"algorithm must be one of {', '.join(map(show, ALGORITHMS))}, got {show(algorithm)}")
-    kept, taken = without_programs(kind, {name: x for name, x in table.items() if name in fields_of(kind)})
-    kind(**kept)
-    return kept, taken
-
-
 def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "experiment") -> Experiment:
     """The experiment with other values for some keys, by dotted name. Raises ConfigError; `name` opens it.
 
     Of another architecture or search the keys that both have keep their values.
     """
     table = to_dict(experiment)
-    for key, tag, kinds in (("network", "architecture", ARCHITECTURES), ("search", "algorithm", ALGORITHMS)):
-        kind = kinds.get(str(changes.get(f"{key}.{tag}", table[key][tag])))
-        if kind:
-            table[key] = {inner: value for inner, value in table[key].items() if inner in fields_of(kind)}
+    for key, register in REGISTERS.items():
+        kind = str(changes.get(f"{key}.{register.tag}", table[key][register.tag]))
+        if kind in register:
+            known = fields_of(register[kind].config)
+            table[key] = {inner: value for inner, value in table[key].items() if inner in known}
     for key, value in changes.items():
         head, _, inner = key.partition(".")
         old = table.get(head, {})

@@ -1,7 +1,7 @@
-"""Records that check themselves: a class of declared keys in, a frozen dataclass that refuses in one sentence out.
+"""Records of declared keys: frozen dataclasses that are valid if they exist.
 
-pydantic does the checking (Aim installs it anyway); its errors say where and what, and are worded here, once for all
-files: `X must be ..., got Y`, `unknown key ...; did you mean ...?`, `missing key ...`.
+pydantic checks them (Aim installs it anyway). Its errors are worded here, once for all files: `X must be ..., got Y`,
+`unknown key ...; did you mean ...?`, `missing key ...`.
 """
 
 import dataclasses
@@ -16,12 +16,17 @@ from pydantic_core import ArgsKwargs
 
 MAX_INT = 2**31 - 1
 UNKNOWN = "unexpected_keyword_argument"
+REGISTER = "register"  # in the declaration of a section whose record is named by a tag
 PROGRAM_OR_PATH = "program_or_path"  # in the declaration of such a key: its values that name none
 T = TypeVar("T")
 
 
 class ConfigError(ValueError):
     """What is wrong with a file that a user wrote, in one line."""
+
+
+class UnknownKeyError(ConfigError):
+    """A key that its record has not; a typo of a key makes other errors, so this one is shown first."""
 
 
 def key(text: str, *, default: Any = ...) -> Any:
@@ -56,9 +61,11 @@ def names(text: str, *, default: Any = ...) -> Any:
     return Field(default, description=text)
 
 
-def section(*, default: Any = ..., tag: str | None = None) -> Any:
-    """A table of keys; `tag` is the key that says which of several records it is."""
-    return Field(default, discriminator=tag)
+def section(*, default: Any = ..., register: Any = None) -> Any:
+    """A table of keys; one of a `Register` is the record that its tag names, by default the register's own."""
+    if register is None:
+        return Field(default)
+    return Field(default_factory=lambda: register.read({}), json_schema_extra={REGISTER: register})
 
 
 @dataclass_transform(
@@ -66,16 +73,27 @@ def section(*, default: Any = ..., tag: str | None = None) -> Any:
 )
 def record(cls: type[T]) -> type[T]:
     """Makes a class a frozen dataclass whose instances are valid: ConfigError, one line, where they cannot be."""
-    made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)
+    options = ConfigDict(extra="forbid", arbitrary_types_allowed=True)  # a register's records
+    made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=options)(cls)
 
     def init(self: Any, /, **values: Any) -> None:  # a file may have a key "self"
-        try:
-            made.__pydantic_validator__.validate_python(ArgsKwargs((), values), self_instance=self)
-        except ValidationError as error:
-            raise ConfigError(explain(made, error)) from None
+        make(made, values, instance=self)
 
     made.__init__ = init
     return made
+
+
+def make(kind: Any, values: Mapping[str, Any], prefix: str = "", root: Any = None, instance: Any = None) -> Any:
+    """The record of some values. Raises ConfigError.
+
+    Args:
+        prefix: of the keys' names in errors, such as "network."; the record is then a section of the record `root`.
+        instance: a record without values, which is given them.
+    """
+    try:
+        return kind.__pydantic_validator__.validate_python(ArgsKwargs((), dict(values)), self_instance=instance)
+    except ValidationError as error:
+        raise explain(kind, error, prefix, root or kind) from None
 
 
 def fields_of(kind: Any) -> dict[str, FieldInfo]:
@@ -86,21 +104,17 @@ def fields_of(kind: Any) -> dict[str, FieldInfo]:
 def without_programs(kind: Any, table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(the table without values that name a program or a path, the keys that had them), of a record's keys."""
     extras = {name: field.json_schema_extra for name, field in fields_of(kind).items()}
-    harmless = {name: extra[PROGRAM_OR_PATH] for name, extra in extras.items() if isinstance(extra, dict) and extra}
+    harmless = {name: x[PROGRAM_OR_PATH] for name, x in extras.items() if isinstance(x, dict) and PROGRAM_OR_PATH in x}
     taken = [name for name, value in table.items() if name in harmless and value not in harmless[name]]
     return {name: value for name, value in table.items() if name not in taken}, taken
 
 
-def kinds_of(annotation: Any, tag: str | None = None) -> dict[str, type]:
-    """The records that a section may be, by what its tag says ("" without a tag); none for a plain key."""
-    records = [kind for kind in (get_args(annotation) or (annotation,)) if dataclasses.is_dataclass(kind)]
-    return {str(get_args(fields_of(kind)[tag].annotation)[0]) if tag else "": kind for kind in records}  # pyright: ignore
-
-
-def sections_of(field: FieldInfo) -> dict[str, type]:
-    """`kinds_of` a declared key."""
-    tag = field.discriminator
-    return kinds_of(field.annotation, tag if isinstance(tag, str) else None)
+def sections_of(field: FieldInfo) -> list[Any]:
+    """The records that a section may be; none of a plain key."""
+    extra: Any = field.json_schema_extra or {}
+    if REGISTER in extra:
+        return list(extra[REGISTER].configs.values())
+    return [kind for kind in (get_args(field.annotation) or (field.annotation,)) if dataclasses.is_dataclass(kind)]
 
 
 def keys_of(kind: Any, prefix: str = "") -> Iterator[str]:
@@ -109,40 +123,45 @@ def keys_of(kind: Any, prefix: str = "") -> Iterator[str]:
         kinds = sections_of(field)
         if not kinds:
             yield prefix + name
-        for inner in kinds.values():
+        for inner in kinds:
             yield from keys_of(inner, f"{prefix}{name}.")
 
 
-def explain(kind: Any, error: ValidationError) -> str:
-    """One sentence on the first of pydantic's errors, an unknown key before all: a typo makes others."""
+def explain(kind: Any, error: ValidationError, prefix: str = "", root: Any = None) -> ConfigError:
+    """The first of pydantic's errors as ours, an unknown key before all others; arguments as in `make`."""
     problems = error.errors(include_url=False)
-    problem = next((p for p in problems if p["type"] == UNKNOWN), problems[0])
+    ours: list[Any] = [problem.get("ctx", {}).get("error") for problem in problems]  # raised by a validator of ours
+    places = [n for n, p in enumerate(problems) if p["type"] == UNKNOWN or isinstance(ours[n], UnknownKeyError)]
+    place = next(iter(places), 0)
+    problem, value = problems[place], problems[place]["input"]
+    if isinstance(ours[place], ConfigError):
+        return ours[place]
+    if problem["type"] == "value_error":
+        return ConfigError(str(ours[place]))
     name, field, owner = _find(kind, problem["loc"])
-    value = problem["input"]
-    if problem["type"] == "value_error":  # raised by a validator of ours, in our words
-        return str(problem.get("ctx", {})["error"])
+    name = prefix + name
     if problem["type"] == UNKNOWN:
-        return _unknown(name, owner, kind)
+        return UnknownKeyError(_unknown(name, owner, root or kind))
     if field is None:
-        return f"an experiment must be a table of keys, got {show(value)}"
+        return ConfigError(f"an experiment must be a table of keys, got {show(value)}")
     if problem["type"] in ("missing", "missing_keyword_only_argument"):
-        return f"missing key {name}" + (f" ({field.description})" if field.description else "")
+        return ConfigError(f"missing key {name}" + (f" ({field.description})" if field.description else ""))
     if sections_of(field):
-        return f"[{name}] must be a table of keys, got {show(value)}"
+        return ConfigError(f"[{name}] must be a table of keys, got {show(value)}")
     choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    return f"{name} must be {expected(field)}, got {show(value)}{suggestion(value, choices)}"
+    return ConfigError(f"{name} must be {expected(field)}, got {show(value)}{suggestion(value, choices)}")
 
 
 def _find(kind: Any, loc: Sequence[Any]) -> tuple[str, FieldInfo | None, Any]:
     """(dotted name, its declaration if it has one, the record it stands in) of the place of an error."""
-    names, field, parts = [], None, list(loc)
-    while parts:
-        names.append(str(parts.pop(0)))
+    names, field = [], None
+    for part in loc:
+        names.append(str(part))
         field = fields_of(kind).get(names[-1])
-        kinds = sections_of(field) if field else {}
-        if not kinds or not parts:
+        kinds = sections_of(field) if field else []
+        if not kinds or len(names) == len(loc):
             break
-        kind = kinds[parts.pop(0)] if len(kinds) > 1 else next(iter(kinds.values()))
+        kind = kinds[0]
     return ".".join(names), field, kind
 
 

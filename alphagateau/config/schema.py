@@ -10,21 +10,17 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.mixture import board_experiments
-from alphagateau.config.networks import GateauConfig, NetworkConfig
 from alphagateau.config.records import (
     choice,
-    fields_of,
     key,
     keys_of,
     num,
     program_or_path,
     record,
     section,
-    sections_of,
     show,
-    suggestion,
 )
-from alphagateau.config.search_records import DepthConfig, GumbelConfig, ProbabilityConfig, SearchConfig
+from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 
 LOSS = (
     "the loss: policy_value, policy_value_l1, policy_wdl of games; of labels behavioral_cloning, and action_value_X, "
@@ -185,8 +181,8 @@ class Experiment:
     platform: Literal["auto", "cpu", "gpu", "tpu"] = choice("device kind to run on", default="auto")
     cpu_devices: int = num("devices that a CPU counts as, which share its cores; one a core is fast", default=1, low=1)
     num_shares: int = num("shares of games, window and batches, for any devices", default=8, low=1)
-    network: NetworkConfig = section(default=GateauConfig(), tag="architecture")
-    search: SearchConfig = section(default=GumbelConfig(), tag="algorithm")
+    network: NetworkConfig = section(register=NETWORKS)
+    search: SearchConfig = section(register=SEARCHES)
     selfplay: SelfPlayConfig | None = section(default=None)
     data: DataConfig | None = section(default=None)
     window: WindowConfig = section(default=WindowConfig())
@@ -198,17 +194,8 @@ class Experiment:
 
     @field_validator("network", "search", mode="before")
     @classmethod
-    def _choose_kind(cls, value: Any, info: ValidationInfo) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        field = fields_of(cls)[str(info.field_name)]
-        tag, kinds = str(field.discriminator), list(sections_of(field))
-        value = {tag: getattr(field.default, tag), **value}
-        if value[tag] not in kinds:
-            choices = ", ".join(map(show, kinds))
-            hint = suggestion(value[tag], kinds)
-            raise ValueError(f"{info.field_name}.{tag} must be one of {choices}, got {show(value[tag])}{hint}")
-        return value
+    def _read_registered(cls, value: Any, info: ValidationInfo) -> Any:
+        return REGISTERS[str(info.field_name)].read(value, cls) if isinstance(value, Mapping) else value
 
     @model_validator(mode="after")
     def _check_together(self) -> "Experiment":
@@ -242,9 +229,9 @@ class Experiment:
         if self.training.num_parts > 1:
             together *= self.training.num_parts
             factors += f" times training.num_parts ({self.training.num_parts})"
-        if isinstance(self.network, GateauConfig) and self.network.normalization == "ghost":
-            together *= self.network.ghost_size
-            factors += f" times network.ghost_size ({self.network.ghost_size})"
+        if (ghost_size := self.network.statistics_batch) > 1:
+            together *= ghost_size
+            factors += f" times network.ghost_size ({ghost_size})"
         for name, size, (divisor, meaning) in (
             ("selfplay.num_games", self.selfplay.num_games if self.selfplay else 0, shares),
             ("data.frames_per_iteration", self.data.frames_per_iteration if self.data else 0, shares),
@@ -260,7 +247,7 @@ class Experiment:
     def _check_boards(self) -> None:
         """Raises ValueError if several boards cannot be played, or the network keeps statistics of others."""
         boards = [part.game for part in board_experiments(self)]
-        kept = getattr(self.network, "statistics_boards", ())
+        kept = self.network.statistics_boards
         if kept and not set(boards) <= set(kept):
             raise ValueError(f"network.board_statistics must name {', '.join(boards)}, got {', '.join(kept)}")
         if len(boards) == 1:
@@ -275,7 +262,7 @@ class Experiment:
     def _check_td_leaf(self) -> None:
         if self.selfplay is None:
             raise ValueError('targets.kind = "td_leaf" needs [selfplay]: labelled positions have no later searches')
-        if not isinstance(self.search, ProbabilityConfig | DepthConfig):
+        if not self.search.has_line:
             algorithm = show(self.search.algorithm)
             raise ValueError(f'search.algorithm must be "probability" or "depth" for TD-Leaf, got {algorithm}')
         for name in ("wait_for_result", "bootstrap", "search_value_weight"):
@@ -285,7 +272,7 @@ class Experiment:
     def _check_playout_cap(self, selfplay: SelfPlayConfig) -> None:
         if selfplay.full_search_share == 1:
             return
-        if not isinstance(self.search, GumbelConfig):
+        if not self.search.num_simulations:
             raise ValueError('selfplay.full_search_share below 1 needs search.algorithm = "gumbel"')
         if selfplay.cheap_simulations >= self.search.num_simulations:
             raise ValueError(
@@ -294,4 +281,6 @@ class Experiment:
             )
 
 
-KEYS = tuple(dict.fromkeys(keys_of(Experiment)))  # all that a file may have, in its order, as "selfplay.num_games"
+def experiment_keys() -> tuple[str, ...]:
+    """All keys that a file may have, in its order, as "selfplay.num_games"."""
+    return tuple(dict.fromkeys(keys_of(Experiment)))

@@ -3,8 +3,8 @@
 from typing import Any
 
 from alphagateau.config.records import fields_of
+from alphagateau.config.registers import SearchConfig
 from alphagateau.config.schema import Experiment
-from alphagateau.config.search_records import SearchConfig
 
 LONG_NAMES = {
     "simulations": "num_simulations",
@@ -46,14 +46,9 @@ def _amount(value: float | bool | str) -> str:
     return f"{value} " if isinstance(value, str) else f"{value:g} "
 
 
-def evaluations_of(search: SearchConfig) -> int:
-    """Positions that a search evaluates below its root, at most."""
-    return getattr(search, "num_nodes", 1 + search.num_simulations) - 1
-
-
 def simulations_per_ply(experiment: Experiment, full_share: float | None = None) -> float:
     """Of self-play, on average; `full_share`: of its plies that were searched in full (None: as expected)."""
-    full, selfplay = evaluations_of(experiment.search), experiment.selfplay
+    full, selfplay = experiment.search.num_evaluations, experiment.selfplay
     if selfplay is None or selfplay.full_search_share == 1:
         return full
     share = selfplay.full_search_share if full_share is None else full_share

@@ -21,13 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from alphagateau.config import (
-    ALGORITHMS,
-    ActionValueConfig,
-    ConfigError,
-    NetworkConfig,
-    SearchConfig,
-)
+from alphagateau.config import ConfigError, NetworkConfig, SearchConfig, registers
 from alphagateau.config.records import suggestion
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
 from alphagateau.games.pgn.pgn import Identity
@@ -36,12 +30,13 @@ from alphagateau.matches.players import HostPlayer, Player, SpecError, parse_cou
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
 from alphagateau.runs.run_folder import newest
+from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
 NOT_PATHS = ("random",)  # players that are no checkpoints
 MAY_BE_ZERO = ("quiescence_plies",)
-SEARCHES: dict[str, Any] = {name: kind for name, kind in ALGORITHMS.items() if name != "random"}  # it needs no weights
+SEARCHES = {name: kind for name, kind in registers.SEARCHES.configs.items() if name != "random"}  # it needs no weights
 
 
 class RatedPlayer(NamedTuple):
@@ -65,7 +60,7 @@ def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, i
     is_endless: it looks beyond the limit of plies.
     """
     game, finish = get_game(game_name), None
-    if finisher := getattr(config, "finisher", ""):
+    if finisher := config.finisher:
         from alphagateau.matches.engine_tie_break import make_finish
 
         finish = make_finish(game_name, finisher)
@@ -209,7 +204,7 @@ def load_player(
     search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)
-    if (split := getattr(search, "split", SPLITS[0])) not in SPLITS:  # a run's, which may go on to learn
+    if (split := search.split) not in SPLITS:  # a run's, which may go on to learn
         search = dataclasses.replace(search, split=str(newest(Path(split)).path))
     folder = found.run
     run = folder.name if folder else found.path.name
@@ -218,5 +213,5 @@ def load_player(
     made = match_search(game_name, network, search)
     player = Player(name, made, load_weights(found, game_name), known)
     identity = known.weights, known.search, game_name
-    has_noise = getattr(search, "gumbel_scale", 0.0) > 0 or getattr(search, "temperature", 0.0) > 0
+    has_noise = search.gumbel_scale > 0 or search.temperature > 0
     return RatedPlayer(name, player, identity, run, known.iteration, has_noise, folder, network=network)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from alphagateau.config import ConfigError, NetworkConfig, SearchConfig, read_network
+from alphagateau.config import NETWORKS, ConfigError, NetworkConfig, SearchConfig
 from alphagateau.config.searches import describe_search
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
@@ -30,7 +30,7 @@ class Trained(NamedTuple):
 def network_config(found: Checkpoint) -> NetworkConfig:
     """The configuration of a checkpoint's network, by its manifest. Raises CheckpointError."""
     try:
-        return read_network(found.manifest["network"])
+        return NETWORKS.read(found.manifest["network"])
     except ConfigError as error:
         raise CheckpointError(f"{found.path} has a network that this version cannot read: {error}") from None
 
@@ -59,7 +59,7 @@ def load_trained(source: Path, game: Game) -> Trained:
 
 def player_search_name(config: SearchConfig) -> str:
     """The name of a player's search; a checkpoint in `split` is named by its weights. Raises CheckpointError."""
-    split = getattr(config, "split", SPLITS[0])
+    split = config.split
     if split not in SPLITS:
         config = dataclasses.replace(config, split=newest(Path(split)).manifest["weights_hash"])
     return describe_search(config)

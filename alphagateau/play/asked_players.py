@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from alphagateau.config import ALGORITHMS, SearchConfig
+from alphagateau.config import SEARCHES, SearchConfig
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.play.board.boards import run_of
 from alphagateau.runs.checkpoint import Checkpoint
@@ -41,7 +41,7 @@ def player_without_tree(found: Checkpoint) -> SearchConfig | None:
 
     asked, trained = found.manifest.get(ASKED), found.manifest["search"]
     if asked:
-        return ALGORITHMS[asked["algorithm"]](**asked)
+        return SEARCHES.read(asked)
     return match_config(trained) if trained.get("algorithm") in BY_TRAINING else None
 
 

@@ -43,7 +43,7 @@ def make_prices(experiment: Experiment, forward_flops: Mapping[str, float] = Map
     frames = selfplay.num_games * selfplay.num_plies if selfplay else 0
     games = {part.game: part.selfplay.num_games if part.selfplay else 1 for part in board_experiments(experiment)}
     mean = sum(n * forward_flops.get(board, 0.0) for board, n in games.items()) / sum(games.values())
-    passes = 2 if getattr(experiment.search, "average_mirrors", False) else 1
+    passes = 2 if experiment.search.average_mirrors else 1
     full, cheap = (passes * mean * (simulations_per_ply(experiment, share) + 1) for share in (1.0, 0.0))
     steps = {board: 3 * forward_flops.get(board, 0.0) * batch_size for board in games}
     return Prices(frames, full, 3 * mean * batch_size, cheap, steps if len(steps) > 1 else {})

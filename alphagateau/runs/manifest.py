@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pydantic.dataclasses
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from alphagateau.config import ConfigError, fields_of, printable, read_network, read_search, show
+from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of, printable, show
 from alphagateau.games.entries import GAMES
 
 SEARCH = "search"
@@ -119,13 +119,13 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
     if "plies" in (progress := known["progress"]) and not {"iteration", "epoch", "steps", "selfplay"} <= {*progress}:
         raise ConfigError("progress lacks some of iteration, plies, epoch, steps, selfplay")
     try:
-        network = read_network(known["network"])
-        known[SEARCH], taken = read_search(known[SEARCH])
+        network = NETWORKS.read(known["network"])
+        known[SEARCH], taken = SEARCHES.read_untrusted(known[SEARCH])
     except ConfigError as error:
         raise ConfigError(f"it names a network or a search that this version has not: {error}") from None
     if known[SEARCH].get("algorithm") == "action_value" and not network.action_values:
         raise ConfigError('search.algorithm is "action_value", and its network values no moves')
-    boards = getattr(network, "statistics_boards", ())
+    boards = network.statistics_boards
     if not {*boards} <= GAMES.keys():
         raise ConfigError(f"network.board_statistics names {show(', '.join(boards))}, expected {', '.join(GAMES)}")
     return known, taken

@@ -67,7 +67,7 @@ def check_board(experiment: Experiment) -> None:
     if experiment.search.algorithm == "action_value" and not experiment.network.action_values:
         raise ConfigError('network.action_values must be true for search.algorithm "action_value", got false')
     check_heads(loss, experiment.network)
-    split = getattr(experiment.search, "split", SPLITS[0])
+    split = experiment.search.split
     if split not in SPLITS and not (Path(split) / "manifest.json").is_file():  # the newest of a run may change
         raise ConfigError(
             f'search.split must be "prior", "uniform" or a checkpoint, such as checkpoints/moves/checkpoints/12, '
@@ -93,7 +93,7 @@ def check_board(experiment: Experiment) -> None:
 def check_heads(loss: str, network: NetworkConfig) -> None:
     """Raises ConfigError if the network has not the heads that a loss learns."""
     for losses, name, allowed in NEEDED_HEADS:
-        value = getattr(network, name, False)  # not every architecture has each head
+        value = getattr(network, name)
         if re.fullmatch(losses, loss) and value not in allowed:
             expected = "2 or more" if isinstance(allowed, range) else " or ".join(map(show, allowed))
             raise ConfigError(f"network.{name} must be {expected} for training.loss {show(loss)}, got {show(value)}")

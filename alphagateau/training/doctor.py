@@ -9,18 +9,12 @@ import jax.numpy as jnp
 import psutil
 from rich.table import Table
 
-from alphagateau.config import (
-    DepthConfig,
-    Experiment,
-    ProbabilityConfig,
-    SearchConfig,
-    SelfPlayConfig,
-    board_experiments,
-)
-from alphagateau.config.searches import evaluations_of, simulations_per_ply
+from alphagateau.config import Experiment, SearchConfig, SelfPlayConfig, board_experiments
+from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.runs.logging.progress import print_table
+from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.training.optimizer import num_steps
 from alphagateau.training.selfplay.td_leaf import num_frames
 from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer
@@ -151,7 +145,7 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
     play = trainer.phases[0]
     state = play.run_segment(trainer.init(trainer.init_variables()), 0, 0)
     seconds, _ = _timed(lambda: play.run_segment(state, 1, 0))
-    return seconds / (games * play.segment_size * (evaluations_of(search) + 1))
+    return seconds / (games * play.segment_size * (search.num_evaluations + 1))
 
 
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import ConfigError, Experiment, NetworkConfig, read_network, show
+from alphagateau.config import NETWORKS, ConfigError, Experiment, NetworkConfig, show
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
@@ -94,7 +94,7 @@ def load_weights(trainer: Trainer, source: Path) -> Variables:
     """The weights of a checkpoint of a network like this one, on any board if they fit it. Raises CheckpointError."""
     path = on_first(lambda: str(newest(source).path), CheckpointError)
     found, game = checkpoint.open_checkpoint(Path(path)), trainer.game.name
-    learnt, network = found.manifest["game"], read_network(found.manifest["network"])
+    learnt, network = found.manifest["game"], NETWORKS.read(found.manifest["network"])
     if learnt != game and not network.plays_every_board:
         misfit = f"the weights of its {network.architecture} have the size of {learnt}"
         raise everywhere(CheckpointError(f"{path} cannot begin a run of {game}: {misfit}"))
@@ -109,7 +109,7 @@ def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
     Raises CheckpointError if there is none.
     """
     path, table = on_first(lambda: (str(newest(source).path), newest(source).manifest["network"]), CheckpointError)
-    there = read_network(table)
+    there = NETWORKS.read(table)
     theirs = jax.eval_shape(make_network(trainer.game, there).init, jax.random.key(0))
     if sizes(theirs) == sizes(trainer.abstract_state.train.variables):
         return

@@ -8,7 +8,8 @@ from markup import Outline
 from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
-from alphagateau.config import ChessformerConfig, GateauConfig
+from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.gateau.config import GateauConfig
 
 
 def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

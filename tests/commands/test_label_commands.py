@@ -11,9 +11,9 @@ from random_games import random_records
 from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
-from alphagateau.config import GiraffeConfig
 from alphagateau.games.pgn.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
+from alphagateau.networks.giraffe.config import GiraffeConfig
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
 ENGINE = shlex.join([sys.executable, str(FAKE)])

@@ -19,8 +19,9 @@ from alphagateau import config
 from alphagateau.cli import ladder_report
 from alphagateau.commands import ladder as command
 from alphagateau.commands.main import main
-from alphagateau.config import GateauConfig, LadderConfig
+from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs import run_folder
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 

@@ -13,8 +13,8 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau import config
 from alphagateau.commands.main import main
-from alphagateau.config import GateauConfig
 from alphagateau.matches.player_specs import load_player
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board.boards import name_of
 from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
 from alphagateau.runs import checkpoint, publishing, run_folder

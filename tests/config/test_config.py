@@ -9,17 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.config import (
-    AlphaZeroConfig,
-    ConfigError,
-    Experiment,
-    GateauConfig,
-    GumbelConfig,
-    PolicyConfig,
-    SelfPlayConfig,
-    dumps,
-    loads,
-)
+from alphagateau.config import ConfigError, Experiment, SelfPlayConfig, dumps, loads
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
+from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.networks.giraffe.config import GiraffeConfig
+from alphagateau.search.config import PolicyConfig
+from alphagateau.search.gumbel.config import GumbelConfig
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 MINIMAL = """
@@ -90,9 +85,9 @@ def test_a_section_is_the_record_that_its_tag_names():
     assert experiment.network == AlphaZeroConfig()
     assert experiment.search == PolicyConfig()
     giraffes = {"giraffe", "giraffe_moves"}
-    assert set(config.ARCHITECTURES) == {"gateau", "alphazero", "token_transformer", "chessformer"} | giraffes
+    assert set(config.NETWORKS) == {"gateau", "alphazero", "token_transformer", "chessformer"} | giraffes
     minimax = {"probability", "depth"}
-    assert set(config.ALGORITHMS) == {"gumbel", "policy", "action_value", "state_value", "random"} | minimax
+    assert set(config.SEARCHES) == {"gumbel", "policy", "action_value", "state_value", "random"} | minimax
 
 
 def test_dictionary_round_trip_and_flat_view():
@@ -100,9 +95,9 @@ def test_dictionary_round_trip_and_flat_view():
     assert table["selfplay"]["num_games"] == 8
     assert config.from_dict(table) == SMALL
     flat = config.flatten(SMALL)
-    assert list(flat) == [name for name in config.KEYS if name in flat]
-    others = [*config.ARCHITECTURES.values(), *config.ALGORITHMS.values(), config.DataConfig]
-    of_others = {name.partition(".")[2] for name in config.KEYS if name not in flat}
+    assert list(flat) == [name for name in config.experiment_keys() if name in flat]
+    others = [*config.NETWORKS.configs.values(), *config.SEARCHES.configs.values(), config.DataConfig]
+    of_others = {name.partition(".")[2] for name in config.experiment_keys() if name not in flat}
     assert of_others <= {name for kind in others for name in config.fields_of(kind)}
     assert flat["selfplay.num_games"] == 8
     assert flat["game"] == "gardner_chess"
@@ -247,8 +242,8 @@ def test_a_key_in_another_table_is_refused_with_its_place():
 
 def test_the_network_of_a_manifest():
     table = {"architecture": "alphazero", "hidden_size": 8, "num_blocks": 1}
-    assert config.read_network(table) == AlphaZeroConfig(hidden_size=8, num_blocks=1)
-    assert "architecture must be one of" in message_of(config.read_network, {"architecture": "resnet"})
+    assert config.NETWORKS.read(table) == AlphaZeroConfig(hidden_size=8, num_blocks=1)
+    assert "architecture must be one of" in message_of(config.NETWORKS.read, {"architecture": "resnet"})
 
 
 def test_missing_key_is_explained():
@@ -319,7 +314,7 @@ scalars = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.text("ab\"'\\\n=#é", max_size=8),
 )
-keys = st.sampled_from([*config.KEYS, "network", "selfplay", "num_games", "x", "a.b.c", '"\\n"'])
+keys = st.sampled_from([*config.experiment_keys(), "network", "selfplay", "num_games", "x", "a.b.c", '"\\n"'])
 assignments = st.tuples(keys, scalars).map(lambda pair: f"{pair[0]} = {pair[1]}")
 fuzz = fuzzed(150)
 
@@ -365,10 +360,10 @@ def experiments(draw) -> Experiment:
         num_iterations=draw(st.integers(1, 1000)),
         aim=draw(st.booleans()),
         num_shares=shares,
-        network=draw(st.sampled_from([AlphaZeroConfig, config.GateauConfig]))(batch_norm_momentum=draw(unit))
+        network=draw(st.sampled_from([AlphaZeroConfig, GateauConfig]))(batch_norm_momentum=draw(unit))
         if draw(st.booleans())
-        else config.GiraffeConfig(view=draw(st.sampled_from(["white", "mover"]))),
-        search=draw(st.sampled_from(list(config.ALGORITHMS.values())))(),
+        else GiraffeConfig(view=draw(st.sampled_from(["white", "mover"]))),
+        search=draw(st.sampled_from(list(config.SEARCHES.configs.values())))(),
         selfplay=SelfPlayConfig(num_games=shares * draw(st.integers(1, 64)), num_plies=draw(st.integers(1, 256))),
         window=config.WindowConfig(size=batch_size * draw(st.integers(1, 1000))),
         training=config.TrainingConfig(

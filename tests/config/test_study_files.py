@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from alphagateau import config
 from alphagateau.config import MAX_INT, BudgetConfig, ConfigError, change, changes_of, find_study, load_study
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
+from alphagateau.search.config import PolicyConfig
 from alphagateau.studies.plan import make_plan
 from alphagateau.training.checks import check_experiment
 
@@ -56,8 +58,8 @@ def test_changed_keys_may_be_nested_dotted_or_quoted(tmp_path):
 def test_another_architecture_keeps_the_keys_that_both_have():
     smoke = config.load(config.find_experiment("smoke"))
     changed = change(smoke, {"network.architecture": "alphazero", "search.algorithm": "policy", "window.size": 64})
-    assert changed.network == config.AlphaZeroConfig(hidden_size=8, num_blocks=1)
-    assert (changed.search, changed.window.size) == (config.PolicyConfig(), 64)
+    assert changed.network == AlphaZeroConfig(hidden_size=8, num_blocks=1)
+    assert (changed.search, changed.window.size) == (PolicyConfig(), 64)
     assert change(smoke, {}) == smoke
 
 

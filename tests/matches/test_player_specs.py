@@ -3,22 +3,16 @@
 import pytest
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import (
-    ActionValueConfig,
-    DepthConfig,
-    GiraffeConfig,
-    GiraffeMovesConfig,
-    GumbelConfig,
-    PolicyConfig,
-    ProbabilityConfig,
-    SearchConfig,
-    StateValueConfig,
-)
+from alphagateau.config import SearchConfig
 from alphagateau.config.searches import describe_search
 from alphagateau.matches.player_specs import load_player, search_of
 from alphagateau.matches.players import PlayerError, split_spec
+from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
 from alphagateau.networks.trained import load_weights
 from alphagateau.runs.checkpoint import CheckpointError
+from alphagateau.search.config import ActionValueConfig, PolicyConfig, StateValueConfig
+from alphagateau.search.gumbel.config import GumbelConfig
+from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 
 TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a checkpoint's manifest has it
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import AlphaZeroConfig, GateauConfig
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.variants import get_game
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau import network as gateau
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.heads import Heads, edges_to_slots, read_value

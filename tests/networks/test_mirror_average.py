@@ -6,11 +6,11 @@ import jax
 import numpy as np
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import GateauConfig
 from alphagateau.games.batches import stack_rows
 from alphagateau.games.notation import from_fen
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.mirror_average import average_mirrors
 

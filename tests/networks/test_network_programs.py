@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from alphagateau.config import GateauConfig
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 

@@ -11,23 +11,22 @@ import numpy as np
 import pytest
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import (
-    ARCHITECTURES,
-    AlphaZeroConfig,
-    ChessformerConfig,
-    GateauConfig,
-    TokenTransformerConfig,
-)
+from alphagateau.config import NETWORKS
+from alphagateau.config.records import key, num, record
+from alphagateau.config.registers import Architecture, NetworkConfig
 from alphagateau.games.variants import get_game
-from alphagateau.networks import make_network as makers
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.alphazero.network import MOVE_PLANES, places_on_every_board
+from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chunks import num_cores
 from alphagateau.networks.gateau import network as gateau
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import ReferenceLayer, make_reference
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.networks.norms import normalize_rows
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 
 GAMES = ("gardner_chess", "los_alamos_chess", "chess")
 TINY = GateauConfig(hidden_size=8, num_blocks=2)
@@ -315,7 +314,7 @@ def test_the_policy_is_equivariant_to_the_numbering_of_the_graph():
 @pytest.mark.parametrize("architecture", [pytest.param("gateau", marks=pytest.mark.whole), "alphazero"])
 def test_training_moves_the_statistics_and_inference_does_not(architecture):
     game = get_game("gardner_chess")
-    network = make_network(game, ARCHITECTURES[architecture](hidden_size=8, num_blocks=2))
+    network = make_network(game, NETWORKS[architecture].config(hidden_size=8, num_blocks=2))
     variables = network.init(jax.random.key(0))
     positions = random_positions(game, 8)
     evaluation, same = network.apply(variables, positions, False)
@@ -351,12 +350,13 @@ def test_bfloat16_changes_little():
     assert float(jnp.abs(a.value - b.value).max()) < 0.05
 
 
-@dataclasses.dataclass(frozen=True)
-class MaterialConfig:
-    """The configuration record of the toy architecture below."""
+@record
+class MaterialConfig(NetworkConfig):
+    """Keys of the toy architecture below."""
 
-    architecture: str = "material"
-    scale: float = 0.25
+    history = True
+    architecture: str = key("", default="material")
+    scale: float = num("", default=0.25)
 
 
 def make_material(game, config):
@@ -375,8 +375,8 @@ def make_material(game, config):
     return Network(init, apply)
 
 
-def test_a_new_architecture_is_a_line_in_the_table_and_may_have_extra_outputs(monkeypatch):
-    monkeypatch.setitem(makers.MAKERS, "material", make_material)
+def test_a_new_architecture_is_registered_and_may_have_extra_outputs(monkeypatch):
+    monkeypatch.setitem(NETWORKS._entries, "material", Architecture("material", MaterialConfig, make_material))
     game = get_game("gardner_chess")
     network = make_network(game, MaterialConfig())
     variables, positions = network.init(jax.random.key(0)), random_positions(game, 8)
@@ -393,8 +393,8 @@ def test_a_new_architecture_is_a_line_in_the_table_and_may_have_extra_outputs(mo
     np.testing.assert_allclose(gradient["scale"], score.sum() / 0.25)
 
 
-def test_an_architecture_that_is_not_in_the_table_is_named():
-    with pytest.raises(ValueError, match="unknown architecture 'material': expected 'gateau' or 'alphazero' or "):
+def test_an_architecture_that_is_not_registered_is_named():
+    with pytest.raises(ValueError, match='architecture must be one of "gateau", "alphazero", .*, got "material"'):
         make_network(get_game("gardner_chess"), MaterialConfig())
 
 

@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import AlphaZeroConfig, DepthConfig, GiraffeConfig, StateValueConfig
 from alphagateau.games.notation import edge_to_uci
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.players import PlayerError
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
+from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.play.asked_players import find_player, player_without_tree
 from alphagateau.play.board.games import pgn_of
 from alphagateau.play.board.requests import Asked
 from alphagateau.play.terminal import Setup, converse
 from alphagateau.play.thinking import Limits, choose, make_thinker, replay, think
 from alphagateau.play.uci.engine import serve
+from alphagateau.search.config import StateValueConfig
 from alphagateau.search.growing.tree_lines import lines
+from alphagateau.search.minimax.config import DepthConfig
 
 pytestmark = pytest.mark.whole  # networks are initialised
 ACTION_VALUE = "?search=action_value"

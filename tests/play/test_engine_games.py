@@ -14,8 +14,8 @@ import chess.engine
 import pytest
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import GateauConfig
 from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.networks.gateau.config import GateauConfig
 
 PLACES = "/usr/games:/usr/bin:/usr/local/bin"
 OPPONENTS = {

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import GateauConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.uci.text import OPTIONS, read_option
 
 CONFIG = Path(__file__).parents[2] / "docs" / "lichess.yml"

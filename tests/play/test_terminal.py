@@ -6,11 +6,11 @@ import chess
 import pytest
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import GateauConfig
 from alphagateau.games.pgn.pgn import Identity, read_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.terminal import HELP, Setup, converse, draw, fit
 from alphagateau.play.thinking import Thinker, make_thinker
 

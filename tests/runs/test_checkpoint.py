@@ -183,7 +183,7 @@ def test_a_manifest_forged_with_its_right_checksum_can_be_used_or_is_refused_in_
     except CheckpointError as error:
         assert str(written) in str(error) and "\n" not in str(error)
     else:
-        config.read_network(found.manifest["network"])
+        config.NETWORKS.read(found.manifest["network"])
         assert found.manifest.keys() <= config.fields_of(Manifest).keys()
         assert all(type(n) is int and n >= 0 for n in (*found.order, found.manifest["optimizer_steps"]))
         assert all(isinstance(size, int) for size, _ in found.manifest["files"].values())

@@ -10,15 +10,17 @@ from tiny_checkpoints import save_tiny
 import alphagateau
 from alphagateau import config
 from alphagateau.commands.main import main
-from alphagateau.config import ALGORITHMS, ARCHITECTURES, ConfigError, GateauConfig, fields_of
+from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of
 from alphagateau.config.records import PROGRAM_OR_PATH
 from alphagateau.matches import player_specs
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.asked_players import find_player, player_without_tree
 from alphagateau.runs import checkpoint, run_folder
+from alphagateau.search.config import StateValueConfig
 
 DECLARED = [
     (algorithm, name)
-    for algorithm, kind in ALGORITHMS.items()
+    for algorithm, kind in SEARCHES.configs.items()
     for name, field in fields_of(kind).items()
     if PROGRAM_OR_PATH in (field.json_schema_extra or {})
 ]
@@ -40,7 +42,7 @@ def tiny(tmp_path) -> checkpoint.Checkpoint:
 def test_every_text_of_a_search_or_a_network_is_declared_a_program_or_a_path_or_known_to_be_none():
     """A later key cannot be forgotten."""
     assert set(DECLARED) == {("probability", "split"), ("action_value", "finisher"), ("state_value", "finisher")}
-    for kind in (*ALGORITHMS.values(), *ARCHITECTURES.values()):
+    for kind in (*SEARCHES.configs.values(), *NETWORKS.configs.values()):
         texts = {name for name, field in fields_of(kind).items() if field.annotation is str}
         assert texts <= {name for _, name in DECLARED} | OTHER_TEXTS
 
@@ -56,7 +58,7 @@ def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, 
         player_without_tree(find_player(f"{path}?search={algorithm}")),
         player_specs.match_config(alphagateau.load(path).manifest["search"]),
     ]
-    assert searches == [ALGORITHMS[algorithm]()] * 4
+    assert searches == [SEARCHES[algorithm].config()] * 4
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"names a program or a path (search.{name}), which is left out" in said
     assert not (tmp_path / "taken").exists()
@@ -65,7 +67,7 @@ def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, 
 def test_a_key_of_another_search_waits_for_no_user_to_choose_it(tiny):
     path = forge(tiny, search={"algorithm": "gumbel", "finisher": "sh -c true", "split": "somewhere"})
     for algorithm in ("state_value", "probability"):
-        assert player_without_tree(find_player(f"{path}?search={algorithm}")) == ALGORITHMS[algorithm]()
+        assert player_without_tree(find_player(f"{path}?search={algorithm}")) == SEARCHES[algorithm].config()
 
 
 def test_what_the_user_writes_is_taken(tiny):
@@ -78,14 +80,14 @@ def test_what_the_user_writes_is_taken(tiny):
 def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
     run, search = tiny.path.parents[1], {"algorithm": "state_value", "finisher": "sh -c 'touch taken'"}
     experiment = config.load(config.find_experiment("smoke"))
-    run_folder.claim(run, dataclasses.replace(experiment, search=config.StateValueConfig(finisher="sh -c true")))
+    run_folder.claim(run, dataclasses.replace(experiment, search=StateValueConfig(finisher="sh -c true")))
     run_folder.write_record(run, {"starts": [], "init_from": None})
     forge(tiny, search=search, more={"finisher": "sh"})
     assert main(["publish", str(run), "small", "--folder", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().err.count("search.finisher") == 1
     written = tmp_path / "out" / "small"
     assert "finisher" not in (written / "manifest.json").read_text()
-    assert config.load(written / "experiment.toml").search == config.StateValueConfig()
+    assert config.load(written / "experiment.toml").search == StateValueConfig()
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "a\nb", "a\x1b[2Jb", "", ".hidden", "-x", " a"])
@@ -130,5 +132,5 @@ def test_an_engine_greets_and_then_refuses_weights_that_cannot_play(tiny):
     found = tiny._replace(manifest={**tiny.manifest, "weights_hash": "0" * 16})
     lines = once_it_can_play(found, iter(["uci\n", "setoption name Hash value 1\n", "isready\n"]))
     assert [next(lines), next(lines)] == ["uci\n", "setoption name Hash value 1\n"]
-    with pytest.raises(checkpoint.CheckpointError, match="the weights are not those that its manifest names"):
+    with pytest.raises(checkpoint.CheckpointError, match="the weights do not have the hash in its manifest"):
         next(lines)

@@ -1,17 +1,19 @@
 """Searches by name, and what it takes to add one."""
 
 import math
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-from alphagateau.config import GumbelConfig, PolicyConfig
+from alphagateau.config.records import key, num, record
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
-from alphagateau.search import make_search as module
-from alphagateau.search.make_search import ALGORITHMS, make_search
+from alphagateau.search.config import PolicyConfig, RandomConfig
+from alphagateau.search.gumbel import gumbel
+from alphagateau.search.gumbel.config import GumbelConfig
+from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
 
 
@@ -26,14 +28,14 @@ def test_a_search_is_made_by_its_name(gardner: Game, stub_network) -> None:
     variables = network.init(None) | {"prior_logits": jnp.zeros(gardner.num_edges).at[favourite].set(1.0)}
     policy = make_search(gardner, network, PolicyConfig())(variables, keys, states)
     assert int(policy.edge[0]) == favourite
-    random = make_search(gardner, network, SimpleNamespace(algorithm="random"))
+    random = make_search(gardner, network, RandomConfig())
     moves = {int(random(variables, jax.random.split(jax.random.key(n), 1), states).edge[0]) for n in range(20)}
     assert len(moves) > 3
 
 
 def test_gumbel_gets_all_its_options(gardner: Game, stub_network, monkeypatch) -> None:
     network, given = stub_network(gardner), {}
-    monkeypatch.setattr(module, "make_gumbel_search", lambda game, network, **options: given.update(options))
+    monkeypatch.setattr(gumbel, "make_gumbel_search", lambda game, network, **options: given.update(options))
     scales = {"value_scale": 0.3, "maxvisit_init": 20.0, "rescale_values": False}
     asked = {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5}
     make_search(gardner, network, GumbelConfig(**asked, **scales))
@@ -73,8 +75,13 @@ def test_a_search_may_average_over_mirrors(gardner: Game, stub_network, kind) ->
 
 
 def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monkeypatch) -> None:
-    def make_first(game: Game, network, config):
-        del game, network
+    @record
+    class NthConfig(SearchConfig):
+        algorithm: str = key("", default="nth")
+        slot: int = num("")
+
+    def make_first(game: Game, network, config, tie_break):
+        del game, network, tie_break
 
         def search(variables, keys, states) -> SearchOutput:
             del variables, keys
@@ -83,13 +90,7 @@ def test_a_new_search_is_a_function_and_a_line(gardner: Game, stub_network, monk
 
         return search
 
-    monkeypatch.setitem(ALGORITHMS, "nth", make_first)
-    search = make_search(gardner, stub_network(gardner), SimpleNamespace(algorithm="nth", slot=2))
+    monkeypatch.setitem(SEARCHES._entries, "nth", SearchMethod("nth", NthConfig, make_first))
+    search = make_search(gardner, stub_network(gardner), SEARCHES.read({"algorithm": "nth", "slot": 2}))
     states = first_states(gardner)
     assert search({}, jax.random.split(jax.random.key(0), 1), states).edge[0] == states.legal_edges[0, 2]
-
-
-def test_an_unknown_search_is_one_sentence(gardner: Game, stub_network) -> None:
-    names = "gumbel, probability, depth, policy, action_value, state_value, random"
-    with pytest.raises(ValueError, match=rf"^unknown search algorithm 'mcts': expected one of {names}$"):
-        make_search(gardner, stub_network(gardner), SimpleNamespace(algorithm="mcts"))

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.config import ActionValueConfig
 from alphagateau.data.packed import labels_of_row, pack_labels
 from alphagateau.games.notation import board_edges, board_from_fen, to_fen
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import HostPlayer, Player, random_player
 from alphagateau.networks.network import Evaluation, Network
+from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.suites.labelled_moves import Answers, ask, in_top, judge, read_answers
 from alphagateau.training.labels.measures import measure_bins

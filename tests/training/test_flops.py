@@ -1,8 +1,10 @@
 """FLOPs of a forward pass against formulas by hand."""
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig, TokenTransformerConfig
 from alphagateau.games.variants import get_game
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.training.flops import forward_flops
 
 

@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from alphagateau.config import GiraffeConfig
 from alphagateau.games.notation import from_fens
 from alphagateau.games.variants import get_game
+from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.training.material import learn_material, material_value
 

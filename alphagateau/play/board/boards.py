@@ -1,13 +1,13 @@
 """A checkpoint in, what it is called and the boards that its network plays out, before any of its weights are read."""
 
-from alphagateau.config import read_network
+from alphagateau.config import NETWORKS
 from alphagateau.games.entries import GAMES
 from alphagateau.runs.checkpoint import Checkpoint, NoCheckpointError
 
 
 def plays(found: Checkpoint, game_name: str) -> bool:
     """Whether the weights of a checkpoint fit a board; those of some networks fit the one they learnt alone."""
-    return game_name == found.manifest["game"] or read_network(found.manifest["network"]).plays_every_board
+    return game_name == found.manifest["game"] or NETWORKS.read(found.manifest["network"]).plays_every_board
 
 
 def check_plays(found: Checkpoint, game_name: str) -> None:

@@ -81,7 +81,7 @@ HEADS = {
 
 def auxiliary_targets(network_config) -> tuple[str, ...]:
     """Names of the targets that a network with these heads learns."""
-    return tuple(name for name, head in HEADS.items() if getattr(network_config, head, False))
+    return tuple(name for name, head in HEADS.items() if getattr(network_config, head))
 
 
 def auxiliary_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:

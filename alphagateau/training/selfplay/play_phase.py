@@ -67,7 +67,7 @@ def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPla
         openings,
         rule,
         starts,
-        own_openings=not getattr(experiment.search, "gumbel_scale", 0.0),
+        own_openings=not experiment.search.gumbel_scale,
         with_leaves=experiment.targets.kind == "td_leaf",
     )
 

@@ -17,7 +17,7 @@ from tiny_checkpoints import save_tiny
 from alphagateau.cli import ladder_report
 from alphagateau.cli.ladders import run_ladder
 from alphagateau.commands.main import main
-from alphagateau.config import ConfigError, GateauConfig, LadderConfig, load, load_ladder, make_ladder
+from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_ladder
 from alphagateau.games.pgn.pgn import Identity, MoveNote, read_pgn
 from alphagateau.matches import final_match
 from alphagateau.matches.ladder.games import LadderGamesError, read_games
@@ -29,6 +29,7 @@ from alphagateau.matches.match_games import Match
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.matches.players import random_player
 from alphagateau.matches.recorded_results import read_any_results
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.trained import load_weights
 from alphagateau.runs.run_folder import newest
 

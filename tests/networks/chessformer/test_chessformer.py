@@ -16,10 +16,11 @@ from tiny_checkpoints import SMALL, save_tiny
 
 from alphagateau import config
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import CF_6M, CF_240M, ChessformerConfig, ConfigError
+from alphagateau.config import ConfigError
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
+from alphagateau.networks.chessformer.config import CF_6M, CF_240M, ChessformerConfig
 from alphagateau.networks.chessformer.encoder import Encoder, layer_weights, mish, rms_norm
 from alphagateau.networks.chessformer.relative_attention import attend, attention_weights, nearest_offsets, spread
 from alphagateau.networks.chessformer.square_tokens import embed_attacks, embed_tokens

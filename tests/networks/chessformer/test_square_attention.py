@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import ChessformerConfig, GateauConfig
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.attention import (
     best_patterns,
@@ -15,6 +14,8 @@ from alphagateau.networks.chessformer.attention import (
     position_patterns,
     study_heads,
 )
+from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 
 

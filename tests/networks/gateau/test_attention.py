@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import AlphaZeroConfig, GateauConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.attention import make_attention
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.graph import graphs_tuple
 from alphagateau.networks.gateau.reference import ReferenceLayer, ReferenceNetwork
 from alphagateau.networks.make_network import make_network

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
-from alphagateau.config import GiraffeConfig
 from alphagateau.games.notation import from_fens
 from alphagateau.games.variants import get_game
+from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.make_network import make_network
 
 PARAMETERS = {"chess": 12_400, "gardner_chess": 5_449}

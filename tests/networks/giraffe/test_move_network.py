@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.config import GiraffeConfig, GiraffeMovesConfig
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.notation import from_fens, legal_moves
 from alphagateau.games.variants import get_game
+from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
 from alphagateau.networks.giraffe.move_network import first_widths, move_features, rank_features
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import Trained, with_policy

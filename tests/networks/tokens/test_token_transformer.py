@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import ConfigError, TokenTransformerConfig
+from alphagateau.config import ConfigError
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
@@ -16,6 +16,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.mirror_average import average_mirrors
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.tokens import network as token_transformer
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.networks.tokens.tokenizer import action_tokens, position_tokens
 
 SILENT: dict[str, Any] = {"policy_head": False, "value_head": "none"}

@@ -12,8 +12,9 @@ from markup import browser
 from serving import serving
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import ChessformerConfig, GateauConfig
 from alphagateau.games.pgn.pgn import read_pgn
+from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
 
 pytestmark = [browser, pytest.mark.whole]

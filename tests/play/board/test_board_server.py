@@ -19,10 +19,12 @@ import pytest
 from serving import serving
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import AlphaZeroConfig, ChessformerConfig, GateauConfig
 from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.variants import get_game
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
+from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
 from alphagateau.play.board.boards import plays
 from alphagateau.play.board.requests import MAX_BODY, read_asked

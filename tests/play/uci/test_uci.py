@@ -11,8 +11,9 @@ import jax
 import pytest
 from tiny_checkpoints import save_tiny
 
-from alphagateau.config import AlphaZeroConfig, GateauConfig
 from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.engine import serve
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError

@@ -17,7 +17,7 @@ from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
-from alphagateau.config import ConfigError, DataConfig, Experiment, TokenTransformerConfig
+from alphagateau.config import ConfigError, DataConfig, Experiment
 from alphagateau.data.labelling import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, open_packed
 from alphagateau.data.positions import boards_of
@@ -28,6 +28,7 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.logging.log import read_metrics

@@ -10,9 +10,11 @@ import pytest
 from stopping import StopAfter, share_trainer
 
 from alphagateau import config
-from alphagateau.config import ChessformerConfig, ConfigError, GateauConfig, TargetsConfig
+from alphagateau.config import ConfigError, TargetsConfig
 from alphagateau.games.symmetry import edges_from_other_side, reflection
 from alphagateau.games.variants import get_game
+from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.network import Evaluation
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.run_folder import newest

@@ -8,19 +8,13 @@ import numpy as np
 import pytest
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.config import (
-    ConfigError,
-    DataConfig,
-    Experiment,
-    GateauConfig,
-    TokenTransformerConfig,
-    TrainingConfig,
-    from_dict,
-)
+from alphagateau.config import ConfigError, DataConfig, Experiment, TrainingConfig, from_dict
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.training.checks import check_experiment, check_heads
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner

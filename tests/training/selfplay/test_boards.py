@@ -10,9 +10,9 @@ import pytest
 from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
-from alphagateau.config import TokenTransformerConfig
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.variants import get_game
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import CheckpointError
 from alphagateau.training.resume import load_weights

@@ -1,10 +1,12 @@
-"""What an experiment may say of Chessformer, the transformer on squares, and its two published sizes."""
+"""Chessformer's keys in an experiment, and its two published sizes."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import model_validator
 
-from alphagateau.config.network_keys import (
+from alphagateau.config.records import choice, key, num, record
+from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.networks.keys import (
     ACTION_VALUES,
     ARCHITECTURE,
     MOST_BINS,
@@ -17,14 +19,12 @@ from alphagateau.config.network_keys import (
     REPLY_HEAD,
     VALUE_HEADS,
 )
-from alphagateau.config.records import choice, key, num, record
 
 
 @record
-class ChessformerConfig:
+class ChessformerConfig(NetworkConfig):
     """Chessformer, the transformer on squares."""
 
-    policy_head: ClassVar[bool] = True
     architecture: Literal["chessformer"] = choice(ARCHITECTURE, default="chessformer")
     hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1, high=MOST_FEATURES)
     num_blocks: int = num("encoder layers", default=5, low=1, high=MOST_BLOCKS)
@@ -89,3 +89,12 @@ CF_6M = ChessformerConfig(hidden_size=256, num_blocks=8, num_heads=8, ffn_size=2
 CF_240M = ChessformerConfig(
     hidden_size=1024, num_blocks=15, num_heads=32, ffn_size=4096, categorical_values=True, **AS_PUBLISHED
 )
+
+
+def _make_chessformer(game: Any, config: ChessformerConfig) -> Any:
+    from alphagateau.networks.chessformer.network import make_chessformer
+
+    return make_chessformer(game, config)
+
+
+CHESSFORMER = Architecture("chessformer", ChessformerConfig, _make_chessformer)

@@ -1,0 +1,78 @@
+"""GATEAU's keys in an experiment."""
+
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from alphagateau.config.records import choice, key, num, record, show
+from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.networks.keys import (
+    ACTION_VALUES,
+    ARCHITECTURE,
+    MOST_BINS,
+    MOST_BLOCKS,
+    MOST_FEATURES,
+    MOVES_LEFT_HEAD,
+    NUM_BINS,
+    REMATERIALIZE,
+    REPLY_HEAD,
+    VALUE_HEADS,
+)
+
+
+@record
+class GateauConfig(NetworkConfig):
+    """GATEAU, the graph network."""
+
+    plays_every_board = True
+    architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
+    hidden_size: int = num("features of a node or an edge", default=128, low=1, high=MOST_FEATURES)
+    num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=MOST_BLOCKS)
+    normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
+        "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
+    )
+    ghost_size: int = num("positions whose statistics ghost normalization uses together", default=16, low=1)
+    message: Literal["edge", "updated_edge"] = choice(
+        "edge feature that equation (6) mixes: g_ij as printed, or the g'_ij of (4)", default="edge"
+    )
+    neighbors: Literal["incoming", "outgoing"] = choice(
+        "edges N(i) of (5) and (6): those into square i, or those out of it", default="incoming"
+    )
+    rematerialize: bool = key(REMATERIALIZE, default=False)
+    dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
+    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    history: bool = key("positions before the present one are seen", default=True)
+    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
+    action_values: bool = key(ACTION_VALUES, default=False)
+    num_bins: int = num(NUM_BINS, default=32, low=1, high=MOST_BINS)
+    reply_head: bool = key(REPLY_HEAD, default=False)
+    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+    board_statistics: str = key("boards with batch statistics of their own: chess, gardner_chess", default="none")
+
+    @property
+    def statistics_boards(self) -> tuple[str, ...]:
+        """The boards that `board_statistics` names."""
+        return () if self.board_statistics == "none" else tuple(map(str.strip, self.board_statistics.split(",")))
+
+    @property
+    def statistics_batch(self) -> int:
+        """Positions whose statistics are used together."""
+        return self.ghost_size if self.normalization == "ghost" else 1
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "GateauConfig":
+        if self.statistics_boards and self.normalization not in ("batch", "ghost"):
+            raise ValueError(
+                'network.normalization must be "batch" or "ghost" for network.board_statistics, '
+                f"got {show(self.normalization)}"
+            )
+        return self
+
+
+def _make_gateau(game: Any, config: GateauConfig) -> Any:
+    from alphagateau.networks.gateau.network import make_gateau
+
+    return make_gateau(game, config)
+
+
+GATEAU = Architecture("gateau", GateauConfig, _make_gateau)

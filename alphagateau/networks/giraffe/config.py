@@ -1,0 +1,51 @@
+"""Keys of Giraffe's two networks in an experiment."""
+
+from typing import Any, Literal
+
+from alphagateau.config.records import choice, num, record
+from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.networks.keys import ARCHITECTURE, MOST_FEATURES
+
+
+@record
+class GiraffeConfig(NetworkConfig):
+    """Giraffe's evaluation network."""
+
+    architecture: Literal["giraffe"] = choice(ARCHITECTURE, default="giraffe")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
+    group_divisor: int = num("features of a group to one unit of its first layer", default=8, low=1)
+    view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
+
+
+@record
+class GiraffeMovesConfig(NetworkConfig):
+    """Giraffe's move-probability network, which has no value."""
+
+    value_head = "none"
+    architecture: Literal["giraffe_moves"] = choice(ARCHITECTURE, default="giraffe_moves")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
+    group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
+    num_passes: int = num(
+        "passes over the moves; from the second on, inputs hold their ranks in the last",
+        default=2,
+        low=1,
+        high=16,
+    )
+
+
+def _make_giraffe(game: Any, config: GiraffeConfig) -> Any:
+    from alphagateau.networks.giraffe.network import make_giraffe
+
+    return make_giraffe(game, config)
+
+
+GIRAFFE = Architecture("giraffe", GiraffeConfig, _make_giraffe)
+
+
+def _make_giraffe_moves(game: Any, config: GiraffeMovesConfig) -> Any:
+    from alphagateau.networks.giraffe.move_network import make_giraffe_moves
+
+    return make_giraffe_moves(game, config)
+
+
+GIRAFFE_MOVES = Architecture("giraffe_moves", GiraffeMovesConfig, _make_giraffe_moves)

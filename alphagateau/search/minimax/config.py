@@ -1,0 +1,75 @@
+"""Keys of minimax search in an experiment."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from alphagateau.config.records import choice, key, num, program_or_path, record
+from alphagateau.config.registers import SearchConfig, SearchMethod
+from alphagateau.search.keys import ALGORITHM, MIRRORS
+
+NUM_NODES = "positions of a search, at most; a third of them is kept for quiescence"
+SPLIT = "a move's share of its position's probability: by the network's prior, uniform, or by a checkpoint's prior"
+QUIESCENCE_PLIES = "plies of captures and promotions after the last position (0: none)"
+MOST_NODES = 1_000_000
+POLICY_TEMPERATURE = "of the search's policy, softmax(value / temperature) (0: the best move alone)"
+
+
+class MinimaxConfig(SearchConfig):
+    """What both records of keys have."""
+
+    has_line = True
+    num_nodes: int
+
+    @property
+    def num_evaluations(self) -> int:
+        """Positions evaluated below the root, at most."""
+        return self.num_nodes - 1
+
+
+@record
+class ProbabilityConfig(MinimaxConfig):
+    """Minimax over the moves that are likely enough (Giraffe)."""
+
+    algorithm: Literal["probability"] = choice(ALGORITHM, default="probability")
+    num_nodes: int = num(NUM_NODES, default=256, low=2, high=MOST_NODES)
+    threshold: float = num("lines less probable are not gone on with (0: as the nodes allow)", default=0.0, high=1)
+    split: str = program_or_path(SPLIT, default="prior", words=["uniform"])
+    quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)
+    temperature: float = num(POLICY_TEMPERATURE, default=0.0)
+    average_mirrors: bool = key(MIRRORS, default=False)
+
+
+@record
+class DepthConfig(MinimaxConfig):
+    """Minimax to a depth."""
+
+    algorithm: Literal["depth"] = choice(ALGORITHM, default="depth")
+    depth: int = num("plies that are searched in full", default=2, low=1, high=10)
+    num_nodes: int = num(NUM_NODES, default=4096, low=2, high=MOST_NODES)
+    quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)
+    temperature: float = num(POLICY_TEMPERATURE, default=0.0)
+    average_mirrors: bool = key(MIRRORS, default=False)
+
+
+def _make_probability(game: Any, network: Any, config: ProbabilityConfig, tie_break: None = None) -> Any:
+    from alphagateau.networks.trained import SPLITS, load_trained, with_policy
+
+    split = config.split
+    if split not in SPLITS:
+        network, split = with_policy(network, load_trained(Path(split), game)), "prior"
+    return _make(game, network, config, threshold=config.threshold, split=split)
+
+
+def _make_depth(game: Any, network: Any, config: DepthConfig, tie_break: None = None) -> Any:
+    return _make(game, network, config, depth=config.depth)
+
+
+def _make(game: Any, network: Any, config: ProbabilityConfig | DepthConfig, **growth: Any) -> Any:
+    from alphagateau.search.minimax.minimax import make_minimax_search
+
+    names = ("num_nodes", "quiescence_plies", "temperature")
+    return make_minimax_search(game, network, **{name: getattr(config, name) for name in names}, **growth)
+
+
+PROBABILITY = SearchMethod("probability", ProbabilityConfig, _make_probability)
+DEPTH = SearchMethod("depth", DepthConfig, _make_depth)
