@@ -394,7 +394,7 @@ def test_a_new_architecture_is_registered_and_may_have_extra_outputs(monkeypatch
 
 
 def test_an_architecture_that_is_not_registered_is_named():
-    with pytest.raises(ValueError, match='architecture must be one of "gateau", "alphazero", .*, got "material"'):
+    with pytest.raises(ValueError, match=r'architecture must be one of "gateau", "alphazero", .*, got "material"'):
         make_network(get_game("gardner_chess"), MaterialConfig())
 
 
