@@ -16,7 +16,7 @@ _TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 def files(found: Sequence[Checkpoint]) -> dict[str, tuple[bytes, str]]:
     """(content, media type) of each path."""
-    folder = resources.files("alphagateau.play").joinpath("board_page")
+    folder = resources.files("alphagateau.play.board").joinpath("page")
     served = {
         f"/{file.name}": (file.read_bytes(), _TYPES[suffix])
         for file in folder.iterdir()

@@ -26,13 +26,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alphagateau.matches.players import PlayerError
 from alphagateau.play.board import view
+from alphagateau.play.board.connections import MAX_CONNECTIONS, BoundedConnection
 from alphagateau.play.board.files import files
 from alphagateau.play.board.games import games_of, pgn_of, positions
 from alphagateau.play.board.requests import MAX_BODY, Asked, AskedPgn, read, read_asked
 from alphagateau.play.board.view import Engine, Tell
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
 
-MAX_CONNECTIONS = 64  # one for each search that waits for its turn
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -84,8 +84,8 @@ def make_app(found: Sequence[Checkpoint], port: int) -> ASGIApp:
 def make_server(found: Sequence[Checkpoint], listener: socket.socket) -> uvicorn.Server:
     """What serves the page at a socket, once it is run with it."""
     app = make_app(found, listener.getsockname()[1])
-    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    plain: dict[str, Any] = {"http": "h11", "ws": "none", "lifespan": "off", "proxy_headers": False}
+    quiet: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
+    plain: dict[str, Any] = {"http": BoundedConnection, "ws": "none", "lifespan": "off", "proxy_headers": False}
     return uvicorn.Server(uvicorn.Config(app, limit_concurrency=MAX_CONNECTIONS, **quiet, **plain))
 
 
@@ -184,8 +184,7 @@ async def _stream(engine: Engine, asked: Asked, scope: Scope, receive: Receive, 
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-ndjson")]})
     async with anyio.create_task_group() as group:
         group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
-        async with engine.turn:
-            await _tell(partial(view.search, engine, asked), send)
+        await _tell(engine.turn, partial(view.search, engine, asked), send)
         await send({"type": "http.response.body", "body": b""})
         group.cancel_scope.cancel()
 
@@ -196,15 +195,21 @@ async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _tell(searching: Callable[[Callable[[], bool], Tell], Mapping[str, Any]], send: Send) -> None:
-    """Sends what a search in a thread reports, a line each; if this is cancelled, the thread is stopped and awaited."""
+async def _tell(
+    turn: anyio.Lock, searching: Callable[[Callable[[], bool], Tell], Mapping[str, Any]], send: Send
+) -> None:
+    """Sends what a search in a thread reports, a line each; if this is cancelled, the thread is stopped and awaited.
+
+    The search has its `turn` until it ends, not until its client has read the last report.
+    """
     is_stopped = threading.Event()
     outlet, inlet = anyio.create_memory_object_stream[Mapping[str, Any]](math.inf)
 
     async def work() -> None:
         with outlet:
-            tell = partial(from_thread.run_sync, outlet.send_nowait)
-            outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, tell))
+            async with turn:
+                tell = partial(from_thread.run_sync, outlet.send_nowait)
+                outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, tell))
 
     with inlet:
         async with anyio.create_task_group() as group:

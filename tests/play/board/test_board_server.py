@@ -11,13 +11,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import chess
 import pytest
+import uvicorn
 from serving import serving
 from tiny_checkpoints import save_tiny
+from uvicorn.server import ServerState
 
 from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn.pgn import read_pgn
@@ -27,6 +31,7 @@ from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
 from alphagateau.play.board.boards import plays
+from alphagateau.play.board.connections import MAX_CONNECTIONS, PATIENCE, BoundedConnection
 from alphagateau.play.board.requests import MAX_BODY, read_asked
 from alphagateau.play.board.server import ANSWERS, SECURITY
 from alphagateau.play.thinking import Thinker
@@ -141,6 +146,40 @@ def test_a_body_that_never_ends_is_refused(port: int):
         for _ in range(MAX_BODY // 2**16 + 1):
             line.sendall(b"10000\r\n" + b" " * 2**16 + b"\r\n")
         assert line.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+def half_request(port: int) -> socket.socket:
+    """A socket that has sent a request without its end."""
+    line = socket.create_connection(("127.0.0.1", port), timeout=60)
+    line.sendall(f"POST /view HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 9\r\n".encode())
+    return line
+
+
+def test_half_sent_requests_keep_no_page_from_loading(port: int):
+    """The ones that have waited longest give up their places."""
+    with ExitStack() as held:
+        lines = [held.enter_context(half_request(port)) for _ in range(2 * MAX_CONNECTIONS)]
+        assert request(port, "GET", "/").status == 200
+        with suppress(ConnectionResetError):
+            assert lines[0].recv(1) == b""
+
+
+def test_only_a_client_that_is_waited_for_runs_out_of_time():
+    """A request in two parts of its head and two of its body, then an answer that is not read and is read."""
+    loop, transport = Mock(), Mock(**{"get_extra_info.return_value": None})
+    loop.create_task.side_effect = lambda coroutine: coroutine.close() or Mock()
+    connection = BoundedConnection(uvicorn.Config(Mock(), lifespan="off"), ServerState(), {}, loop)
+    connection.connection_made(transport)
+    for part in (b"POST / HTTP/1.1\r\nHo", b"st: a\r\nContent-Length: 2\r\n\r\n1"):
+        connection.data_received(part)
+        loop.call_later.assert_called_once_with(PATIENCE, transport.abort)
+        loop.call_later.return_value.cancel.assert_not_called()
+    connection.data_received(b"2")
+    loop.call_later.return_value.cancel.assert_called_once()
+    connection.pause_writing()
+    assert loop.call_later.call_count == 2
+    connection.resume_writing()
+    assert loop.call_later.return_value.cancel.call_count == 2
 
 
 @pytest.mark.parametrize(
