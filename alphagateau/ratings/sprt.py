@@ -126,8 +126,8 @@ def strength(pairs: Sequence[int]) -> Strength:
     mean = counts @ PAIR_SCORES / counts.sum()
     error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2) / counts.sum()
     scores = np.clip([score, mean - 2 * error, mean + 2 * error], 0, 1)
-    elo = ELO_PER_NAT * scipy.special.logit(scores)
-    return Strength(*elo.tolist(), float(scipy.special.ndtr((mean - 0.5) / error)), int(sum(pairs)))
+    elo, low, high = (ELO_PER_NAT * scipy.special.logit(scores)).tolist()
+    return Strength(elo, low, high, float(scipy.special.ndtr((mean - 0.5) / error)), int(sum(pairs)))
 
 
 def _counts(pairs: Sequence[int]) -> np.ndarray:
