@@ -15,7 +15,7 @@ from alphagateau.ratings.model import POINTS, expected_score, outcome_chances
 from alphagateau.ratings.pairing import PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
-from alphagateau.ratings.sprt import pair_counts, sprt
+from alphagateau.ratings.sprt import pentanomial, sprt
 from alphagateau.reports.drawing.charts import Labels, Series, line_chart, standalone
 
 METHODS = ("bradley-terry", "wls")  # these pools have no training curves
@@ -203,7 +203,7 @@ def sequential(num_pools: int) -> None:
             counts, decision = np.zeros(5, dtype=int), "continue"
             while decision == "continue":
                 points = rng.choice(POINTS, (16, 2), p=chance).sum(axis=1)
-                counts += np.array(pair_counts(points.tolist()))
+                counts += np.array(pentanomial(points.tolist()))
                 decision = sprt(counts.tolist(), 0, 10).decision
             decided.append(decision)
             lengths.append(counts.sum())

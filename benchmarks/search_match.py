@@ -22,7 +22,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import fixed
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
-from alphagateau.ratings.sprt import pair_counts, sprt
+from alphagateau.ratings.sprt import pentanomial, sprt
 from alphagateau.runs.run_folder import newest
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
@@ -108,10 +108,11 @@ def main() -> None:
         first, plies = play(thinker, movers, line)
         second, _ = play(thinker, (movers[1], movers[0]), line)
         points.append(first + 1 - second)
-        found = sprt(pair_counts(points), 0, args.elo1)
+        found = sprt(pentanomial(points), 0, args.elo1)
+        elo, lower, upper, *_ = found.strength
         print(
-            f"pairs {len(points)}, score {np.mean(points) / 2:.3f}, elo {found.elo:.0f} "
-            f"({found.elo_lower:.0f} to {found.elo_upper:.0f}), llr {found.llr:.2f}, {found.decision}; simulations a "
+            f"pairs {len(points)}, score {np.mean(points) / 2:.3f}, elo {elo:.0f} ({lower:.0f} to {upper:.0f}), "
+            f"llr {found.llr:.2f}, {found.decision}; simulations a "
             f"move: {np.mean(ours):.0f} growing, {np.mean(theirs):.0f} Gumbel; {plies} plies",
             flush=True,
         )

@@ -17,6 +17,7 @@ from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.players import AnyPlayer
 from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
 from alphagateau.matches.search_rows import CPU_ROWS, choose_rows, choose_searches_at_once
+from alphagateau.ratings.sprt import pentanomial
 
 
 class Statistics(NamedTuple):
@@ -146,7 +147,7 @@ def _make_decides(
         num_before = len(judged)
         while len(scores.get(len(judged), ())) == 2:
             judged.append(sum(scores[len(judged)]))
-        return len(judged) > num_before and is_decided(_pentanomial(judged))
+        return len(judged) > num_before and is_decided(pentanomial(judged))
 
     return decides
 
@@ -157,8 +158,8 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics, jud
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
-        pentanomial=_pentanomial(opening_points(records).values()),
-        judged=_pentanomial(judged),
+        pentanomial=pentanomial(opening_points(records).values()),
+        judged=pentanomial(judged),
         unfinished=2 * len(match.openings) - len(match.done) - len(points),
         failures=statistics.failures,
         records=records,
@@ -181,11 +182,6 @@ def opening_points(records: Iterable[PlayedGame]) -> dict[int, float]:
         if played.score is not None:
             scores.setdefault(played.opening, []).append(played.score)
     return {opening: sum(both) for opening, both in scores.items() if len(both) == 2}
-
-
-def _pentanomial(points: Iterable[float]) -> tuple[int, ...]:
-    doubled = [round(2 * x) for x in points]
-    return tuple(doubled.count(k) for k in range(5))
 
 
 def games_to_pgn(records: Iterable[PlayedGame], event: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from alphagateau.games.pgn.text import WrittenGame, read_games, result_of
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.ratings.results import Results, ResultsError
-from alphagateau.ratings.results_files import UNFINISHED, GameResult, GameResults, read_results, tabulate
+from alphagateau.ratings.results_files import UNFINISHED, GameResult, read_results, tabulate
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -17,8 +17,7 @@ def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> t
     name = Path(path).name.lower()
     kind = Path(next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)).suffix
     if kind == ".pgn":
-        found = read_pgn_results(path, bounds)
-        return found.results, found.notes
+        return read_pgn_results(path, bounds)
     if kind != ".csv":
         raise ResultsError(f"{path} has suffix {kind!r}, expected .csv or .pgn")
     try:
@@ -27,8 +26,8 @@ def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> t
         raise ResultsError(str(error)) from None
 
 
-def read_pgn_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> GameResults:
-    """Results by the White and Black tags of every game, and its Result tag or what ends its moves.
+def read_pgn_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> tuple[Results, tuple[str, ...]]:
+    """As `read_any_results`, by the White and Black tags of every game, and its Result tag or what ends its moves.
 
     The moves are not replayed. Raises ResultsError naming file and game.
     """

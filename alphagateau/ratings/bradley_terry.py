@@ -1,6 +1,6 @@
-"""Fits ratings to wins, draws and losses, up to a shift of the scale; `rate.py` makes them a table.
+"""Fits ratings to wins, draws and losses by maximum likelihood with Davidson's draws, up to a shift of the scale.
 
-Maximum likelihood with Davidson's draws; docs/ratings.md compares it with the paper's least squares (`wls.py`).
+docs/ratings.md compares it with the paper's least squares (`wls.py`).
 """
 
 import math
@@ -14,50 +14,49 @@ import scipy.special
 
 from alphagateau.ratings.model import (
     Games,
-    connected,
+    among_all,
+    difference_design,
     free_players,
     inverse,
     outcome_chances,
-    pair_design,
     score_variance,
 )
 
-MIN_DISPERSION_FREEDOM = 10  # fewer spare pairs say nothing about the scatter
+MIN_DISPERSION_FREEDOM = 10  # spare pairs; from fewer the scatter cannot be estimated
 
 
 class Fit(NamedTuple):
-    """A fit in log-odds of points; covariance [K + 1, K + 1] of (theta [K], white)."""
+    """A fit in log-odds of points."""
 
-    theta: np.ndarray
-    white: float
-    draw_parameter: float
-    covariance: np.ndarray
+    theta: np.ndarray  # [K], strengths
+    white: float  # the advantage of the white pieces
+    draw_parameter: float  # Davidson's nu
+    covariance: np.ndarray  # [K + 1, K + 1] of (theta, white)
 
 
 class Equations(NamedTuple):
-    """What is maximised over x = (theta [K], white): the log-likelihood of games, of virtual draws, less x' Q x / 2."""
+    """The objective over x = (theta [K], white): log-likelihood of games and virtual draws, less x' Q x / 2."""
 
     design: Any  # [P + 1, K + 1] sparse
-    total: np.ndarray  # [P + 1] games, and their points
-    points: np.ndarray
-    prior: np.ndarray  # [K + 1] virtual draws of each
-    free: np.ndarray  # which of x are not held at 0
+    total: np.ndarray  # [P + 1], games
+    points: np.ndarray  # [P + 1], of these games
+    prior: np.ndarray  # [K + 1], virtual draws of each
+    free: np.ndarray  # indices of x that are not held at 0
     precision: Any = None  # Q [K + 1, K + 1] sparse
 
 
 def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     """Maximum-likelihood fit of the Bradley-Terry model, a draw as half a win and half a loss.
 
-    With draws so counted (Glickman 1999, Appl. Statist. 48, 377-394) it is the fit of Davidson's
-    model at nu = 2, the one whose expected score is Elo's curve (Szczecinski and Djebbi 2020, J.
-    Quant. Anal. Sports 16, 211-220). The share of draws then gives nu, which the variances use: the
-    covariance is the sandwich A^-1 B A^-1 of the information A and the variance B of its score
-    (White 1982, Econometrica 50, 1-25). By hand because statsmodels and scipy have no model with draws; as wins
-    and losses of a binomial model, half a game each, their variance comes out too large.
+    With draws so counted (Glickman 1999, Appl. Statist. 48, 377-394) it is the fit of Davidson's model at nu = 2, the
+    one whose expected score is Elo's curve (Szczecinski and Djebbi 2020, J. Quant. Anal. Sports 16, 211-220). The share
+    of draws then gives nu, which the variances use: the covariance is the sandwich A^-1 B A^-1 of the information A and
+    the variance B of its score (White 1982, Econometrica 50, 1-25). By hand because statsmodels and scipy have no model
+    with draws; as wins and losses of a binomial model, half a game each, their variance comes out too large.
 
-    prior_draws [K]: weight of each player's virtual draws with one common opponent at theta 0; the
-    first player of a component without any is held at theta 0. If rows have colors, a virtual draw
-    between equals keeps the white advantage finite.
+    Args:
+        prior_draws: [K], weight of each player's virtual draws with one common opponent at theta 0. The first player
+            of a component without any is held at theta 0.
     """
     equations = make_equations(games, prior_draws)
     x, information = maximise(equations)
@@ -74,36 +73,35 @@ def sandwich(equations: Equations, x: np.ndarray, information: Any, variance: np
     if equations.precision is not None:
         spread = spread + equations.precision
     bread = inverse(information.toarray())
-    covariance = np.zeros((len(x), len(x)))
-    covariance[np.ix_(free, free)] = bread @ (spread.tocsr()[free][:, free] @ bread)
-    return covariance
+    return among_all(free, bread @ (spread.tocsr()[free][:, free] @ bread), len(x))
 
 
 def make_equations(games: Games, prior_draws: np.ndarray) -> Equations:
-    """Of a table; nothing else is known of the ratings than its virtual draws."""
+    """The objective of a table without Q; if pairs have colors, a virtual draw keeps the white advantage finite."""
     has_white = bool(games.color.any())
-    pairs = scipy.sparse.vstack([pair_design(games), np.zeros((1, games.num_players))])
+    pairs = difference_design(games.first, games.second, games.num_players)
+    pairs = scipy.sparse.vstack([pairs, np.zeros((1, games.num_players))])
     color = scipy.sparse.csr_array(np.append(games.color, 1.0)[:, None])
     design = scipy.sparse.hstack([pairs, color]).tocsr()
     total = np.append(games.total, float(has_white))
     points = np.append(games.points, has_white / 2)
-    free = np.union1d(free_players(connected(games)), np.flatnonzero(prior_draws > 0))
+    free = np.union1d(free_players(games), np.flatnonzero(prior_draws > 0))
     free = np.append(free, [games.num_players] * has_white).astype(int)
     return Equations(design, total, points, np.append(prior_draws, 0.0), free)
 
 
 def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: int = 500) -> tuple[np.ndarray, Any]:
-    """Solution [K + 1] and information of its free part, by damped Newton steps.
+    """Solution [K + 1] and sparse information of its free part, by damped Newton steps.
 
-    A step that changes log-odds by at most d is shortened ln(1 + d) / d times, with which it always
-    converges on a logistic likelihood (Sun and Tran-Dinh 2019, Math. Program. 178, 145-213).
+    A step that changes log-odds by at most d is shortened ln(1 + d) / d times, with which it always converges on a
+    logistic likelihood (Sun and Tran-Dinh 2019, Math. Program. 178, 145-213).
     """
     design, prior, free = equations.design, equations.prior, equations.free
     x = np.zeros(len(prior)) if start is None else start
     for _ in range(max_steps):
-        gradient, information = _derivatives(x, equations)
-        step, information = np.zeros_like(x), information[free][:, free]
-        step[free] = _solve(information, gradient[free])
+        gradient, information = derivatives(x, equations)
+        step = np.zeros_like(x)
+        step[free] = _solve(information, gradient)
         change = max(np.abs(design @ step).max(initial=0), np.abs(step * (prior > 0)).max())
         if change < 1e-6:  # the error left is of the order of its square
             return x + step, information
@@ -111,21 +109,16 @@ def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: i
     raise RuntimeError(f"the Bradley-Terry fit did not settle in {max_steps} Newton steps")
 
 
-def information_at(x: np.ndarray, equations: Equations) -> Any:
-    """Of the free part of x, sparse."""
-    return _derivatives(x, equations)[1][equations.free][:, equations.free]
-
-
-def _derivatives(x: np.ndarray, equations: Equations) -> tuple[np.ndarray, Any]:
-    """Gradient [K + 1] and sparse information [K + 1, K + 1] of what is maximised, at x."""
-    design, total, points, prior, _, precision = equations
+def derivatives(x: np.ndarray, equations: Equations) -> tuple[np.ndarray, Any]:
+    """Gradient and sparse information of the objective at x, of its free part."""
+    design, total, points, prior, free, precision = equations
     score, chance = scipy.special.expit(design @ x), scipy.special.expit(x)
     gradient = design.T @ (points - total * score) + prior * (0.5 - chance)
     information = design.T @ scipy.sparse.diags_array(total * score * (1 - score)) @ design
     information += scipy.sparse.diags_array(prior * chance * (1 - chance))
     if precision is not None:
         gradient, information = gradient - precision @ x, information + precision
-    return gradient, information.tocsr()
+    return gradient[free], information.tocsr()[free][:, free]
 
 
 def _solve(matrix, target: np.ndarray) -> np.ndarray:
@@ -136,9 +129,9 @@ def _solve(matrix, target: np.ndarray) -> np.ndarray:
 
 
 def draw_parameter(score: np.ndarray, games: Games) -> float:
-    """The nu at which as many games are expected to be drawn as were.
+    """The nu at which the model expects as many drawn games as there were, 0 if no game was drawn.
 
-    One virtual game between equals, half drawn, keeps it finite; 0 if no game was drawn.
+    One virtual game between equals, half drawn, keeps it finite.
     """
     drawn, num_games = games.counts[:, 1].sum(), games.total.sum()
     if not drawn:
@@ -153,11 +146,11 @@ def draw_parameter(score: np.ndarray, games: Games) -> float:
 
 
 def estimate_dispersion(games: Games, fit: Fit) -> float | None:
-    """How many times the model's variance pairs scatter; None below MIN_DISPERSION_FREEDOM.
+    """The scatter of pairs over the model's variance; None below MIN_DISPERSION_FREEDOM.
 
     Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237.
     """
-    num_fitted = len(free_players(connected(games))) + bool(games.color.any())
+    num_fitted = len(free_players(games)) + bool(games.color.any())
     freedom = len(games.first) - num_fitted
     if freedom < MIN_DISPERSION_FREEDOM:
         return None

@@ -1,4 +1,4 @@
-"""Which players are checkpoints of one run: names in, the steps between neighbours of each curve out."""
+"""Training curves: the players that are checkpoints of one run, and the steps between neighbours."""
 
 import itertools
 import re
@@ -6,30 +6,34 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 Curves = Mapping[str, Sequence[tuple[str, int]]]  # player -> (curve, iteration), of each curve that it stands on
-# As a ladder names a checkpoint; one that plays by another search than its own with that and a hash of its weights.
+# A checkpoint's name on a ladder; another search than its own follows, with a hash of its weights.
 NAME = re.compile(r"(?P<run>.*\S)/(?P<iteration>[0-9]{1,9})(?:-stopped)?(?: \((?P<search>.*), [0-9a-f]{6}\))?")
 
 
 class Steps(NamedTuple):
-    """The M steps from one player of a curve to the next: before, after, curve, length [M], length in iterations."""
+    """The M steps from one player of a curve to the next."""
 
-    before: np.ndarray
-    after: np.ndarray
-    curve: np.ndarray  # numbers of `names`
-    length: np.ndarray
-    names: tuple[str, ...]
+    before: np.ndarray  # [M], indices of players
+    after: np.ndarray  # [M]
+    curve: np.ndarray  # [M], indices of `names`
+    length: np.ndarray  # [M], iterations
+    names: tuple[str, ...]  # of the curves
+
+    @property
+    def links(self) -> np.ndarray:
+        """[M, 2], as `Games` has them."""
+        return np.stack([self.before, self.after], axis=1)
 
 
 def curves_by_name(players: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """The places of players that are called RUN/ITERATION, as in a ladder's tables."""
+    """The places of players that are called RUN/ITERATION."""
     return {name: (place,) for name in players if (place := place_of(name))}
 
 
 def place_of(player: str) -> tuple[str, int] | None:
-    """The curve of a player that is called RUN/ITERATION, which is its run under its search, and its iteration."""
+    """(curve, iteration) of a player that is called RUN/ITERATION; a curve is a run under one search."""
     match = NAME.fullmatch(player)
     if match is None:
         return None
@@ -37,7 +41,7 @@ def place_of(player: str) -> tuple[str, int] | None:
 
 
 def make_steps(players: Sequence[str], curves: Curves) -> Steps:
-    """The steps of all curves that have two of the players or more."""
+    """The steps of all curves with two players or more."""
     index = {name: k for k, name in enumerate(players)}
     on: dict[str, list[tuple[int, int]]] = {}
     for name in players:
@@ -52,11 +56,3 @@ def make_steps(players: Sequence[str], curves: Curves) -> Steps:
             rows += pairs
     before, after, number, length = np.array(rows, dtype=int).reshape(-1, 4).T
     return Steps(before, after, number, np.maximum(length, 1e-3), tuple(names))
-
-
-def step_design(steps: Steps, num_players: int) -> scipy.sparse.csr_array:
-    """[M, K] sparse: +1 at the player after each step, -1 at the one before."""
-    rows = np.arange(len(steps.before))
-    values = np.repeat([1.0, -1.0], len(rows))
-    places = (np.tile(rows, 2), np.concatenate([steps.after, steps.before]))
-    return scipy.sparse.csr_array((values, places), shape=(len(rows), num_players))

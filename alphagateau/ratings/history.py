@@ -1,4 +1,4 @@
-"""Fits ratings to results of which some players are checkpoints of one run: Bradley-Terry with a prior along each run.
+"""Fits Bradley-Terry ratings with a prior along each training run.
 
 Coulom's whole-history rating (2008, Computers and Games, LNCS 5131, 113-124) with a run's iterations for time: strength
 is a Brownian motion whose rate is fitted for each run, with steps of heavy tails, for runs also jump and collapse.
@@ -13,38 +13,43 @@ import scipy.special
 from alphagateau.ratings.bradley_terry import (
     Equations,
     Fit,
+    derivatives,
     draw_parameter,
-    information_at,
     make_equations,
     maximise,
     sandwich,
 )
-from alphagateau.ratings.curves import Steps, step_design
-from alphagateau.ratings.model import ELO_PER_NAT, Games, inverse, score_variance
+from alphagateau.ratings.curves import Steps
+from alphagateau.ratings.model import (
+    ELO_PER_NAT,
+    Games,
+    among_all,
+    difference_design,
+    difference_variance,
+    inverse,
+    score_variance,
+)
 
 TAIL = 1.0  # degrees of freedom of a step's Student distribution; infinite: Brownian motion proper
 LEAST_RATE, LARGEST_RATE = (0.05 / ELO_PER_NAT) ** 2, (2000 / ELO_PER_NAT) ** 2  # of a variance, an iteration
 NUM_REFITS = 2  # of the weight of the games, which depends on the ratings a little
-MAX_ROUNDS, MAX_CHANGE = 200, 0.01  # of fitting the rates: at most, and of a rate's logarithm when they have settled
-RELAXATION = 1.8  # how much farther than expectation-maximisation says to go, in logarithms
-
-
-class HistoryFit(NamedTuple):
-    """A fit, the dispersion within its covariance, and what went along the curves."""
-
-    fit: Fit
-    walk: "Walk"
+MAX_ROUNDS, MAX_CHANGE = 200, 0.01  # of fitting the rates; the change of a rate's logarithm below which it has settled
+RELAXATION = 1.8  # of a step of expectation-maximisation, in logarithms
 
 
 class Walk(NamedTuple):
-    """rates [curves]: variance a step of one iteration has, in log-odds; factors [M]: how many times its own one has.
+    """The random walks of the curves."""
 
-    x [K + 1]: theta and white.
-    """
+    rates: np.ndarray  # [curves], variance of log-odds a step of one iteration
+    factors: np.ndarray  # [M], of a step's variance over that of its curve
+    x: np.ndarray  # [K + 1], theta and white
 
-    rates: np.ndarray
-    factors: np.ndarray
-    x: np.ndarray
+
+class HistoryFit(NamedTuple):
+    """A fit whose covariance includes the dispersion, and its walks."""
+
+    fit: Fit
+    walk: Walk
 
 
 def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit, dispersion: float) -> HistoryFit:
@@ -53,8 +58,8 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     `games` has the steps as links; `plain` is the fit without them. A step of s iterations has variance w s f: w the
     rate of its curve, f its own factor, which makes a step Student's t of TAIL degrees of freedom.
 
-    Beside a prior the games must weigh what they tell: their log-likelihood is taken c times, c the information of
-    the points' true scatter, draws and dispersion counted, over that of wins and losses. The covariance is the
+    Beside a prior the games must weigh as much as they inform: their log-likelihood counts c times, c the information
+    at the points' true scatter, with draws and dispersion, over that at wins and losses. The covariance is the
     sandwich H^-1 (c^2 B + Q) H^-1, with H = c A + Q, A and B as in `fit_bradley_terry` and Q of the steps; without
     steps it is that of the plain fit. In Q a step counts for no more than the information of Student's t, 1 / (w s)
     times (TAIL + 1) / (TAIL + 3): its factor was fitted to the same games, and would make short steps too sure.
@@ -72,19 +77,19 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     wide = walk._replace(factors=np.maximum(walk.factors, (TAIL + 3) / (TAIL + 1)))
     equations = equations._replace(precision=_precision(steps, wide))
     variance = weight * dispersion * score_variance(scipy.special.expit(equations.design @ x), nu)
-    covariance = sandwich(equations, x, information_at(x, equations), variance)
+    covariance = sandwich(equations, x, derivatives(x, equations)[1], variance)
     return HistoryFit(Fit(x[:-1], float(x[-1]), nu, covariance), walk)
 
 
 def _precision(steps: Steps, walk: Walk) -> scipy.sparse.csr_array:
     """Q [K + 1, K + 1]."""
-    design = step_design(steps, len(walk.x))
+    design = difference_design(steps.after, steps.before, len(walk.x))
     weights = 1 / (walk.rates[steps.curve] * walk.factors * steps.length)
     return (design.T @ scipy.sparse.diags_array(weights) @ design).tocsr()
 
 
 def _first_walk(steps: Steps, x: np.ndarray) -> Walk:
-    """By the ratings without a prior, which scatter more."""
+    """The walks of ratings without a prior, which scatter more."""
     squares = (x[steps.after] - x[steps.before]) ** 2 / steps.length
     rates = np.bincount(steps.curve, squares, len(steps.names)) / np.bincount(steps.curve, minlength=len(steps.names))
     return Walk(np.clip(rates, LEAST_RATE, LARGEST_RATE), np.ones(len(squares)), x)
@@ -117,10 +122,7 @@ def _fit_walk(equations: Equations, steps: Steps, walk: Walk) -> Walk:
 
 def _expected_squares(equations: Equations, steps: Steps, walk: Walk) -> tuple[np.ndarray, np.ndarray]:
     """The ratings [K + 1] with this prior, and E[d^2] / s of each step [M]."""
-    equations = equations._replace(precision=_precision(steps, walk))
-    x, information = maximise(equations, walk.x)
-    covariance = np.zeros((len(x), len(x)))
-    covariance[np.ix_(equations.free, equations.free)] = inverse(information.toarray())
-    i, j = steps.after, steps.before
-    variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-    return x, ((x[i] - x[j]) ** 2 + variance) / steps.length
+    x, information = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
+    covariance = among_all(equations.free, inverse(information.toarray()), len(x))
+    gap = x[steps.after] - x[steps.before]
+    return x, (gap**2 + difference_variance(covariance, steps.after, steps.before)) / steps.length

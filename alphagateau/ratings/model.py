@@ -1,4 +1,4 @@
-"""What every fit shares: results as arrays, who is linked to whom, what a game of a given score spreads."""
+"""The model that every fit shares: results as arrays, components of linked players, chances and variance of a game."""
 
 import math
 from typing import NamedTuple
@@ -12,23 +12,18 @@ import scipy.special
 from alphagateau.ratings.results import Results
 
 POINTS = np.array([1, 0.5, 0])  # of a win, a draw, a loss
-
-
 ELO_PER_NAT = 400 / math.log(10)  # Elo of one unit of log-odds (173.72)
 
 
 class Games(NamedTuple):
-    """Results as arrays of P rows: first, second, color [P]; counts [P, 3] wins, draws, losses.
+    """Results as arrays of P pairs."""
 
-    links [L, 2]: players that are tied to one another by more than games.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    color: np.ndarray
-    counts: np.ndarray
-    num_players: int
-    links: np.ndarray = np.zeros((0, 2), int)
+    first: np.ndarray  # [P]
+    second: np.ndarray  # [P]
+    color: np.ndarray  # [P], of the first: 1 white, -1 black, 0 mixed
+    counts: np.ndarray  # [P, 3], wins, draws, losses of the first
+    num_players: int  # K
+    links: np.ndarray = np.zeros((0, 2), int)  # [L, 2], players that a curve ties to one another
 
     @property
     def total(self) -> np.ndarray:
@@ -40,7 +35,7 @@ class Games(NamedTuple):
 
 
 def game_arrays(results: Results, use_colors: bool) -> Games:
-    """The table's pairs (and colors) that have games, each once, the earlier player first."""
+    """The pairs (and colors) of a table that have games, each once, the earlier player first."""
     index = {name: i for i, name in enumerate(results.players)}
     rows = [(index[r.player], index[r.opponent], r.color, *r[2:5]) for r in results.rows]
     first, second, color, *counts = np.array(rows, dtype=np.float64).reshape(-1, 6).T
@@ -57,10 +52,10 @@ def game_arrays(results: Results, use_colors: bool) -> Games:
 
 
 def connected(games: Games, connection: str = "weak") -> np.ndarray:
-    """[K] component labels, 0 the largest.
+    """[K] labels of components, 0 the largest.
 
-    `weak` joins players who met, directly or through others; `strong` those who scored against each
-    other, both ways, directly or through others. Links join in both.
+    `weak` joins players who met, directly or through others; `strong` joins those who scored against each other, both
+    ways, directly or through others. Links join in both.
     """
     forward, backward = games.points > 0, games.points < games.total
     start = np.concatenate([games.first[forward], games.second[backward], *games.links.T])
@@ -75,7 +70,7 @@ def connected(games: Games, connection: str = "weak") -> np.ndarray:
 def tie(
     values: np.ndarray, covariance: np.ndarray, component: np.ndarray, anchor: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values [K] and covariance [K, K] relative to the component's mean, or to player `anchor`."""
+    """Values [K] and covariance [K, K] relative to their component's mean, or to player `anchor`."""
     origin = np.equal.outer(np.unique(component), component).astype(np.float64)
     origin /= np.maximum(origin.sum(axis=1, keepdims=True), 1)
     if anchor is not None:
@@ -96,8 +91,8 @@ def expected_score(difference: np.ndarray | float) -> np.ndarray:
 def outcome_chances(score: np.ndarray | float, draw_parameter: float) -> np.ndarray:
     """[..., 3] chances of win, draw, loss in a game of expected points `score`.
 
-    Davidson's (1970) relation draw = nu sqrt(win loss), J. Amer. Statist. Assoc. 65, 317-328, solved
-    for the draw with win + draw / 2 = score. nu 0: no draws; nu 2: as two games of half a point.
+    Davidson's (1970) relation draw = nu sqrt(win loss), J. Amer. Statist. Assoc. 65, 317-328, is solved for the draw
+    with win + draw / 2 = score. nu 0: no draws; nu 2: as two games of half a point.
     """
     score, nu = np.asarray(score, dtype=np.float64), draw_parameter
     binary = score * (1 - score)
@@ -114,18 +109,30 @@ def score_variance(score: np.ndarray | float, draw_parameter: float) -> np.ndarr
 
 
 def inverse(matrix: np.ndarray) -> np.ndarray:
+    """Of a symmetric positive definite matrix."""
     factor = scipy.linalg.cho_factor(matrix, lower=True)
     return scipy.linalg.cho_solve(factor, np.eye(len(matrix)))
 
 
-def pair_design(games: Games) -> scipy.sparse.csr_array:
-    """[P, K] sparse: +1 at the first player of each row, -1 at the second."""
-    rows = np.arange(len(games.first))
+def among_all(free: np.ndarray, matrix: np.ndarray, size: int) -> np.ndarray:
+    """[size, size] covariance whose part at `free` is `matrix`, 0 elsewhere."""
+    covariance = np.zeros((size, size))
+    covariance[np.ix_(free, free)] = matrix
+    return covariance
+
+
+def difference_variance(covariance: np.ndarray, i, j) -> np.ndarray:
+    """Variance of x[i] - x[j], for indices of any shape."""
+    return covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+
+
+def difference_design(plus: np.ndarray, minus: np.ndarray, num_columns: int) -> scipy.sparse.csr_array:
+    """[P, num_columns] sparse: in each row +1 at `plus` [P], -1 at `minus` [P]."""
+    rows = np.arange(len(plus))
     values = np.repeat([1.0, -1.0], len(rows))
-    places = (np.tile(rows, 2), np.concatenate([games.first, games.second]))
-    return scipy.sparse.csr_array((values, places), shape=(len(rows), games.num_players))
+    return scipy.sparse.csr_array((values, (np.tile(rows, 2), np.concatenate([plus, minus]))), (len(rows), num_columns))
 
 
-def free_players(component: np.ndarray) -> np.ndarray:
-    """All but the first player of each component, who is held at 0 while fitting."""
-    return np.setdiff1d(np.arange(len(component)), np.unique(component, return_index=True)[1])
+def free_players(games: Games) -> np.ndarray:
+    """All but the first player of each component, whom a fit holds at 0."""
+    return np.setdiff1d(np.arange(games.num_players), np.unique(connected(games), return_index=True)[1])

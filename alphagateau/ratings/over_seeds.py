@@ -1,4 +1,4 @@
-"""One value a seed, with the errors of measurement, in; their mean with an interval for any seed out."""
+"""Means over seeds, with intervals that cover other seeds too."""
 
 import math
 from collections.abc import Sequence
@@ -14,21 +14,18 @@ NORMAL = float(scipy.stats.norm.ppf((1 + LEVEL) / 2))
 
 
 class Estimate(NamedTuple):
-    """A mean over seeds; its standard error and half the width of its 95 % interval (NaN where they are unknown).
-
-    measured: the part of the standard error that games alone explain. spread: standard deviation over seeds.
-    """
+    """A mean over seeds."""
 
     mean: float
-    standard_error: float
-    half_width: float
-    measured: float
-    spread: float
+    standard_error: float  # NaN where it is unknown
+    half_width: float  # of the 95 % interval
+    measured: float  # the part of the standard error that games alone explain
+    spread: float  # standard deviation over seeds
     num_seeds: int
 
 
 def mean_over_seeds(values: Any, covariance: Any = 0.0) -> Estimate:
-    """The mean of S values x_s, measured with error covariance C [S, S], as an estimate for all seeds.
+    """The mean of values x_s [S], measured with error covariance C [S, S], as an estimate for all seeds.
 
     Model: x_s = mu + seed_s + error_s, seeds independent, errors as C says. With s^2 the sample variance of the x_s, v
     the mean of C's diagonal and c that off it, s^2 is expected to be Var(seed) + v - c, so that
@@ -60,22 +57,18 @@ def mean_over_seeds(values: Any, covariance: Any = 0.0) -> Estimate:
 
 
 def mean_rating(ratings: Ratings, players: Sequence[str]) -> Estimate:
-    """Of players that differ in their seed, Elo."""
+    """Mean Elo of players that differ in their seed."""
     chosen = [ratings.players.index(name) for name in players]
     return mean_over_seeds(ratings.rating[chosen], ratings.covariance[np.ix_(chosen, chosen)])
 
 
 def paired_difference(ratings: Ratings, players: Sequence[str], opponents: Sequence[str]) -> Estimate:
-    """How much stronger `players` are than `opponents` of the same seeds, Elo: the mean of r_s - q_s over seeds.
+    """Elo of `players` above `opponents` of the same seeds: the mean of r_s - q_s, with the covariance of their errors.
 
-    The errors of the differences have covariance A C A', where C is that of all ratings and row s of A has +1 at
-    player s and -1 at its opponent. NaN if a pair is in two pools that never met.
+    NaN if a pair is in two pools that never met.
     """
-    design = np.zeros((len(players), len(ratings.players)))
-    places = [[ratings.players.index(name) for name in names] for names in (players, opponents)]
-    for row, (i, j) in enumerate(zip(*places, strict=True)):
-        design[row, i] += 1
-        design[row, j] -= 1
-        if ratings.component[i] != ratings.component[j]:
-            return Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, len(players))
-    return mean_over_seeds(design @ ratings.rating, design @ ratings.covariance @ design.T)
+    i, j = (np.array([ratings.players.index(name) for name in names]) for names in (players, opponents))
+    if (ratings.component[i] != ratings.component[j]).any():
+        return Estimate(*[math.nan] * 5, num_seeds=len(players))
+    errors = ratings.covariance[i] - ratings.covariance[j]
+    return mean_over_seeds(ratings.rating[i] - ratings.rating[j], errors[:, i] - errors[:, j])

@@ -1,4 +1,4 @@
-"""Chooses who plays whom next: the pairings of a pool."""
+"""Pairings of a pool: the matches to play next."""
 
 import itertools
 import math
@@ -11,13 +11,13 @@ import scipy.special
 from alphagateau.ratings.bradley_terry import Fit, fit_bradley_terry
 from alphagateau.ratings.curves import Curves, make_steps
 from alphagateau.ratings.history import fit_history
-from alphagateau.ratings.model import game_arrays, score_variance, tie
+from alphagateau.ratings.model import difference_variance, game_arrays, score_variance, tie
 from alphagateau.ratings.rate import Ratings, rate
-from alphagateau.ratings.results import Results, Row
+from alphagateau.ratings.results import Results
 
 
 class Pairing(NamedTuple):
-    """A match to play: `games` games between two players."""
+    """A match to play."""
 
     player: str
     opponent: str
@@ -37,7 +37,9 @@ def paper_pairings(
     `num_rounds` opponents, one after the other, each time the one of nearest rating by `wls`, refitted before,
     among those rated and not yet met by it; unrated, it counts as 1000. A match cut short is finished.
     """
-    games = _game_counts(players, results)
+    pairs = game_arrays(_among(players, results), use_colors=False)
+    games = np.zeros((len(players), len(players)))
+    games[pairs.first, pairs.second] = games[pairs.second, pairs.first] = pairs.total
     num_initial = min(num_initial, len(players))
     pairs = itertools.combinations(range(num_initial), 2)
     left = [Pairing(players[i], players[j], int(num_games - games[i, j])) for i, j in pairs if games[i, j] < num_games]
@@ -60,26 +62,12 @@ def paper_pairings(
     return ()
 
 
-def _game_counts(players: Sequence[str], results: Results) -> np.ndarray:
-    """[K, K] games played between each two of `players`."""
-    index = {name: i for i, name in enumerate(players)}
-    games = np.zeros((len(players), len(players)))
-    for row in results.rows:
-        if row.player in index and row.opponent in index:
-            games[index[row.player], index[row.opponent]] += sum(row[2:5])
-    return games + games.T
-
-
 class PairingRules(NamedTuple):
-    """What else decides who meets.
+    """Constraints on `informative_pairings`."""
 
-    curves: for ratings by `history` (None: by `bradley-terry`). closed: pairs not to be. planned: matches whose results
-    are still to come.
-    """
-
-    curves: Curves | None = None
-    closed: Collection[frozenset[str]] = ()
-    planned: Sequence[Pairing] = ()
+    curves: Curves | None = None  # for ratings by `history`; None: by `bradley-terry`
+    closed: Collection[frozenset[str]] = ()  # pairs that may not meet
+    planned: Sequence[Pairing] = ()  # matches whose results are still to come
 
 
 ANYBODY = PairingRules()
@@ -95,13 +83,12 @@ def informative_pairings(
 ) -> tuple[Pairing, ...]:
     """The matches that lower the ratings' summed variance most: A-optimal design, one at a time.
 
-    Variances are relative to the pool's mean, or to `anchor`, from the fit with one
-    virtual draw a player (so they have a value before any game). A match of n games between i and j
-    of information V a game adds n V a a' to the inverse of the covariance C, a = e_i - e_j, which
-    lowers its trace by n V |C a|^2 / (1 + n V a' C a) (Sherman and Morrison 1950; A-optimality:
-    Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
+    Variances are relative to the pool's mean, or to `anchor`, from the fit with one virtual draw a player (so they have
+    a value before any game). A match of n games between i and j of information V a game adds n V a a' to the inverse of
+    the covariance C, a = e_i - e_j, which lowers its trace by n V |C a|^2 / (1 + n V a' C a) (Sherman and Morrison
+    1950; A-optimality: Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
     """
-    fit = _fit(Results(tuple(players), _rows_among(players, results)), rules.curves)
+    fit = _fit(_among(players, results), rules.curves)
     covariance = fit.covariance[:-1, :-1]
     place = players.index(anchor) if anchor is not None else None
     pool = np.zeros(len(players), dtype=int)
@@ -123,7 +110,7 @@ def informative_pairings(
 
 
 def _with_match(covariance: np.ndarray, fit: Fit, pair: tuple[int, int], num_games: int) -> np.ndarray:
-    """The covariance [K, K] as a match of this pair would leave it."""
+    """The covariance [K, K] after a match of this pair."""
     i, j = pair
     column = covariance[:, i] - covariance[:, j]
     spread = column[i] - column[j]
@@ -132,33 +119,32 @@ def _with_match(covariance: np.ndarray, fit: Fit, pair: tuple[int, int], num_gam
 
 
 def _fit(results: Results, curves: Curves | None) -> Fit:
-    """With one virtual draw a player."""
+    """The fit with one virtual draw a player."""
     games, prior = game_arrays(results, use_colors=True), np.ones(len(results.players))
     plain = fit_bradley_terry(games, prior)
     if curves is None:
         return plain
     steps = make_steps(results.players, curves)
-    games = games._replace(links=np.stack([steps.before, steps.after], axis=1))
-    return fit_history(games, prior, steps, plain, 1.0).fit
+    return fit_history(games._replace(links=steps.links), prior, steps, plain, 1.0).fit
 
 
-def _rows_among(players: Sequence[str], results: Results) -> tuple[Row, ...]:
+def _among(players: Sequence[str], results: Results) -> Results:
+    """The results between `players`, in their order."""
     names = set(players)
-    return tuple(row for row in results.rows if row.player in names and row.opponent in names)
+    return Results(tuple(players), tuple(row for row in results.rows if {*row[:2]} <= names))
 
 
 def _pair_variances(covariance: np.ndarray) -> np.ndarray:
     """[K, K] variance of each difference."""
-    own = covariance.diagonal()
-    return own[:, None] + own[None, :] - 2 * covariance
+    places = np.arange(len(covariance))
+    return difference_variance(covariance, places[:, None], places)
 
 
 def _expected_information(fit: Fit, spread: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """Information of a game on a difference of log-odds, averaged over what is not known of it, its variance `spread`.
+    """Expected information of a game on a difference of log-odds whose own variance is `spread`.
 
-    That of points s is (ds / dtheta)^2 / variance. The mean of the logistic curve over a normal of
-    variance v is about the curve of k theta, k = 1 / sqrt(1 + pi v / 8) (MacKay 1992, Neural
-    Computation 4, 720-736).
+    That of points s is (ds / dtheta)^2 / variance. The mean of the logistic curve over a normal of variance v is about
+    the curve of k theta, k = 1 / sqrt(1 + pi v / 8) (MacKay 1992, Neural Computation 4, 720-736).
     """
     k = 1 / np.sqrt(1 + math.pi * spread / 8)
     score = scipy.special.expit(k * difference)

@@ -1,4 +1,4 @@
-"""Ratings in, what they say of a pair of players out: how far apart they are, and where their games misfit."""
+"""Compares pairs of rated players: their difference, and how well the ratings fit their games."""
 
 import math
 from typing import NamedTuple
@@ -6,29 +6,28 @@ from typing import NamedTuple
 import numpy as np
 import scipy.special
 
-from alphagateau.ratings.model import ELO_PER_NAT, expected_score, game_arrays, score_variance
+from alphagateau.ratings.model import ELO_PER_NAT, difference_variance, expected_score, game_arrays, score_variance
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.results import Results
 
 
 class Residual(NamedTuple):
-    """A pair's points against the model's, from `player`'s side; |z| > 3 marks a misfit."""
+    """A pair's points against the expected ones, from `player`'s side."""
 
     player: str
     opponent: str
     games: int
-    score: float
-    expected: float
-    z: float
+    score: float  # points
+    expected: float  # points
+    z: float  # |z| > 3 marks a misfit
 
 
 def difference(ratings: Ratings, player: str, opponent: str) -> tuple[float, float]:
-    """How much stronger `player` is and its standard error, Elo; NaN across components."""
+    """Elo of `player` above `opponent` and its standard error; NaN across components."""
     i, j = ratings.players.index(player), ratings.players.index(opponent)
     if ratings.component[i] != ratings.component[j]:
         return math.nan, math.nan
-    c = ratings.covariance
-    variance = c[i, i] + c[j, j] - 2 * c[i, j]
+    variance = difference_variance(ratings.covariance, i, j)
     return float(ratings.rating[i] - ratings.rating[j]), math.sqrt(max(variance, 0.0))
 
 
@@ -41,8 +40,8 @@ def superiority(ratings: Ratings, player: str, opponent: str) -> float:
 def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
     """Points against expected points of every pair, the largest misfit first.
 
-    z: Pearson residual standardised by leverage (McCullagh and Nelder 1989, 12.5), not eased by the
-    dispersion; 0 for a pair that alone joins two parts of the pool, which any result fits.
+    z is the Pearson residual standardised by leverage (McCullagh and Nelder 1989, 12.5), without the dispersion; 0 for
+    a pair that alone joins two parts of the pool, which any result fits.
     """
     games = game_arrays(results, True)
     gap = ratings.rating[games.first] - ratings.rating[games.second]
@@ -54,8 +53,8 @@ def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
     pairs, row = np.unique(pairs, axis=0, return_inverse=True)
     sums = [np.bincount(row.reshape(-1), column, len(pairs)) for column in columns]
     points, total, expected, spread, weight = sums
-    (i, j), c = pairs.T, ratings.covariance / ratings.dispersion
-    leverage = weight * (c[i, i] + c[j, j] - 2 * c[i, j]) / ELO_PER_NAT**2
+    i, j = pairs.T
+    leverage = weight * difference_variance(ratings.covariance / ratings.dispersion, i, j) / ELO_PER_NAT**2
     spare = np.where(leverage < 1 - 1e-6, spread * (1 - leverage), math.inf)
     z = (points - expected) / np.sqrt(spare)
     found = [

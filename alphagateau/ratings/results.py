@@ -1,4 +1,4 @@
-"""Results of pairs of players as a checked table."""
+"""Results tables: wins, draws and losses of pairs of players, checked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ import numpy as np
 
 
 class ResultsError(ValueError):
-    """Results that cannot be used: one sentence saying where and what was expected."""
+    """Results that cannot be used; one sentence with the place and what was expected."""
 
 
 class Row(NamedTuple):
-    """Games of one pair, from `player`'s side; color +1: it had white, -1: black, 0: mixed."""
+    """Games of one pair, from `player`'s side."""
 
     player: str
     opponent: str
     wins: int
     draws: int
     losses: int
-    color: int = 0
+    color: int = 0  # of the player: 1 white, -1 black, 0 mixed
 
 
 @dataclass(frozen=True)
 class Results:
-    """A results table; `results.make_results` checks and builds one. Players may have no games."""
+    """A results table, as `make_results` builds it. Players may have no games."""
 
     players: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
@@ -34,9 +34,9 @@ MAX_COUNT = 10**9
 
 
 def make_results(rows: Iterable[Row], players: Iterable[str] = ()) -> Results:
-    """Checks rows and merges those of the same pair and color, swapped ones too.
+    """A table of `players`, then those of the rows; rows of the same pair and color are merged, swapped ones too.
 
-    `players` come first and may have no games. Raises ResultsError for a bad name or count.
+    Raises ResultsError for a bad name or count.
     """
     order: dict[str, int] = {}
     for name in players:
@@ -52,7 +52,7 @@ def make_results(rows: Iterable[Row], players: Iterable[str] = ()) -> Results:
             player, opponent, counts, color = opponent, player, counts[::-1], -color
         key = (player, opponent, color)
         merged[key] = merged.get(key, 0) + np.array(counts)
-    table = (Row(a, b, *map(int, n[:3]), color=c) for (a, b, c), n in merged.items())
+    table = (Row(a, b, *map(int, n), color=c) for (a, b, c), n in merged.items())
     return Results(tuple(order), tuple(table))
 
 

@@ -1,4 +1,4 @@
-"""Reads results tables from CSV, makes them of games, and writes tables and ratings as CSV."""
+"""Reads and writes results tables and ratings as CSV, and counts games into tables."""
 
 import csv
 import io
@@ -6,22 +6,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from alphagateau.ratings.rate import Ratings
-from alphagateau.ratings.results import (
-    Results,
-    ResultsError,
-    Row,
-    check_name,
-    check_row,
-    make_results,
-    without_colors,
-)
+from alphagateau.ratings.results import Results, ResultsError, Row, check_name, check_row, make_results, without_colors
 from alphagateau.runs.files import write_text
 
 RESULTS_HEADER = ["player", "opponent", "wins", "draws", "losses"]
@@ -37,39 +28,17 @@ class GameResult(NamedTuple):
 
     white: str
     black: str
-    result: str  # of COUNTS, or "*"
-
-
-@dataclass(frozen=True)
-class GameResults:
-    """The finished games between two different players, and what was left out."""
-
-    results: Results
-    num_games: int
-    num_unfinished: int
-    num_self_games: int
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """One sentence for each kind of game that was left out."""
-        said = (
-            (self.num_unfinished, "unfinished (result *)"),
-            (self.num_self_games, "of a player against itself"),
-        )
-        return tuple(f"left out: {n} of {self.num_games} games, {why}" for n, why in said if n)
+    result: str  # of COUNTS, or UNFINISHED
 
 
 def read_results(lines: Iterable[str], name: object) -> Results:
-    """A results.csv, strictly: that header, one pair a line, whole numbers. `name` is the file's.
+    """The table of a results.csv, which has one pair a line.
 
-    Raises ResultsError naming file, line and what was expected. A file of the header alone is an
-    empty table.
+    Raises ResultsError with the file's `name`, the line and what was expected.
     """
     reader = csv.reader(lines, strict=True)
-    rows = []
     try:
-        header = next(reader, None)
-        if header != RESULTS_HEADER:
+        if next(reader, None) != RESULTS_HEADER:
             raise ResultsError(f"expected the header {','.join(RESULTS_HEADER)}")
         rows = [_parse_row(fields) for fields in reader if fields]
     except (csv.Error, ResultsError) as error:
@@ -88,71 +57,60 @@ def _parse_row(fields: list[str]) -> Row:
     return row
 
 
-def tabulate(games: Iterable[tuple[str, GameResult]]) -> GameResults:
-    """A table of games, each behind where it stands. Raises ResultsError for a finished game without names."""
+def tabulate(games: Iterable[tuple[str, GameResult]]) -> tuple[Results, tuple[str, ...]]:
+    """The table of games between two different players, and a note on each kind of game that was left out.
+
+    Each game comes with its place in a file. Raises ResultsError for a finished game without names.
+    """
     counts: Counter[GameResult] = Counter()
+    left_out: Counter[str] = Counter()
     players: dict[str, None] = {}
     for where, game in games:
-        names = (game.white, game.black)
-        if game.result != UNFINISHED:
-            for name in names:
-                _check_player(name, where)
+        names, is_finished = (game.white, game.black), game.result != UNFINISHED
+        if is_finished:
+            _check_players(names, where)
         players.update((name, None) for name in names if name not in NAMELESS)
-        counts[game] += 1
-    unfinished = sum(number for game, number in counts.items() if game.result == UNFINISHED)
-    alone = sum(n for game, n in counts.items() if game.result != UNFINISHED and game.white == game.black)
+        counts[game] += is_finished and game.white != game.black
+        left_out["unfinished (result *)"] += not is_finished
+        left_out["of a player against itself"] += is_finished and game.white == game.black
     rows = [
         Row(white, black, *(number * count for count in COUNTS[result]), color=1)
         for (white, black, result), number in counts.items()
-        if result != UNFINISHED and white != black
+        if number
     ]
-    return GameResults(make_results(rows, players), counts.total(), unfinished, alone)
+    num_games = counts.total() + left_out.total()
+    notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
+    return make_results(rows, players), notes
 
 
-def _check_player(name: str, where: str) -> None:
+def _check_players(names: Iterable[str], where: str) -> None:
     try:
-        check_name(name)
+        for name in names:
+            check_name(name)
+            if name in NAMELESS:
+                raise ResultsError("a player is '?', expected names in the White and Black tags")
     except ResultsError as error:
         raise ResultsError(f"{where}: {error}") from None
-    if name in NAMELESS:
-        raise ResultsError(f"{where}: a player is '?', expected names in the White and Black tags")
 
 
 def write_results(results: Results, path: str | os.PathLike[str]) -> None:
     """Writes results.csv, one row a pair, whole or not at all."""
-    rows = (row[:5] for row in without_colors(results).rows)
-    _write_csv(path, RESULTS_HEADER, rows)
+    _write_csv(path, RESULTS_HEADER, (row[:5] for row in without_colors(results).rows))
 
 
 def write_ratings(
     ratings: Ratings, path: str | os.PathLike[str], more: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
-    """Writes ratings.csv, the strongest of the largest component first; Elo to 0.01.
+    """Writes ratings.csv, the strongest of the largest component first, with bounds 2 standard errors away.
 
-    lower and upper: 2 standard errors away. score: points a game. more: columns at the end, by name, with what each
-    player has there.
+    `more`: further columns by name, each the values of some players.
     """
-    more = more or {}
-    order = sorted(
-        range(len(ratings.players)),
-        key=lambda k: (ratings.component[k], -np.nan_to_num(ratings.rating[k], nan=-np.inf)),
-    )
-    rating, error = ratings.rating, ratings.standard_error
-    columns = [rating - 2 * error, rating + 2 * error]
-    rows = (
-        [
-            ratings.players[k],
-            *(f"{x[k]:.2f}" for x in (rating, error)),
-            ratings.games[k],
-            f"{ratings.score[k]:.4f}",
-            *(f"{x[k]:.2f}" for x in columns),
-            ratings.component[k],
-            ratings.method,
-            ratings.anchor or "",
-            *(column.get(ratings.players[k], "") for column in more.values()),
-        ]
-        for k in order
-    )
+    more, r, rows = more or {}, ratings, []
+    for k in np.lexsort((-np.nan_to_num(r.rating, nan=-np.inf), r.component)):
+        rating, error = r.rating[k], r.standard_error[k]
+        row = [r.players[k], f"{rating:.2f}", f"{error:.2f}", r.games[k], f"{r.score[k]:.4f}"]
+        row += [f"{rating - 2 * error:.2f}", f"{rating + 2 * error:.2f}", r.component[k], r.method, r.anchor or ""]
+        rows.append(row + [column.get(r.players[k], "") for column in more.values()])
     _write_csv(path, [*RATINGS_HEADER, *more], rows)
 
 

@@ -1,10 +1,10 @@
-"""How much stronger one player is than another by pairs of their games, and a sequential test of it.
+"""Pentanomial results, by pairs of games of one opening: Elo of a player above another, and a sequential test of it.
 
 By hand because no library has it: fishtest's is part of a server, and scipy has no sequential tests.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +14,12 @@ import scipy.special
 from alphagateau.ratings.model import ELO_PER_NAT, expected_score
 
 PAIR_SCORES = np.linspace(0, 1, 5)  # points a game of a pair of games, the same opening both ways
-
-
-MIN_COUNT = 1e-3  # stands for a kind of pair that was not seen, as in fishtest
+MIN_COUNT = 1e-3  # in place of 0 pairs of a kind, as in fishtest
+DECISIONS = {"H0": "accepts H0, the lower,", "H1": "accepts H1, the higher,", "continue": "is undecided"}
 
 
 class Strength(NamedTuple):
-    """How much stronger a player is than its opponent; elo, lower, upper: estimate and 2 standard errors."""
+    """Elo of a player above its opponent, with bounds 2 standard errors away."""
 
     elo: float
     lower: float
@@ -31,39 +30,33 @@ class Strength(NamedTuple):
     def __str__(self) -> str:
         """Such as "Elo +35 +- 12 (+23 to +47), likelihood of superiority 99.8 %, by 64 pairs of games"."""
         span = f" +- {(self.upper - self.lower) / 2:.0f}" if math.isfinite(self.upper - self.lower) else ""
-        pairs = f"{self.num_pairs} pair{'s' * (self.num_pairs != 1)} of games"
         return (
             f"Elo {_signed(self.elo)}{span} ({_signed(self.lower)} to {_signed(self.upper)}), "
-            f"likelihood of superiority {self.superiority:.1%}, by {pairs}"
-        ).replace("%", " %")
+            f"likelihood of superiority {100 * self.superiority:.1f} %, by {_pairs(self.num_pairs)}"
+        )
 
 
 def _signed(elo: float) -> str:
     return f"{round(elo):+d}" if math.isfinite(elo) else f"{elo:+}"
 
 
+def _pairs(count: int) -> str:
+    return f"{count} pair{'s' * (count != 1)} of games"
+
+
 class Sprt(NamedTuple):
-    """Where a sequential test stands: `H0` (no stronger than elo0), `H1` (at least elo1) or `continue`.
+    """The state of a sequential test."""
 
-    elo, elo_lower, elo_upper: as in Strength.
-    """
-
-    decision: str
-    llr: float
+    decision: str  # H0: no stronger than elo0; H1: at least elo1; or continue
+    llr: float  # log-likelihood ratio, between lower and upper while it continues
     lower: float
     upper: float
-    elo: float
-    elo_lower: float
-    elo_upper: float
-    num_pairs: int
+    strength: Strength
 
     def __str__(self) -> str:
         """Such as "is undecided after 64 pairs of games: log-likelihood ratio 1.31, of -2.94 to 2.94"."""
-        decision = {"H0": "accepts H0, the lower,", "H1": "accepts H1, the higher,", "continue": "is undecided"}[
-            self.decision
-        ]
-        pairs = f"{self.num_pairs} pair{'s' * (self.num_pairs != 1)} of games"
-        return f"{decision} after {pairs}: log-likelihood ratio {self.llr:.2f}, of {self.lower:.2f} to {self.upper:.2f}"
+        state = f"{DECISIONS[self.decision]} after {_pairs(self.strength.num_pairs)}"
+        return f"{state}: log-likelihood ratio {self.llr:.2f}, of {self.lower:.2f} to {self.upper:.2f}"
 
 
 def sprt(
@@ -75,11 +68,16 @@ def sprt(
 ) -> Sprt:
     """Generalised sequential probability ratio test of elo1 against elo0 on pairs of games.
 
-    pairs [5]: how many pairs of games (one opening, colors swapped) brought the player 0, 1/2, 1,
-    3/2 and 2 points. alpha, beta: chances to accept H1 at elo0 and H0 at elo1. The log-likelihood
-    ratio is of the multinomials nearest to the counts with either expected score (Van den Bergh,
+    The log-likelihood ratio is of the multinomials nearest to the counts with either expected score (Van den Bergh,
     cantate.be/Fishtest/support_MLE_multinomial.pdf, as fishtest does), the bounds are Wald's (1945).
-    Raises ValueError for other counts or hypotheses.
+
+    Args:
+        pairs: [5], how many pairs of games (one opening, colors swapped) brought the player 0, 1/2, 1, 3/2, 2 points.
+        alpha: chance to accept H1 at elo0.
+        beta: chance to accept H0 at elo1.
+
+    Raises:
+        ValueError: other counts or hypotheses.
     """
     counts = _counts(pairs)
     if not elo0 < elo1:
@@ -91,12 +89,11 @@ def sprt(
         raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected Elo differences whose scores are not 0 or 1")
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     if not counts.any():
-        return Sprt("continue", 0.0, lower, upper, 0.0, -math.inf, math.inf, 0)
-    interval = strength(pairs)[:3]
+        return Sprt("continue", 0.0, lower, upper, strength(pairs))
     counts[counts == 0] = MIN_COUNT
     llr = _log_likelihood(counts, score1) - _log_likelihood(counts, score0)
     decision = "H1" if llr >= upper else "H0" if llr <= lower else "continue"
-    return Sprt(decision, llr, lower, upper, *interval, int(sum(pairs)))
+    return Sprt(decision, llr, lower, upper, strength(pairs))
 
 
 def _log_likelihood(counts: np.ndarray, score: float) -> float:
@@ -129,9 +126,8 @@ def strength(pairs: Sequence[int]) -> Strength:
     mean = counts @ PAIR_SCORES / counts.sum()
     error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2) / counts.sum()
     scores = np.clip([score, mean - 2 * error, mean + 2 * error], 0, 1)
-    value, low, high = ELO_PER_NAT * scipy.special.logit(scores)
-    superiority = scipy.special.ndtr((mean - 0.5) / error)
-    return Strength(float(value), float(low), float(high), float(superiority), int(sum(pairs)))
+    elo, low, high = (ELO_PER_NAT * scipy.special.logit(scores)).tolist()
+    return Strength(elo, low, high, float(scipy.special.ndtr((mean - 0.5) / error)), int(sum(pairs)))
 
 
 def _counts(pairs: Sequence[int]) -> np.ndarray:
@@ -142,10 +138,9 @@ def _counts(pairs: Sequence[int]) -> np.ndarray:
     return counts
 
 
-def pair_counts(points: Sequence[float]) -> tuple[int, int, int, int, int]:
-    """Counts for `sprt` from the points (0, 1/2, 1, 3/2, 2) of each pair of games."""
+def pentanomial(points: Iterable[float]) -> tuple[int, ...]:
+    """Counts [5] for `sprt` from the points (0, 1/2, 1, 3/2 or 2) of each pair of games."""
     doubled = [2 * x for x in points]
-    if any(x not in (0, 1, 2, 3, 4) for x in doubled):
-        raise ValueError(f"pair points {list(points)}, expected 0, 0.5, 1, 1.5 or 2 each")
-    zero, one, two, three, four = (doubled.count(k) for k in range(5))
-    return zero, one, two, three, four
+    if wrong := set(doubled) - {0, 1, 2, 3, 4}:
+        raise ValueError(f"{min(wrong) / 2} points of a pair of games, expected 0, 0.5, 1, 1.5 or 2")
+    return tuple(map(doubled.count, range(5)))

@@ -10,7 +10,7 @@ from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outco
 from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
-from alphagateau.ratings.sprt import pair_counts, sprt, strength
+from alphagateau.ratings.sprt import pentanomial, sprt, strength
 
 
 def play(rng, gap: float, num_games: int) -> list[int]:
@@ -145,9 +145,9 @@ def test_sprt_of_won_and_lost_pairs_by_hand():
     found = sprt([40, 0, 0, 0, 60], elo0=0, elo1=50)
     share = 1 / (1 + 10 ** (-50 / 400))
     assert found.llr == pytest.approx(60 * math.log(2 * share) + 40 * math.log(2 - 2 * share), abs=0.01)
-    assert found.elo == pytest.approx(400 * math.log10(1.5))
+    assert found.strength.elo == pytest.approx(400 * math.log10(1.5))
     assert (found.lower, found.upper) == pytest.approx((-math.log(19), math.log(19)))
-    assert found.num_pairs == 100
+    assert found.strength.num_pairs == 100
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_sprt_says_what_few_pairs_cannot_tell():
     with pytest.raises(ValueError, match="whose scores are not 0 or 1"):
         sprt([1, 1, 1, 1, 1], 0, 100_000)
     empty = sprt([0, 0, 0, 0, 0])
-    assert (empty.decision, empty.elo_lower, empty.elo_upper) == ("continue", -math.inf, math.inf)
-    won = sprt([0, 0, 0, 0, 10])
-    assert won.elo == math.inf and 0 < won.elo_lower < 400 and won.elo_upper == math.inf
-    even = sprt([0, 0, 10, 0, 0])
-    assert even.elo == 0 and even.elo_lower == pytest.approx(-even.elo_upper) != 0
+    assert (empty.decision, *empty.strength[1:3]) == ("continue", -math.inf, math.inf)
+    won = strength([0, 0, 0, 0, 10])
+    assert won.elo == math.inf and 0 < won.lower < 400 and won.upper == math.inf
+    even = strength([0, 0, 10, 0, 0])
+    assert even.elo == 0 and even.lower == pytest.approx(-even.upper) != 0
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_strength_reads_as_a_sentence():
     assert str(sprt([0, 0, 1, 0, 0], 0, 10)).startswith("is undecided after 1 pair of games: log-likelihood ratio ")
 
 
-def test_pair_counts():
-    assert pair_counts([0, 0.5, 1, 1, 2, 1.5, 2]) == (1, 1, 2, 1, 2)
+def test_pentanomial():
+    assert pentanomial([0, 0.5, 1, 1, 2, 1.5, 2]) == (1, 1, 2, 1, 2)
     with pytest.raises(ValueError, match=r"expected 0, 0\.5, 1, 1\.5 or 2"):
-        pair_counts([0.25])
+        pentanomial([0.25])
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_sprt_errs_as_rarely_as_asked(true, right):
         counts, decision = np.zeros(5, dtype=int), "continue"
         while decision == "continue":
             points = rng.choice(POINTS, (8, 2), p=chances).sum(axis=1)
-            counts += np.array(pair_counts(points.tolist()))
+            counts += np.array(pentanomial(points.tolist()))
             decision = sprt(counts.tolist(), 0, 20).decision
         wrong += decision != right
     assert wrong <= 20  # 5 % of 200 expected at most; 3 standard errors above
