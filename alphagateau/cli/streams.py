@@ -7,7 +7,7 @@ from collections.abc import Callable
 TELL_SECONDS = 10
 
 
-def make_teller(total: int, what: str, name: str = "") -> Callable[[int], None]:
+def make_reporter(total: int, what: str, name: str = "") -> Callable[[int], None]:
     """Called with how many of `total` are done."""
     last = time.monotonic()
 
