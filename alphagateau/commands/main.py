@@ -143,7 +143,7 @@ def use_utf8() -> None:
 
 
 def open_streams() -> None:
-    """Opens an empty stream for each closed standard stream; characters that output lacks are written as \\x escapes."""
+    """Opens an empty stream for each closed standard stream; characters that output lacks become escapes."""
     import io
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
