@@ -1,14 +1,15 @@
-"""A command's words in, its argument record out: tyro parses and helps; what it refuses is one sentence here.
+"""Parses a command line into the command's argument record, by tyro; a refusal is one sentence.
 
-A record of `config` inside an argument record gives an option for each of its keys and comes out as a table, for
-`config` to check: files and options have one validator and one wording.
+A record of `config` inside an argument record adds an option for each of its keys. They come out as a table that
+`config` checks, so files and options have one validator and one wording.
 """
 
 import contextlib
 import dataclasses
 import io
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import tyro
@@ -23,6 +24,7 @@ from tyro.constructors import (
 
 from alphagateau.cli.outputs import refusal
 from alphagateau.config.records import fields_of, nearest, sections_of, show, suggestion
+from alphagateau.runs.stop import parse_duration
 from alphagateau.runs.terminal import printing_freely
 
 T = TypeVar("T")
@@ -32,25 +34,57 @@ MARKERS = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
 
 
 class UsageError(ValueError):
-    """A command line that cannot be understood; one sentence."""
+    """A command line that names something wrong; one sentence."""
+
+
+@contextlib.contextmanager
+def usage_errors(option: str = "", *kinds: type[Exception]) -> Iterator[None]:
+    """Turns a ValueError, or an error of the `kinds`, into a UsageError; `option` is named before its sentence."""
+    try:
+        yield
+    except (ValueError, *kinds) as error:
+        raise UsageError(f"{option}: {error}" if option else str(error)) from None
+
+
+def number(kind: type[int | float], low: float = 0, high: float = math.inf) -> PrimitiveConstructorSpec:
+    """The constructor of an option that takes a number from `low` to `high`."""
+    limits = f"{low:g} or more" if high == math.inf else f"from {low:g} to {high:g}"
+    expected = f"must be {'a whole number' if kind is int else 'a number'}, {limits}"
+
+    def read(words: list[str]) -> float:
+        with contextlib.suppress(ValueError):
+            if (kind is float or words[0].isdecimal()) and low <= (value := kind(words[0])) <= high:
+                return value
+        raise ValueError(f"{expected}, got {show(words[0])}")
+
+    return PrimitiveConstructorSpec(1, kind.__name__.upper(), read, lambda x: isinstance(x, kind), lambda x: [str(x)])
+
+
+DURATION = PrimitiveConstructorSpec[float | None](
+    1,
+    "TIME",
+    lambda words: parse_duration(words[0]),
+    lambda x: x is None or isinstance(x, float),
+    lambda x: [str(x)],
+)
 
 
 def parse(kind: type[T], words: Sequence[str], command: str, default: T | None = None) -> T:
-    """The argument record of a command. UsageError in one sentence; SystemExit(0) after --help."""
-    said = io.StringIO()
+    """The argument record of a command. Raises UsageError, and SystemExit(0) after --help."""
+    box = io.StringIO()
     options: dict[str, Any] = {} if default is None else {"default": default}
     prog = f"alphagateau {command}"
     if {"-h", "--help"} & set(words):  # alone, or tyro leaves out what stands before it
         words = ["--help"]
     try:
-        with contextlib.redirect_stderr(said), printing_freely():
+        with contextlib.redirect_stderr(box), printing_freely():
             arguments, unknown = tyro.cli(
                 kind, prog=prog, args=words, registry=REGISTRY, config=MARKERS, return_unknown_args=True, **options
             )
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise UsageError(_one_sentence(said.getvalue(), kind, command)) from None
+        raise UsageError(_one_sentence(box.getvalue(), kind, command)) from None
     if unknown:
         raise UsageError(_unknown(unknown[0], help_of(kind, command, default)))
     if why := refusal(arguments):
@@ -67,7 +101,7 @@ def help_of(kind: type[T], command: str, default: T | None = None) -> str:
 
 
 def _unknown(word: str, text: str) -> str:
-    """One sentence on a word that is no option of the command whose help is `text`."""
+    """The sentence on a word that is no option of the command whose help is `text`."""
     flag = word.partition("=")[0].replace("_", "-")
     if not flag.startswith("--"):
         return f"unexpected argument {show(word)}; options look like --seed 3"
@@ -77,7 +111,7 @@ def _unknown(word: str, text: str) -> str:
 
 
 def _one_sentence(box: str, kind: Any, command: str) -> str:
-    """What tyro says in its box, up to the first line drawn in it."""
+    """The text of tyro's error box, up to the first line drawn in it."""
     lines = [line.strip("│| ") for line in box.splitlines()[1:]]
     end = next((i for i, line in enumerate(lines) if not line.strip("─-╰╯+")), len(lines))
     text = " ".join(lines[:end]).rstrip(".")
@@ -91,15 +125,7 @@ def _one_sentence(box: str, kind: Any, command: str) -> str:
 @REGISTRY.primitive_rule
 def _whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
     """An int of an argument record: 0 or more."""
-    if info.type is not int:
-        return None
-
-    def read(words: list[str]) -> int:
-        if not words[0].isdecimal():
-            raise ValueError(f"must be a whole number, 0 or more, got {show(words[0])}")
-        return int(words[0])
-
-    return PrimitiveConstructorSpec(1, "INT", read, lambda x: isinstance(x, int), lambda x: [str(x)])
+    return number(int) if info.type is int else None
 
 
 @REGISTRY.primitive_rule
@@ -121,7 +147,7 @@ def _choice(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
 
 @REGISTRY.struct_rule
 def _table(info: StructTypeInfo) -> StructConstructorSpec | None:
-    """A record of `config`, its keys as options, comes out as a dictionary."""
+    """A record of `config`: its keys are options, and the result is a dictionary."""
     if not hasattr(info.type, "__pydantic_fields__"):
         return None
     fields = []
@@ -143,7 +169,7 @@ def _table(info: StructTypeInfo) -> StructConstructorSpec | None:
 
 
 def _reader(kind: Any) -> Any:
-    """The type of a key for tyro, which leaves what is no such value for `config` to refuse."""
+    """The type of a key for tyro; a wrong value passes, for `config` to refuse."""
     if kind is bool:
         return bool
 

@@ -13,7 +13,7 @@ import tyro
 from alphagateau.cli.arguments import UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
-from alphagateau.cli.reporter import make_teller
+from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
@@ -99,9 +99,9 @@ def measure(player: "RatedPlayer", answers: "Answers", seed: int, is_best_only: 
     from alphagateau.matches.players import HostPlayer
     from alphagateau.suites.labelled_moves import ask, judge
 
-    teller = make_teller(len(answers.rows.count), "boards", player.name)
+    reporter = make_reporter(len(answers.rows.count), "boards", player.name)
     try:
-        opinions = ask(answers, player.player, seed, teller)
+        opinions = ask(answers, player.player, seed, reporter)
         return judge(answers, opinions, is_best_only) | bins_of(player, answers)
     finally:
         if isinstance(player.player, HostPlayer):

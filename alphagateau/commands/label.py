@@ -1,88 +1,81 @@
-"""`alphagateau label`: boards and an engine or a player in, labels to learn from out."""
+"""Labels boards by an engine or a player, for networks to learn from."""
 
 import dataclasses
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import DURATION, UsageError, number, parse
 from alphagateau.cli.outputs import FOLDER
+from alphagateau.cli.streams import REPORT_SECONDS, report
 
 if TYPE_CHECKING:
-    from alphagateau.data.crew import Order
+    from alphagateau.data.crew import Order, Pace
 
-TELL_SECONDS = 10
 ENGINE = "stockfish"
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Have a UCI engine, or a player of ours, label the boards that `alphagateau positions` gathered.
+    """Label the boards of `alphagateau positions` with an engine's or a player's scores.
 
-    Each search has a fixed number of nodes and begins from an empty hash table, or from what the searches of the same
-    board left there, so the labels are the same however often this is stopped, killed and started again, with whatever
-    number of workers, on however many machines that share the folder.
+    The labels do not depend on stops, kills, the number of workers or the machines that share the folder: each search
+    has a fixed number of nodes, and no search sees the hash table of another board. The same command continues.
 
     Example: alphagateau label data/club --engine stockfish --nodes 1000
     """
 
     boards: tyro.conf.Positional[Path]
-    """folder that `alphagateau positions` wrote"""
+    """the folder that `alphagateau positions` wrote"""
     engine: Annotated[str, tyro.conf.arg(metavar="COMMAND")] = ENGINE
-    """a UCI engine, with options of its own after a question mark: "stockfish?Hash=4" """
+    """a UCI engine, its options after a question mark: "stockfish?Hash=4" """
     player: Annotated[str | None, tyro.conf.arg(metavar="CKPT")] = None
-    """in place of an engine a run or a checkpoint: "CKPT?search=probability&nodes=4000", with --target best"""
-    nodes: int = 1000
-    """of each search of an engine"""
+    """a run or a checkpoint instead of an engine: "CKPT?search=probability&nodes=4000", with --target best"""
+    nodes: Annotated[int, number(int, 1)] = 1000
+    """nodes of each search of an engine"""
     target: Literal["actions", "states", "best"] = "actions"
-    """every legal move and the state, the state alone, or the state and its best move"""
+    """what is scored: every legal move and the state, the state alone, or the state and its best move"""
     clear: Literal["move", "board"] = "move"
-    """the hash table is emptied before each move of a board, or once for all of them: faster where nodes are few"""
+    """when the hash table is emptied: before each move, or once a board, which is faster where nodes are few"""
     multipv: bool = False
-    """all moves of a board by one search, of --nodes a move: for equal time nearer to long ones than --clear board"""
+    """one search scores all moves of a board, with --nodes a move: in equal time more exact than --clear board"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), FOLDER] = None
-    """where the labels go; None: the folder labels in that of the boards"""
+    """where the labels go; None: BOARDS/labels"""
     known: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """labels of the same engine and nodes, from which those of boards that it has too are taken"""
+    """labels of the same engine and nodes, taken over for boards that are in both"""
     workers: int = 0
-    """engines at once; 0: one a core"""
-    timeout: float = 60.0
-    """seconds after which an engine is given up"""
-    stop_after: Annotated[str | None, tyro.conf.arg(metavar="DURATION")] = None
-    """stop by itself after so long, such as 30m or 3h"""
+    """engines that run at once; 0: one a core"""
+    timeout: Annotated[float, number(float, 1e-3, 1e9)] = 60.0
+    """seconds of a search after which an engine counts as hung"""
+    stop_after: Annotated[float | None, DURATION] = None
+    """stop after this time, such as 30m or 3h"""
 
 
 def run(words: Sequence[str]) -> int:
-    """Labels what is not labelled yet, and says how it goes on standard error."""
+    """Labels what is not labelled yet; progress goes to standard error."""
     arguments = parse(Arguments, words, "label")
-    from alphagateau.data.tables import DataError
-    from alphagateau.matches.players import PlayerError
-    from alphagateau.runs.checkpoint import CheckpointError
-    from alphagateau.runs.stop import StopRequest, parse_duration
+    from alphagateau.data.tables import DataError, LabellingError
+    from alphagateau.runs.stop import StopRequest
 
     check(arguments)
+    stop = StopRequest(arguments.stop_after)
     try:
-        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
         order = make_order(arguments)
-        teller = Teller(order.workers)
+        reporter = Reporter(order.workers)
         with stop.listening():
-            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, teller.hear)
-    except (DataError, PlayerError, CheckpointError, ValueError) as error:
+            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, reporter.report)
+    except LabellingError:
+        raise
+    except (DataError, ValueError) as error:
         raise UsageError(str(error)) from None
-    teller.conclude(is_done, stop.reason, order.output)
+    reporter.conclude(is_done, stop.reason, order.output)
     return 0
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError for what cannot be meant."""
-    if not arguments.nodes:
-        raise UsageError("--nodes must be 1 or more, got 0")
-    if not 0 < arguments.timeout <= threading.TIMEOUT_MAX:
-        raise UsageError(f"--timeout must be above 0 and at most {threading.TIMEOUT_MAX:g}, got {arguments.timeout:g}")
+    """Raises UsageError for options that exclude one another."""
     if arguments.multipv and (arguments.target != "actions" or arguments.clear != "move"):
         raise UsageError(
             "--multipv was given with --target or --clear: its one search is of all moves, from an empty table"
@@ -98,7 +91,7 @@ def check(arguments: Arguments) -> None:
 
 
 def make_order(arguments: Arguments) -> "Order":
-    """What is to be labelled and how. Raises DataError, PlayerError, ValueError."""
+    """The Order of the command line. Raises DataError, PlayerError, ValueError."""
     from alphagateau.data.crew import Order
     from alphagateau.data.positions import board_name
     from alphagateau.games.variants import get_game
@@ -122,12 +115,12 @@ def make_order(arguments: Arguments) -> "Order":
     )
 
 
-def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool], tell: Callable) -> bool:
-    """True once all is labelled. Raises DataError, PlayerError, CheckpointError."""
+def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool], on_pace: Callable) -> bool:
+    """Labels boards; True once all are labelled. Raises DataError, PlayerError, CheckpointError."""
     if player is None:
         from alphagateau.data.labelling import label
 
-        return label(order, should_stop, tell)
+        return label(order, should_stop, on_pace)
     from alphagateau.cli.compilation import use_compilation_cache
     from alphagateau.data.player_labelling import label_by_player
     from alphagateau.matches.player_specs import load_player
@@ -135,32 +128,30 @@ def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool
 
     use_compilation_cache()
     labeller = make_labeller(order.game, load_player(player, order.game.name))
-    return label_by_player(order, labeller, should_stop, tell)
+    return label_by_player(order, labeller, should_stop, on_pace)
 
 
-class Teller:
-    """What a person hears of the labelling."""
+class Reporter:
+    """Progress of the labelling, and how it ended."""
 
     def __init__(self, workers: int) -> None:
         self._workers, self._last, self._pace = workers, 0.0, None
 
-    def hear(self, pace) -> None:
+    def report(self, pace: "Pace") -> None:
+        """Prints the pace, at most every REPORT_SECONDS."""
         self._pace = pace
-        if pace.seconds - self._last >= TELL_SECONDS:
-            self._last = pace.seconds
-            rate = pace.labelled / pace.seconds
+        if pace.seconds - self._last >= REPORT_SECONDS:
+            self._last, rate = pace.seconds, pace.labelled / pace.seconds
             left = (pace.total - pace.done) / rate / 60 if rate else float("inf")
-            print(
-                f"{pace.done:,} of {pace.total:,} boards, {rate:.1f} a second, {left:,.0f} minutes left",
-                file=sys.stderr,
-            )
+            report(f"{pace.done:,} of {pace.total:,} boards, {rate:.1f} a second, {left:,.0f} minutes left")
 
     def conclude(self, is_done: bool, reason: str | None, output: Path) -> None:
+        """Prints the result, and how much of the processor time the engines used."""
         if self._pace and self._pace.engine_seconds:
             share = self._pace.engine_seconds / self._pace.seconds / self._workers
-            print(f"the engines' cores were {share:.0%} busy with searching", file=sys.stderr)
+            report(f"the engines' cores were {share:.0%} busy with searching")
         if is_done:
             failed = len((output / "failed.jsonl").read_text(encoding="utf-8").splitlines())
             print(f"{output}: all boards are labelled" + (f", but {failed} of failed.jsonl" if failed else ""))
         else:
-            print(f"stopped ({reason or 'others work on the rest'}); the same command goes on", file=sys.stderr)
+            report(f"stopped ({reason or 'others work on the rest'}); the same command goes on")

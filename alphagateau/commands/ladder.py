@@ -1,29 +1,27 @@
-"""`alphagateau ladder`: players in, games, ratings and a page out."""
+"""Plays a ladder and rates its players."""
 
 import dataclasses
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
 from alphagateau import config
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import UsageError, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import LADDER
+from alphagateau.cli.streams import report
 from alphagateau.config import LadderConfig
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Play, rate, and write ratings.csv, results.csv, games.pgn, ratings.svg and index.html.
+    """Play games between many players and rate them all.
 
-    Every finished game is on disk at once; the same command goes on. A run stands for all its checkpoints. A ladder
-    file has these options as keys, with underscores. docs/ratings.md describes methods and protocols.
+    Writes ratings.csv, results.csv, games.pgn, ratings.svg and index.html. Every finished game is on disk at once; the
+    same command continues. A run stands for all its checkpoints. The keys of a ladder file are these options, with
+    underscores. docs/ratings.md describes methods and protocols.
 
     Example: alphagateau ladder checkpoints/quickstart random --every 4 --games-per-pair 10
     """
@@ -32,15 +30,15 @@ class Arguments:
     """a ladder file, or runs, checkpoints, random, uci:COMMAND"""
     settings: Annotated[LadderConfig, tyro.conf.arg(name="")]
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), LADDER] = None
-    """where to; None: eval/<name of the file>, or eval/ladder"""
+    """where the results go; None: eval/<name of the file>, or eval/ladder"""
     watch: bool = False
-    """never end: take up new checkpoints of the runs as they appear, until a signal stops it"""
+    """take up new checkpoints of the runs as they appear, until a signal stops it"""
     merge: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDERS")] = ()
-    """play nothing: take up the games of the same ladder from other machines, as folders or games.jsonl, and rate"""
+    """play nothing, and rate with the games of the same ladder from other machines: folders or games.jsonl"""
 
 
 def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]:
-    """(ladder, folder, what else is asked for), by a file and by options. Raises UsageError, ConfigError."""
+    """(ladder, folder, other arguments) from a file and options. Raises UsageError, ConfigError."""
     nobody = LadderConfig(players=("random",))
     players = parse(Arguments, words, "ladder", Arguments((), nobody)).players
     if not players:
@@ -70,21 +68,14 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.runs.stop import StopRequest
 
     stop = StopRequest()
-    try:
-        with locked(folder), stop.listening():
-            if arguments.merge:
-                merge_into_ladder(ladder, folder, arguments.merge, _say)
-            elif arguments.watch:
-                watch_ladder(ladder, folder, _say, lambda: stop.reason is not None)
-            else:
-                run_ladder(ladder, folder, _say, lambda: stop.reason is not None)
-    except ValueError as error:  # players, boards or openings that cannot be
-        raise UsageError(str(error)) from None
+    with usage_errors(), locked(folder), stop.listening():  # of players, boards and openings
+        if arguments.merge:
+            merge_into_ladder(ladder, folder, arguments.merge, report)
+        elif arguments.watch:
+            watch_ladder(ladder, folder, report, lambda: stop.reason is not None)
+        else:
+            run_ladder(ladder, folder, report, lambda: stop.reason is not None)
     if stop.reason:
-        print(f"stopped ({stop.reason}); the same command goes on", file=sys.stderr)
-    print(f"{folder / 'index.html'}")
+        report(f"stopped ({stop.reason}); the same command goes on")
+    print(folder / "index.html")
     return 0
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

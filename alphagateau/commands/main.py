@@ -1,10 +1,11 @@
-"""A command line in, an exit code out: 0 done, 1 failed with a sentence, 2 bad input or usage.
+"""Runs a command line and returns its exit code: 0 done, 1 failed with a sentence, 2 bad input or usage.
 
-Each command is a module of its name, imported when it is asked for: an argument record, whose docstrings are its
-help, and `run(words) -> int`. Of the package's own errors a ValueError is of what the user named or wrote, and exits 2;
-any other is a failure at work, and exits 1. A path that is not there is the user's too.
+Each command is a module of its name, imported only when it runs: an argument record, whose docstrings are its help, and
+`run(words) -> int`. Of the package's own errors a ValueError is about what the user named or wrote, and exits 2; any
+other is a failure at work, and exits 1. A path that does not exist exits 2 too.
 """
 
+import os
 import sys
 
 COMMANDS = (
@@ -14,10 +15,10 @@ COMMANDS = (
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs a command and returns its exit code; an error the user can act on is one sentence on standard error."""
-    hear_interrupt = None
-    try:  # all else is imported below, so that Ctrl-C is heard from the start
-        hear_interrupt = end_on_interrupt()
+    """Runs a command and returns its exit code; an error that the user can act on is one line on standard error."""
+    restore_interrupt = None
+    try:  # all else is imported below, so that Ctrl-C is caught from the start
+        restore_interrupt = end_on_interrupt()
         if argv is None:
             use_utf8()
         from alphagateau.runs.terminal import printing_visibly
@@ -29,18 +30,24 @@ def main(argv: list[str] | None = None) -> int:
         print("alphagateau: interrupted", file=sys.stderr)
         return 130
     finally:
-        if hear_interrupt:
-            hear_interrupt()
+        if restore_interrupt:
+            restore_interrupt()
 
 
 def run(words: list[str]) -> int:
-    """The exit code of a command line, its error said."""
+    """Runs a command line, prints its error and returns its exit code."""
     try:
-        check(words)
-        return run_command(words[0], words[1:]) if words and words[0][:1] != "-" else answer(words)
-    except BrokenPipeError:
-        import os
+        check_text(words)
+        if not words or words[0] in ("-h", "--help"):
+            print_commands()
+            return 0 if words else 2
+        if words[0] == "--version":
+            from importlib.metadata import version
 
+            print(f"alphagateau {version('alphagateau')}")
+            return 0
+        return run_command(words[0], words[1:])
+    except BrokenPipeError:  # the reader of the output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
@@ -53,38 +60,51 @@ def run(words: list[str]) -> int:
         return code
 
 
-def end_on_interrupt():
-    """Has Ctrl-C end the process at once, until a command listens to it; returns what has it raise again.
+def run_command(name: str, words: list[str]) -> int:
+    """Runs the command `name`. Raises UsageError if there is none."""
+    from difflib import get_close_matches
+    from importlib import import_module
 
-    As an exception it would be lost in the import of a library, or break it. A program begun in the background, which
-    is to ignore it, goes on doing so.
-    """
-    import os
-    import signal
-    import threading
+    from alphagateau.cli.arguments import UsageError
 
-    def end(*_: object) -> None:
-        if sys.stderr:
-            os.write(2, b"alphagateau: interrupted\n")
-        os._exit(130)
-
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        return lambda: None
-    signal.signal(signal.SIGINT, end)
-    return lambda: signal.signal(signal.SIGINT, before)
+    if name.startswith("-"):
+        raise UsageError(f"unknown option {name!r}: expected a command first, --help or --version")
+    if name not in COMMANDS:
+        near = get_close_matches(name, COMMANDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(COMMANDS)}"
+        raise UsageError(f"unknown command {name!r}: {hint}")
+    try:
+        return import_module(f"alphagateau.commands.{name}").run(words)
+    except SystemExit as stop:  # after --help
+        return int(stop.code or 0)
 
 
-def use_utf8() -> None:
-    """Starts again with UTF-8 paths where python takes them for ASCII: the reader of checkpoints needs UTF-8."""
-    import os
+def print_commands() -> None:
+    """Prints the first line of each command's help."""
+    from importlib import import_module
 
-    if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys.orig_argv:
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    from alphagateau import __doc__ as about
+
+    print(f"usage: alphagateau COMMAND [OPTIONS]\n\n{str(about).splitlines()[0]}\n")
+    for name in COMMANDS:
+        print(f"  {name:9}  {import_module(f'alphagateau.commands.{name}').Arguments.__doc__.splitlines()[0]}")
+    print("\nalphagateau COMMAND --help describes a command, alphagateau --version prints the version.")
+
+
+def check_text(words: list[str]) -> None:
+    """Raises UsageError for a word that is not UTF-8, such as a path in Latin-1, where no checkpoint can be read."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            from alphagateau.cli.arguments import UsageError
+            from alphagateau.config.records import show
+
+            raise UsageError(f"{show(word)} is not UTF-8 text: expected a path by another name") from None
 
 
 def explain(error: Exception) -> tuple[int, str]:
-    """(exit code, sentence) of an error; the code of a fault in the program is 0."""
+    """(exit code, sentence) of an error; the code is 0 for a fault in the program."""
     if isinstance(error, MemoryError):
         return 1, "there is not enough memory: ask for less at a time, or use a machine with more"
     if isinstance(error, OSError):
@@ -95,10 +115,36 @@ def explain(error: Exception) -> tuple[int, str]:
     return 0, ""
 
 
+def end_on_interrupt():
+    """Makes Ctrl-C end the process at once, until a command handles it; returns a call that undoes this.
+
+    As an exception it would be lost in the import of a library, or break it. A program begun in the background, which
+    ignores it, goes on doing so.
+    """
+    import signal
+    import threading
+
+    def end(*_: object) -> None:
+        if sys.stderr:
+            os.write(2, b"alphagateau: interrupted\n")
+        os._exit(130)
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        return None
+    signal.signal(signal.SIGINT, end)
+    return lambda: signal.signal(signal.SIGINT, before)
+
+
+def use_utf8() -> None:
+    """Starts again with UTF-8 paths where python takes them for ASCII: the reader of checkpoints needs UTF-8."""
+    if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys.orig_argv:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def open_streams() -> None:
-    """Gives each standard stream that is closed an empty one, and has them write what their encoding lacks as \\x."""
+    """Opens an empty stream for each closed standard stream; characters that output lacks become escapes."""
     import io
-    import os
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -108,72 +154,9 @@ def open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def check(words: list[str]) -> None:
-    """Raises UsageError for a word that is no text, such as a path of Latin-1 bytes, where no checkpoint is read."""
-    from alphagateau.cli.arguments import UsageError
-    from alphagateau.config.records import show
-
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"{show(word)} is not UTF-8 text: expected a path by another name") from None
-
-
-def answer(words: list[str]) -> int:
-    """What is asked of no command: help, the version. Raises UsageError."""
-    from alphagateau.cli.arguments import UsageError
-
-    if not words or words[0] in ("-h", "--help"):
-        print_commands()
-        return 0 if words else 2
-    if words[0] != "--version":
-        raise UsageError(f"unknown option {words[0]!r}: expected a command first, --help or --version")
-    import importlib.metadata
-
-    print(f"alphagateau {importlib.metadata.version('alphagateau')}")
-    return 0
-
-
-def run_command(name: str, words: list[str]) -> int:
-    """The exit code of a command; 0 after --help. Raises UsageError for a name that is none."""
-    import difflib
-    import importlib
-
-    from alphagateau.cli.arguments import UsageError
-
-    if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(COMMANDS)}"
-        raise UsageError(f"unknown command {name!r}: {hint}")
-    try:
-        return importlib.import_module(f"alphagateau.commands.{name}").run(words)
-    except SystemExit as stop:  # after --help
-        return int(stop.code or 0)
-
-
-def print_commands() -> None:
-    """What each command does, on standard output."""
-    import contextlib
-    import importlib
-
-    import tyro
-
-    from alphagateau import __doc__ as about
-    from alphagateau.runs.terminal import printing_freely
-
-    modules = {name: importlib.import_module(f"alphagateau.commands.{name}") for name in COMMANDS}
-    app = tyro.extras.SubcommandApp()
-    for name, module in modules.items():
-        app.command(module.run, name=name, help=module.Arguments.__doc__.partition("\n")[0])
-    with contextlib.suppress(SystemExit), printing_freely():
-        app.cli(prog="alphagateau", description=str(about).partition("\n")[0], args=["--help"])
-
-
 def script():
-    """Runs the command of this process and ends it, waiting for no thread, such as one that compiles what is no use."""
+    """Runs the command of this process and ends it without waiting for a thread, such as one that still compiles."""
     import atexit
-    import os
 
     code = main()
     atexit._run_exitfuncs()  # engines are closed; `sys.exit` would first join the threads

@@ -11,7 +11,7 @@ import tyro
 
 from alphagateau.cli.arguments import UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.typed_input import open_input
+from alphagateau.cli.streams import open_input
 
 TREE_MEGABYTES = 256
 

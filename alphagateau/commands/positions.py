@@ -12,7 +12,7 @@ import tyro
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
-from alphagateau.cli.reporter import make_teller
+from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -145,7 +145,7 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
     pairs = enumerate(combinations(players, 2))
     matches = [Match(a, b, openings, arguments.seed + number, done) for number, (a, b) in pairs]
     records: list[PlayedGame] = []
-    tell = make_teller(len(matches) * arguments.games, "games")
+    tell = make_reporter(len(matches) * arguments.games, "games")
     try:
         statistics = play_games(game, matches, on_game=lambda played: tell(records.append(played) or len(records)))
     finally:

@@ -12,7 +12,7 @@ import tyro
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
-from alphagateau.cli.reporter import make_teller
+from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -99,8 +99,8 @@ def solve_all(
     found, failures = {}, [note for note in notes if note.startswith("left out")]
     for player in players:
         try:
-            teller = make_teller(len(puzzles), "puzzles", player.name)
-            found[player.name] = solve(get_game(arguments.game), player.player, puzzles, arguments.seed, teller)
+            reporter = make_reporter(len(puzzles), "puzzles", player.name)
+            found[player.name] = solve(get_game(arguments.game), player.player, puzzles, arguments.seed, reporter)
         except PlayerError as error:
             failures.append(f"{player.name} left: {error}")
         finally:

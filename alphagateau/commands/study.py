@@ -1,7 +1,6 @@
-"""`alphagateau study`: a study file in, its runs, their ladder and one page out."""
+"""Runs the variants of a study, rates them on one ladder and writes one page."""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from alphagateau import config
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import DURATION, parse
 from alphagateau.cli.outputs import STUDY
-from alphagateau.runs.stop import StopRequest, parse_duration
+from alphagateau.cli.streams import report
+from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, make_plan
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
@@ -20,11 +20,12 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Compare variants of an experiment: run each with each seed, rate all on one ladder, write one page.
+    """Train the variants of an experiment and compare them on one page.
 
-    Runs lie in FOLDER/<study>/<variant>-<seed>, results in eval/<study>: index.html, curves.svg, study.md, study.json
-    and the ladder's files. The same command goes on where it was stopped or killed, also started several times, on one
-    machine or more that share the folders: they divide the runs. docs/studies.md describes the keys of a study file.
+    Each variant runs with each seed, in FOLDER/<study>/<variant>-<seed>, and all are rated on one ladder. Results in
+    eval/<study>: index.html, curves.svg, study.md, study.json and the ladder's files. The same command continues after
+    a stop; several at once, on machines that share the folders, divide the runs. docs/studies.md lists the keys of a
+    study file.
 
     Example: alphagateau study smoke_widths --dry-run
     """
@@ -35,19 +36,16 @@ class Arguments:
     """where runs live"""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), STUDY] = None
     """where the results go; None: eval/<study>"""
-    stop_after: Annotated[str | None, tyro.conf.arg(metavar="TIME")] = None
+    stop_after: Annotated[float | None, DURATION] = None
     """stop after this time, such as 3h or 45m, and exit 0"""
     dry_run: tyro.conf.FlagCreatePairsOff[bool] = False
-    """say what will be run, what is done and how long the rest may take, and do nothing"""
+    """only print the runs, how far each is and how long the rest may take"""
 
 
 def run(words: Sequence[str]) -> int:
-    """1 if runs failed; 0 also if it was asked to stop before the end."""
+    """1 if runs failed; 0 also after a stop before the end."""
     arguments = parse(Arguments, words, "study")
-    try:
-        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
-    except ValueError as error:
-        raise UsageError(f"--stop-after: {error}") from None
+    stop = StopRequest(arguments.stop_after)
     path = config.find_study(arguments.study)
     plan = make_plan(config.load_study(path), str(path))
     study = open_study(plan, arguments.runs / plan.study.name, str(path))
@@ -71,36 +69,36 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
     if any(v.budget.flops for v in plan.variants):
         flops = count_flops([v.experiment for v in plan.variants])
     prices = {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
-    study = Study(plan, folder, prices, _say)
+    study = Study(plan, folder, prices, report)
     for planned in plan.runs:
         check_unchanged(planned, folder / planned.name, source_of(study, planned), path)
     return study
 
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
-    """Trains what is left, plays what is left, and writes and prints the results."""
+    """Trains the runs and plays the games that are left, and writes and prints the results."""
     from alphagateau.runs.run_folder import locked
     from alphagateau.studies.status import is_busy
     from alphagateau.studies.training import train_runs
 
     failures = train_runs(study, stop)
     for name, why in failures.items():
-        _say(f"{name} is left out: {why}")
+        report(f"{name} is left out: {why}")
     if stop.reason is None and is_busy(out):
-        _say(f"another process plays the ladder in {out}")
+        report(f"another process plays the ladder in {out}")
         return 0
     if stop.reason is None:
         with locked(out):
             write_results(study, out, failures, stop)
     if stop.reason is not None:
-        _say(f"stopped ({stop.reason}); the same command goes on")
+        report(f"stopped ({stop.reason}); the same command goes on")
         return 0
     print(out / "index.html")
     return 1 if failures else 0
 
 
 def write_results(study: "Study", out: Path, failures: dict[str, str], stop: StopRequest) -> None:
-    """Plays the ladder and writes the page; if asked to stop on the way, neither is whole, and nothing is written."""
+    """Plays the ladder and writes the page; a stop on the way leaves no page."""
     from alphagateau.cli.study_ladder import rate_runs
     from alphagateau.reports.study import write_study
     from alphagateau.runs.costs import make_prices
@@ -122,7 +120,7 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
 
 
 def print_status(study: "Study") -> None:
-    """What differs, how far each run is, and how long the rest may take."""
+    """Prints what differs between variants, how far each run is, and how long the rest may take."""
     from rich.table import Table
 
     from alphagateau.runs.logging.progress import print_table
@@ -144,7 +142,3 @@ def print_status(study: "Study") -> None:
         if others:  # none where some have no such key, and its value is called none
             print(f"{key}: {reference} {usual}; {', '.join(others)}")
     print(f"training still takes {total} here, one run after the other; the ladder comes after it")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`alphagateau train`: an experiment in, a run's folder out."""
+"""Trains an experiment in the folder of a run."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from alphagateau import config
-from alphagateau.cli.arguments import UsageError
+from alphagateau.cli.arguments import DURATION, UsageError, usage_errors
 from alphagateau.cli.compilation import collect_rarely, use_compilation_cache
 from alphagateau.cli.experiments import ExperimentArguments, check, parse_experiment
 from alphagateau.config import ConfigError, Experiment
-from alphagateau.runs.stop import StopRequest, parse_duration
+from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.budget import make_ask
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait fo
 
 @dataclasses.dataclass(frozen=True)
 class Arguments(ExperimentArguments):
-    """Train in checkpoints/<name>, or continue a run there that was stopped or killed.
+    """Train an experiment in checkpoints/<name>, or continue its run there.
 
-    Every key of the experiment is an option. On several hosts, the same command on each, in a folder that all of them
-    see; under Slurm, Open MPI or Kubernetes the processes find one another, elsewhere --coordinator, --num-processes
-    and --process-id say how.
+    Every key of the experiment is an option. On several hosts run the same command on each, in a folder that all of
+    them share. Under Slurm, Open MPI or Kubernetes the processes find one another; elsewhere give --coordinator,
+    --num-processes and --process-id.
 
     Example: alphagateau train quickstart --search.num-simulations 32 --no-aim
     """
@@ -34,19 +34,19 @@ class Arguments(ExperimentArguments):
     init_from: Annotated[Path | None, tyro.conf.arg(metavar="CKPT")] = None
     """start from the weights of this checkpoint or run, on the same board or another"""
     network_from_init: bool = False
-    """with the network's keys of that checkpoint or run, whatever the experiment has"""
+    """take the network's keys from that checkpoint or run"""
     run: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """name of the run's folder; None: that of the experiment"""
     runs: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
     """where runs live"""
-    stop_after: Annotated[str | None, tyro.conf.arg(metavar="TIME")] = None
+    stop_after: Annotated[float | None, DURATION] = None
     """write a checkpoint and exit 0 after this time, such as 3h or 45m"""
     until: Annotated[str | None, tyro.conf.arg(metavar="UNIT=N")] = None
-    """end with the first iteration that reaches a budget of iterations, frames, steps, flops or seconds"""
+    """end with the first iteration that reaches this budget; a unit is iterations, frames, steps, flops or seconds"""
     coordinator: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")] = None
-    """of process 0"""
+    """address of process 0"""
     num_processes: Annotated[str | None, tyro.conf.arg(metavar="N")] = None
-    """processes in all"""
+    """number of processes"""
     process_id: Annotated[str | None, tyro.conf.arg(metavar="I")] = None
     """number of this process, from 0"""
 
@@ -57,17 +57,12 @@ def run(words: Sequence[str]) -> int:
     named = (path.stem, "the experiment's file name") if arguments.run is None else (arguments.run, "--run")
     folder = arguments.runs / config.check_folder_name(*named)
     ask = make_ask(folder, config.parse_budget(arguments.until), experiment) if arguments.until else lambda: None
-    try:
-        stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None, ask)
-    except ValueError as error:
-        raise UsageError(f"--stop-after: {error}") from None
+    stop = StopRequest(arguments.stop_after, ask)
     with stop.listening():  # the import of JAX already takes seconds
         from alphagateau.distributed import launch, processes
 
-        try:
+        with usage_errors():
             here = launch.parse_launch(arguments.coordinator, arguments.num_processes, arguments.process_id)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         launch.start(here)
         with processes.ending_together():
             if arguments.network_from_init:
@@ -77,7 +72,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def with_network_of(source: Path | None, experiment: Experiment, folder: Path) -> Experiment:
-    """The experiment with the network of a checkpoint or run; once a run has begun, with its own.
+    """The experiment with the network of a checkpoint or run; a run that has begun keeps its own.
 
     Raises UsageError, ConfigError, CheckpointError.
     """
@@ -92,7 +87,7 @@ def with_network_of(source: Path | None, experiment: Experiment, folder: Path) -
 
 
 def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
-    """Trains, once all processes of the run are known to be alike and the experiment to be possible."""
+    """Checks that all processes run the same possible experiment, then trains."""
     import jax
 
     from alphagateau.distributed import processes
@@ -113,10 +108,7 @@ def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopR
 
 
 def conclude(experiment: Experiment, folder: Path, state: "RunState", reporter: "Reporter", stop: StopRequest) -> bool:
-    """Plays and prints the match at the end, if there is to be one; False if it was asked to stop.
-
-    Process 0 plays it; the others are done.
-    """
+    """Plays and prints the match at the end, on process 0; False if a stop came before its end."""
     import jax
 
     from alphagateau.distributed import processes

@@ -11,7 +11,7 @@ import tyro
 
 from alphagateau.cli.arguments import parse
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.typed_input import open_input
+from alphagateau.cli.streams import open_input
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.runs.checkpoint import Checkpoint

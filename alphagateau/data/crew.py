@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from alphagateau.data.scores import NO_SCORE
 from alphagateau.data.searches import Found, search, search_moves
-from alphagateau.data.tables import LABELS, DataError, write_table
+from alphagateau.data.tables import LABELS, DataError, LabellingError, write_table
 from alphagateau.engines.engine import Engine, EngineError, EngineFault, Setup, start_engine
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.rules import Game
@@ -120,7 +120,7 @@ class Crew:
         except DataError as error:
             self.failure = self.failure or error
         except OSError as error:
-            self.failure = self.failure or DataError(f"{self.order.output}: {error.strerror or error}")
+            self.failure = self.failure or LabellingError(f"{self.order.output}: {error.strerror or error}")
 
     def _label_unit(self, engine: Engine | None, unit: Unit) -> Engine | None:
         """Writes the part of a unit, unless it is stopped; the engine that runs then."""
@@ -132,7 +132,8 @@ class Crew:
             except (DataError, EngineError, ValueError) as error:
                 if self.is_stopped():
                     return engine
-                raise DataError(f"{unit.source}, row {row}: {error}") from None
+                kind = DataError if isinstance(error, ValueError) else LabellingError
+                raise kind(f"{unit.source}, row {row}: {error}") from None
             if self.is_stopped() and (labels["failed"] or row < unit.first + len(unit.boards) - 1):
                 return engine
             found.append({**labels, **board})

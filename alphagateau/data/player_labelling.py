@@ -11,7 +11,7 @@ from alphagateau.data.crew import Order, Pace, Unit, labels_of, part_path, write
 from alphagateau.data.labelling import claim, describe, finish, read_units
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.searches import Found
-from alphagateau.data.tables import DataError
+from alphagateau.data.tables import DataError, LabellingError
 from alphagateau.games.notation import board_edges, board_from_fen
 
 
@@ -56,7 +56,9 @@ def _label(order: Order, player: Labeller, unit: Unit) -> list[dict[str, Any]]:
     rows = []
     for board, moves, found in zip(unit.boards, edges, player.search([x["fen"] for x in unit.boards]), strict=True):
         if found.move not in moves:
-            raise DataError(f"{player.about['name']} answered {found.move}, which is no legal move of {board['fen']}")
+            raise LabellingError(
+                f"{player.about['name']} answered {found.move}, which is no legal move of {board['fen']}"
+            )
         of_moves = {moves[found.move]: found} if order.target == "best" else {}
         rows.append({**board, **labels_of(found, of_moves)})
     return rows

@@ -38,6 +38,10 @@ class DataError(RuntimeError):
     """Data that cannot be read, made or mixed; one sentence naming file and row."""
 
 
+class LabellingError(DataError):
+    """An engine or a disk that fails during labelling, though the request was right."""
+
+
 def write_table(path: Path, columns: Mapping[str, list], schema: pa.Schema, about: Mapping[str, str]) -> None:
     """Writes rows, with `about` kept beside them; the same rows give the same bytes."""
     table = pa.table(dict(columns), schema=schema.with_metadata(dict(about)))

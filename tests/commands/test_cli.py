@@ -55,7 +55,7 @@ def test_help_names_the_commands(capsys):
     assert main(["--help"]) == 0
     text = plain(capsys.readouterr().out)
     for name, module in MODULES.items():
-        assert f"• {name} {module.Arguments.__doc__.partition(chr(10))[0]}" in text
+        assert f" {name} {module.Arguments.__doc__.partition(chr(10))[0]}" in text
     assert main([]) == 2
 
 

@@ -60,9 +60,9 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("label BOARDS --nodes 0", "--nodes must be 1 or more, got 0"),
-        ("label BOARDS --timeout -1", "--timeout must be above 0 and at most 9.22337e+09, got -1"),
-        ("label BOARDS --timeout 1e300", "--timeout must be above 0 and at most 9.22337e+09, got 1e+300"),
+        ("label BOARDS --nodes 0", '--nodes must be a whole number, 1 or more, got "0"'),
+        ("label BOARDS --timeout -1", '--timeout must be a number, from 0.001 to 1e+09, got "-1"'),
+        ("label BOARDS --timeout 1e300", '--timeout must be a number, from 0.001 to 1e+09, got "1e300"'),
         ("label BOARDS --stop-after soon", "soon"),
         ("label BOARDS --engine nothing-here", "engine 'nothing-here' cannot be started: No such file"),
         ("label BOARDS --engine ENGINE?Contempt=0", "has no option 'Contempt'"),
@@ -97,6 +97,13 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(words, said, games, boards,
     assert main(given) == 2
     out, error = capfd.readouterr()
     assert said in error and error.count("\n") == 1 and not out
+
+
+def test_an_engine_that_fails_at_work_is_no_usage_error(boards, capfd, tmp_path):
+    """It exited 2, as if the command line were wrong."""
+    words = ["label", str(boards), "--nodes", "50", "--workers", "1", "--output", str(tmp_path)]
+    assert main([*words, "--engine", f"{ENGINE} lie"]) == 1
+    assert "row 0: engine " in (error := capfd.readouterr().err) and "to searchmoves" in error
 
 
 @pytest.mark.whole

@@ -17,7 +17,7 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau import config
 from alphagateau.cli import ladder_report
-from alphagateau.commands import ladder as command
+from alphagateau.cli import ladders as command
 from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
@@ -134,7 +134,7 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
     """First there is nobody to play with, then no anchor; each is said, and waited for."""
     there, new, said, stop = ["engine"], ["r/0", "r/1", "r/2"], [], []
     monkeypatch.setattr(command, "WATCH_SECONDS", 0.0)
-    monkeypatch.setattr(command, "_specs", lambda ladder: list(there))
+    monkeypatch.setattr(command, "list_specs", lambda players, every: list(there))
     folder = Path("r")
     monkeypatch.setattr(
         ladders,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from alphagateau.cli.typed_input import open_input
+from alphagateau.cli.streams import open_input
 from alphagateau.commands.main import main
 
 
