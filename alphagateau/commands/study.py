@@ -79,7 +79,7 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
     """Trains what is left, plays what is left, and writes and prints the results."""
-    from alphagateau.runs.run_folder import locked
+    from alphagateau.runs.lock import locked
     from alphagateau.studies.status import is_busy
     from alphagateau.studies.training import train_runs
 
