@@ -130,5 +130,5 @@ def test_an_engine_greets_and_then_refuses_weights_that_cannot_play(tiny):
     found = tiny._replace(manifest={**tiny.manifest, "weights_hash": "0" * 16})
     lines = once_it_can_play(found, iter(["uci\n", "setoption name Hash value 1\n", "isready\n"]))
     assert [next(lines), next(lines)] == ["uci\n", "setoption name Hash value 1\n"]
-    with pytest.raises(checkpoint.CheckpointError, match="the weights are not those that its manifest names"):
+    with pytest.raises(checkpoint.CheckpointError, match="the weights do not have the hash in its manifest"):
         next(lines)
