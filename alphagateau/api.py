@@ -31,7 +31,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
 from alphagateau.runs.logging.log import read_metrics as read_metrics_file
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.search import Search, SearchOutput, evaluate_states
 
 
@@ -65,7 +65,7 @@ def load(source: str | PathLike, game: str | None = None) -> Model:
 
     Raises CheckpointError if there is none, or its network cannot play on that board; ValueError for an unknown board.
     """
-    found = newest(Path(source))
+    found = newest_checkpoint(Path(source))
     board = get_game(game or found.manifest["game"])
     network = make_network(board, trained.network_config(found))
     return Model(board, network, trained.load_weights(found, board.name), found.manifest)

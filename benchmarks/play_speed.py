@@ -18,7 +18,7 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import network_config
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.growing.anytime import grow, start_tree
 from alphagateau.search.growing.tree import BATCH
 from alphagateau.search.gumbel.config import GumbelConfig
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     args = parser.parse_args()
     use_compilation_cache()
-    found = newest(args.checkpoint)
+    found = newest_checkpoint(args.checkpoint)
     thinker = make_thinker(found, args.game, 256)
     network = make_network(thinker.game, network_config(found))
     search = make_search(thinker.game, network, GumbelConfig(num_simulations=SIMULATIONS))

@@ -23,7 +23,7 @@ from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import fixed
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pentanomial, sprt
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 
@@ -43,7 +43,7 @@ def growing(thinker: Thinker, limits: Limits, sizes: list[int]) -> Mover:
 
 
 def gumbel(thinker: Thinker, checkpoint: Path, limits: Limits, sizes: list[int]) -> Mover:
-    game, found = thinker.game, newest(checkpoint)
+    game, found = thinker.game, newest_checkpoint(checkpoint)
     network, variables = make_network(game, network_config(found)), load_weights(found, thinker.game.name)
     keys, timed = jax.random.split(jax.random.key(0), 1), defaultdict(lambda: deque(maxlen=15))
 
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--elo1", type=float, default=30.0, help="of the test; elo0 is 0")
     args = parser.parse_args()
     use_compilation_cache()
-    thinker = make_thinker(newest(args.checkpoint), args.game, 256)
+    thinker = make_thinker(newest_checkpoint(args.checkpoint), args.game, 256)
     ours, theirs = [], []
     timed = Limits(budget=fixed(args.seconds, 0.0))
     limits = [Limits(number) for number in args.simulations] if args.simulations else [timed, timed]

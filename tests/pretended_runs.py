@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alphagateau import config
 from alphagateau.config import Experiment
-from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs import checkpoint, run_folder, run_record
 from alphagateau.studies.budget import make_ask
 
 STEPS = 3  # of each iteration
@@ -59,11 +59,11 @@ class PretendedProcess:
 
     def train(self, experiment: Experiment, run: Path, given: dict[str, str]) -> None:
         run.mkdir(exist_ok=True)
-        run_folder.check(run, experiment)
+        run_folder.check_folder(run, experiment)
         if not (run / "config.toml").exists():
-            run_folder.claim(run, experiment)
+            run_folder.write_config(run, experiment)
             start = {"command": "", "python": "", "versions": {}, "devices": ["cpu cpu"], "iteration": 0}
-            run_folder.write_record(run, {"starts": [start], "init_from": given.get("--init-from")})
+            run_record.write_record(run, {"starts": [start], "init_from": given.get("--init-from")})
             write_checkpoint(run, experiment, 0)
         ask = make_ask(run, config.parse_budget(given["--until"]), experiment)
         done = max(c.order[0] for c in checkpoint.find(run / "checkpoints")[0])

@@ -10,7 +10,8 @@ from alphagateau.matches.ladder.ladder import RatedPool
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.reports.ladder_page import LearntOn
 from alphagateau.reports.ratings import RatingsReport
-from alphagateau.runs.run_folder import RunError, read_record
+from alphagateau.runs.run_folder import RunError
+from alphagateau.runs.run_record import read_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training.flops import experiment_flops
 

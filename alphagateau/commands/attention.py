@@ -61,9 +61,9 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.networks.chessformer.attention import best_patterns
     from alphagateau.reports.attention_page import attention_page
     from alphagateau.runs import files
-    from alphagateau.runs.run_folder import newest
+    from alphagateau.runs.newest import newest_checkpoint
 
-    found = newest(arguments.path)
+    found = newest_checkpoint(arguments.path)
     game = _game(arguments.game or found.manifest["game"])
     fen, state = _position(game, arguments.fen)
     square = _square(game, state, arguments.square)

@@ -34,9 +34,10 @@ def run(words: Sequence[str]) -> int:
 def describe(path: Path) -> dict[str, Any]:
     """The checkpoint `path`, or the newest whole one of the run `path`, its files checked. Raises CheckpointError."""
     from alphagateau.runs import checkpoint
-    from alphagateau.runs.run_folder import newest, read_record
+    from alphagateau.runs.newest import newest_checkpoint
+    from alphagateau.runs.run_record import read_record
 
-    found = newest(path)
+    found = newest_checkpoint(path)
     manifest = found.manifest
     sizes = [size for size, _ in manifest["files"].values()]
     for part in manifest["parts"]:

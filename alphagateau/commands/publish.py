@@ -60,11 +60,12 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     """The checkpoint to publish, and what its run says of it. Raises CheckpointError, ConfigError, RunError."""
     from alphagateau.reports.model_card import Card, read_ratings
     from alphagateau.runs.checkpoint import NoCheckpointError
-    from alphagateau.runs.run_folder import newest, read_final, read_record
+    from alphagateau.runs.newest import newest_checkpoint
+    from alphagateau.runs.run_record import read_final_match, read_record
     from alphagateau.runs.spent import read_spent
     from alphagateau.training.flops import experiment_flops
 
-    found = newest(arguments.path)
+    found = newest_checkpoint(arguments.path)
     run, iteration = found.run, found.manifest["iteration"]
     if run is None or not (run / "config.toml").exists():
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
@@ -77,7 +78,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
         experiment=experiment,
         record=read_record(run),
         spent=read_spent(run, experiment_flops).get(iteration),
-        final=read_final(run),
+        final=read_final_match(run),
         ratings=[read_ratings(path, names) for path in arguments.ratings],
         labels=labels_of(experiment),
         license=arguments.license,
@@ -88,12 +89,12 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
 
 def without_programs_of_search(experiment: config.Experiment, run: Path) -> config.Experiment:
     """The experiment as it may be handed on: its search names no program and no path, which is said."""
-    from alphagateau.runs.run_folder import say_left_out
+    from alphagateau.runs.newest import warn_left_out
 
     kind = type(experiment.search)
     kept, left_out = config.without_programs(kind, vars(experiment.search))
     if left_out:
-        say_left_out(run, tuple(left_out))
+        warn_left_out(run, tuple(left_out))
     return dataclasses.replace(experiment, search=kind(**kept))
 
 

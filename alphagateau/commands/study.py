@@ -77,7 +77,7 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
     """Trains the runs and plays the games that are left, and writes and prints the results."""
-    from alphagateau.runs.run_folder import locked
+    from alphagateau.runs.lock import locked
     from alphagateau.studies.status import is_busy
     from alphagateau.studies.training import train_runs
 

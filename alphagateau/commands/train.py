@@ -77,12 +77,12 @@ def with_network_of(source: Path | None, experiment: Experiment, folder: Path) -
     Raises UsageError, ConfigError, CheckpointError.
     """
     from alphagateau.networks.trained import network_config
-    from alphagateau.runs.run_folder import newest
+    from alphagateau.runs.newest import newest_checkpoint
 
     if source is None:
         raise UsageError("--network-from-init needs --init-from CKPT, whose network it takes")
     own = folder / "config.toml"
-    network = config.load(own).network if own.exists() else network_config(newest(source))
+    network = config.load(own).network if own.exists() else network_config(newest_checkpoint(source))
     return dataclasses.replace(experiment, network=network)
 
 
@@ -92,9 +92,9 @@ def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopR
 
     from alphagateau.distributed import processes
     from alphagateau.distributed.mesh import choose_platform
-    from alphagateau.runs import run_folder
+    from alphagateau.runs import run_record
 
-    processes.check_same(run_folder.identity(experiment, init_from))
+    processes.check_same(run_record.process_facts(experiment, init_from))
     choose_platform(experiment.platform, experiment.cpu_devices)
     use_compilation_cache()
     jax.devices()  # JAX's start needs all processes at once, so none may begin to compute alone

@@ -20,7 +20,8 @@ from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.logging.progress import print_table
-from alphagateau.runs.run_folder import newest, read_final
+from alphagateau.runs.newest import newest_checkpoint
+from alphagateau.runs.run_record import read_final_match
 
 
 class Score(NamedTuple):
@@ -64,7 +65,7 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
 
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:
     """The scores of the match at the end, if it was played by these weights as the experiment asks; else none."""
-    known, identity = read_final(run), checkpoint.weights_hash(variables)
+    known, identity = read_final_match(run), checkpoint.weights_hash(variables)
     if known and (known["weights_hash"], known["evaluation"]) == (identity, _asked(experiment)):
         return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
     return []
@@ -115,7 +116,7 @@ def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: in
     game, rule = get_game(experiment.game), experiment.evaluation
     asked = {**vars(experiment.search), "num_simulations": num_simulations}
     config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
-    search, start = match_search(game.name, experiment.network, config), newest(run / "checkpoints" / "0")
+    search, start = match_search(game.name, experiment.network, config), newest_checkpoint(run / "checkpoints" / "0")
     identity = Identity(
         run.name, experiment.num_iterations, checkpoint.weights_hash(variables), player_search_name(config)
     )

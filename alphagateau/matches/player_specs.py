@@ -29,7 +29,7 @@ from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.players import HostPlayer, Player, SpecError, parse_count, random_player, split_spec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
@@ -167,7 +167,7 @@ def board_of(specs: Sequence[str], game_name: str | None = None) -> str:
     for spec in specs:
         path, _ = split_spec(spec)
         if game_name is None and path != "random" and not path.startswith("uci:"):
-            game_name = newest(Path(path), NOT_PATHS).manifest["game"]
+            game_name = newest_checkpoint(Path(path), NOT_PATHS).manifest["game"]
     if game_name is None:
         said = "name it, such as gardner_chess, with --game, or of a ladder with --boards"
         raise SpecError(f"no player says which board to play on: {said}")
@@ -200,12 +200,12 @@ def load_player(
 
         player = load_uci_player(spec, get_game(game_name))
         return RatedPlayer(player.name, player, (player.name, "uci", game_name), "", None)
-    found = newest(Path(path), NOT_PATHS)
+    found = newest_checkpoint(Path(path), NOT_PATHS)
     search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)
     if (split := search.split) not in SPLITS:  # a run's, which may go on to learn
-        search = dataclasses.replace(search, split=str(newest(Path(split)).path))
+        search = dataclasses.replace(search, split=str(newest_checkpoint(Path(split)).path))
     folder = found.run
     run = folder.name if folder else found.path.name
     name = f"{run}/{found.path.name}" if folder else run

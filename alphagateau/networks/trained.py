@@ -15,7 +15,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 
 SPLITS = ("prior", "uniform")  # values of a search's `split` that are not a checkpoint
 
@@ -53,7 +53,7 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
 
 def load_trained(source: Path, game: Game) -> Trained:
     """The network and variables of a checkpoint, or of a run's newest one. Raises CheckpointError."""
-    found = newest(source)
+    found = newest_checkpoint(source)
     return Trained(make_network(game, network_config(found)), jax.device_get(load_weights(found, game.name)))
 
 
@@ -61,7 +61,7 @@ def player_search_name(config: SearchConfig) -> str:
     """The name of a player's search; a checkpoint in `split` is named by its weights. Raises CheckpointError."""
     split = config.split
     if split not in SPLITS:
-        config = dataclasses.replace(config, split=newest(Path(split)).manifest["weights_hash"])
+        config = dataclasses.replace(config, split=newest_checkpoint(Path(split)).manifest["weights_hash"])
     return describe_search(config)
 
 

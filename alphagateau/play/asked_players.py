@@ -7,7 +7,7 @@ from alphagateau.config import SEARCHES, SearchConfig
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.play.board.boards import run_of
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 
 WITHOUT_TREE = ("policy", "action_value", "state_value", "probability", "depth")
 BY_TRAINING = WITHOUT_TREE[1:]  # what a run that was trained by it plays by
@@ -20,13 +20,13 @@ def find_player(spec: str) -> Checkpoint:
     Raises CheckpointError, SpecError.
     """
     if "?" not in spec:
-        return newest(Path(spec))
+        return newest_checkpoint(Path(spec))
     from alphagateau.matches.player_specs import check_search, search_of
     from alphagateau.matches.players import SpecError, split_spec
     from alphagateau.networks.trained import network_config
 
     path, options = split_spec(spec)
-    found = newest(Path(path))
+    found = newest_checkpoint(Path(path))
     search = search_of(spec, options, found.manifest["search"])
     if search.algorithm not in WITHOUT_TREE or search.temperature:
         expected = " or ".join(f"search={name}" for name in WITHOUT_TREE)

@@ -16,7 +16,8 @@ from alphagateau.runs.checkpoint import find
 from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
 from alphagateau.runs.logging.log import MEANING, read_metrics
-from alphagateau.runs.run_folder import RunError, devices_of, read_final, read_record
+from alphagateau.runs.run_folder import RunError
+from alphagateau.runs.run_record import devices_of, read_final_match, read_record
 
 MAX_GAMES = 40  # sample games on the page, the newest
 
@@ -77,7 +78,7 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _final_scores(run: Path) -> dict[str, Any]:
     return {
         f"{player} against {opponent}": f"{wins} won, {draws} drawn, {losses} lost"
-        for player, opponent, wins, draws, losses, _ in read_final(run).get("scores", ())
+        for player, opponent, wins, draws, losses, _ in read_final_match(run).get("scores", ())
     }
 
 

@@ -12,7 +12,8 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import PUBLISHED, CheckpointError
 from alphagateau.runs.costs import costs, make_prices
 from alphagateau.runs.logging.log import ENERGY, read_metrics
-from alphagateau.runs.run_folder import RunError, devices_of, read_record
+from alphagateau.runs.run_folder import RunError
+from alphagateau.runs.run_record import devices_of, read_record
 
 ForwardFlops = Callable[[Experiment], Mapping[str, float]]  # of one position, on each board of an experiment
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
-from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs import checkpoint, lock, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.costs import Cost, Prices, costs, reached
 from alphagateau.runs.logging.log import read_metrics
@@ -38,7 +38,7 @@ def read_status(folder: Path, experiment: Experiment, budget: BudgetConfig, pric
         last, ended = len(spent) - 1, f"all of its {experiment.num_iterations} iterations done"
     if last is not None and max(whole, default=0) < spent[last].iterations:  # killed before its checkpoint was whole
         last, ended = None, ""
-    unhealthy = run_folder.read_record(folder).get("unhealthy")
+    unhealthy = run_record.read_record(folder).get("unhealthy")
     if unhealthy and not ended:
         ended = f"its health ended it: {unhealthy['why']}"
     limit = spent[last].iterations if last is not None else max(whole, default=0)
@@ -57,7 +57,7 @@ def is_busy(folder: Path) -> bool:
     if not folder.exists():
         return False
     try:
-        with run_folder.locked(folder):
+        with lock.locked(folder):
             return False
     except RunError:
         return True
@@ -67,24 +67,24 @@ def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str
     """Raises ConfigError, which `path` opens, if the run was begun with another experiment or other weights."""
     where = f"{path}: variants.{run.variant.name}"
     try:
-        run_folder.check(folder, run.experiment)
+        run_folder.check_folder(folder, run.experiment)
     except ConfigError as error:
         raise ConfigError(f"{where} was changed after its run began: {error}") from None
-    record = run_folder.read_record(folder)
+    record = run_record.read_record(folder)
     began = record.get("init_from")
-    if record["starts"] and not run_folder.is_same_origin(began, source):
+    if record["starts"] and not run_record.is_same_origin(began, source):
         words = (text or "no weights" for text in (began, source))
         raise ConfigError(f"{where}: {folder} began from {', not from '.join(words)}: give the variant another name")
 
 
 def describe_devices(folder: Path) -> str:
     """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind says no more than its name."""
-    found = [run_folder.devices_of(start) for start in run_folder.read_record(folder)["starts"]]
+    found = [run_record.devices_of(start) for start in run_record.read_record(folder)["starts"]]
     kinds = [", ".join(sorted(set(devices))).replace("cpu cpu", "cpu") for devices in found]
     return "; ".join(dict.fromkeys(f"{len(devices)} x {kind}" for devices, kind in zip(found, kinds, strict=True)))
 
 
 def commits_of(folder: Path) -> tuple[str, ...]:
     """The commits of the code that the starts of a run ran."""
-    starts = run_folder.read_record(folder)["starts"]
+    starts = run_record.read_record(folder)["starts"]
     return tuple(dict.fromkeys(start.get("commit") or "unknown" for start in starts))

@@ -23,7 +23,7 @@ from alphagateau.distributed import processes
 from alphagateau.distributed.collectives import is_any
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.runs import checkpoint, files, run_folder
+from alphagateau.runs import checkpoint, files, lock, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash
 from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
@@ -73,11 +73,11 @@ def train(
     """
     reporter = Reporter(is_quiet=not processes.is_first())
     with ExitStack() as held:
-        on_first(lambda: held.enter_context(run_folder.locked(folder)), RunError)
+        on_first(lambda: held.enter_context(lock.locked(folder)), RunError)
         processes.check_shared(folder)
-        on_first(partial(run_folder.check, folder, experiment), RunError, ConfigError)
+        on_first(partial(run_folder.check_folder, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
-        record = on_first(partial(run_folder.read_record, folder), RunError)
+        record = on_first(partial(run_record.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
             is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # else kernels are timed, each alone
@@ -90,7 +90,7 @@ def train(
             with reporter.running(progress.iteration, experiment.num_iterations):
                 state = loop(Run(experiment, folder, trainer, log, reporter, stop), state, progress, sick)
         except Unhealthy as error:
-            advice = on_first(partial(run_folder.mark_unhealthy, folder, str(error)))
+            advice = on_first(partial(run_record.mark_unhealthy, folder, str(error)))
             raise everywhere(RunError(f"{error}; {advice}")) from None
         else:
             return state is not None and conclude(state, reporter)
@@ -112,9 +112,9 @@ def begin(
         variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin_hash(init_from) if init_from else None
-    on_first(partial(run_folder.claim, folder, experiment), RunError)
+    on_first(partial(run_folder.write_config, folder, experiment), RunError)
     if found is None:
-        on_first(partial(run_folder.write_record, folder, record))  # before the weights, which are of its `init_from`
+        on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
         saved = save(trainer, experiment, folder, trainer.init(variables), Progress())
         found = *read_back(trainer, saved), []
@@ -141,7 +141,7 @@ def check_goes_on(
 ) -> None:
     """Raises ConfigError if a run is asked to begin from weights of which it was not; says if its schedule changes."""
     began = record.get("init_from")
-    if init_from and not run_folder.is_same_origin(began, init_from):
+    if init_from and not run_record.is_same_origin(began, init_from):
         raise ConfigError(
             f"{folder} goes on, and began from {began or 'no weights'}, not from {init_from}: use another --run name"
         )
@@ -158,12 +158,12 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
     devices = processes.device_names()
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
-    record["starts"].append({**run_folder.describe_start(devices), "iteration": iteration, "time": _now()})
-    run_folder.write_record(run, record)
+    record["starts"].append({**run_record.start_record(devices), "iteration": iteration, "time": _now()})
+    run_record.write_record(run, record)
     log = open_log(run, iteration)
     if not experiment.aim:
         return log
-    on_open = partial(run_folder.record_aim_run, run)
+    on_open = partial(run_record.record_aim_run, run)
     return log._replace(aim=AimProcess(run, record.get("aim_run"), flatten(experiment), on_open))
 
 

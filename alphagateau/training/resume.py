@@ -17,7 +17,8 @@ from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.logging.progress import Reporter
-from alphagateau.runs.run_folder import Unhealthy, newest
+from alphagateau.runs.newest import newest_checkpoint
+from alphagateau.runs.run_folder import Unhealthy
 from alphagateau.training.phases import Phase, Progress, RunState, saved_fields, with_fields
 from alphagateau.training.plan import Plan
 from alphagateau.training.trainer import Trainer, transient
@@ -92,7 +93,7 @@ def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
 
 def load_weights(trainer: Trainer, source: Path) -> Variables:
     """The weights of a checkpoint of a network like this one, on any board if they fit it. Raises CheckpointError."""
-    path = on_first(lambda: str(newest(source).path), CheckpointError)
+    path = on_first(lambda: str(newest_checkpoint(source).path), CheckpointError)
     found, game = checkpoint.open_checkpoint(Path(path)), trainer.game.name
     learnt, network = found.manifest["game"], NETWORKS.read(found.manifest["network"])
     if learnt != game and not network.plays_every_board:
@@ -108,7 +109,9 @@ def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
 
     Raises CheckpointError if there is none.
     """
-    path, table = on_first(lambda: (str(newest(source).path), newest(source).manifest["network"]), CheckpointError)
+    path, table = on_first(
+        lambda: (str(newest_checkpoint(source).path), newest_checkpoint(source).manifest["network"]), CheckpointError
+    )
     there = NETWORKS.read(table)
     theirs = jax.eval_shape(make_network(trainer.game, there).init, jax.random.key(0))
     if sizes(theirs) == sizes(trainer.abstract_state.train.variables):
@@ -131,7 +134,7 @@ def sizes(tree: Any) -> dict[str, tuple]:
 
 def origin_hash(source: Path) -> str:
     """The hash of the weights that `load_weights` finds, which may begin a run changed (`far_offsets`)."""
-    return on_first(lambda: newest(source).manifest["weights_hash"], CheckpointError)
+    return on_first(lambda: newest_checkpoint(source).manifest["weights_hash"], CheckpointError)
 
 
 def save(

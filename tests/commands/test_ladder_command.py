@@ -22,7 +22,7 @@ from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.runs import run_folder
+from alphagateau.runs import lock, run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 
 SIX = "los_alamos_chess"
@@ -37,9 +37,9 @@ def runs(tmp_path) -> tuple[Path, Path]:
     for run, board, origin in ((pre, BOARD, None), (tuned, SIX, str(pre))):
         experiment = dataclasses.replace(smoke, game=board)
         run.mkdir(parents=True)
-        run_folder.claim(run, experiment)
+        run_folder.write_config(run, experiment)
         starts = [{**START, "devices": ["gpu X"] * 2, "iteration": 0}, {**START, "devices": ["gpu Y"], "iteration": 2}]
-        run_folder.write_record(run, {"starts": starts, "init_from": origin})
+        run_record.write_record(run, {"starts": starts, "init_from": origin})
         write_checkpoint(run, experiment, 0, weights="pre/2" if origin else "")
         for iteration in range(1, 4 if origin else 3):
             write_iteration(run, experiment, iteration)
@@ -64,7 +64,7 @@ def test_what_a_checkpoint_has_cost_by_hand(runs):
 def test_what_weights_had_cost_is_known_though_a_run_began_with_them_changed(runs):
     """As those of a smaller board are, whose far offsets begin as the nearest."""
     pre, tuned = runs
-    record = run_folder.read_record(tuned)
+    record = run_record.read_record(tuned)
     shutil.rmtree(tuned / "checkpoints" / "0")
     write_checkpoint(tuned, config.load(tuned / "config.toml"), 0, weights="pre/2 with far offsets")
     assert find_origin(tuned, record) is None
@@ -162,7 +162,7 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
 
 
 def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
-    with run_folder.locked(tmp_path):
+    with lock.locked(tmp_path):
         assert main(["ladder", "random", "--boards", BOARD, "--out", str(tmp_path), "--watch"]) == 1
     assert "is in use by another process" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from alphagateau.matches.player_specs import load_player
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board.boards import name_of
 from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
-from alphagateau.runs import checkpoint, publishing, run_folder
+from alphagateau.runs import checkpoint, publishing, run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training import flops
 
@@ -38,8 +38,8 @@ def trained(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("published") / "trained"
     experiment = config.change(config.load(config.find_experiment("smoke")), {"training.average_decay": 0.9})
     run.mkdir()
-    run_folder.claim(run, experiment)
-    run_folder.write_record(run, {"starts": [START], "init_from": None})
+    run_folder.write_config(run, experiment)
+    run_record.write_record(run, {"starts": [START], "init_from": None})
     for iteration in (1, 2):
         write_iteration(run, experiment, iteration)
     shutil.rmtree(run / "checkpoints" / "2")
@@ -171,10 +171,10 @@ def test_its_card_may_be_edited(published, capsys):
 def test_a_run_that_begins_from_it_counts_what_it_cost(published, trained, tmp_path):
     run, smoke = tmp_path / "tuned", config.load(config.find_experiment("smoke"))
     run.mkdir()
-    run_folder.claim(run, dataclasses.replace(smoke, game="chess"))
-    run_folder.write_record(run, {"starts": [START], "init_from": str(published)})
+    run_folder.write_config(run, dataclasses.replace(smoke, game="chess"))
+    run_record.write_record(run, {"starts": [START], "init_from": str(published)})
     write_checkpoint(run, smoke, 0, weights=checkpoint.open_checkpoint(published).manifest["weights_hash"])
-    assert find_origin(run, run_folder.read_record(run)) == (published, 2)
+    assert find_origin(run, run_record.read_record(run)) == (published, 2)
     assert read_spent(run, lambda experiment: {})[0].frames == read_spent(trained, lambda experiment: {})[2].frames
 
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_published_is_one_sentence(published, trained, tmp_path, 
 
 def test_no_run_is_begun_in_it(published):
     with pytest.raises(run_folder.RunError, match="is a checkpoint, in which no run can be"):
-        run_folder.check(published, config.load(published / "experiment.toml"))
+        run_folder.check_folder(published, config.load(published / "experiment.toml"))
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout")

@@ -14,7 +14,7 @@ from meshes import Record
 
 from alphagateau.distributed.mesh import DeviceError, make_mesh
 from alphagateau.networks.trained import load_weights
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 
 # What a network says of a position depends, in its last bits, on how many positions it is asked about at once.
 ROUNDING = {"float16": dict(rtol=2**-10, atol=1e-6), "float32": dict(rtol=1e-5, atol=1e-6)}
@@ -137,7 +137,7 @@ def test_a_checkpoint_written_on_n_devices_is_the_same_on_m(runs, n, m):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_weights_learnt_on_n_devices_are_read_where_there_is_one(runs, n):
-    found = newest(runs.folder / str(n) / "whole")
+    found = newest_checkpoint(runs.folder / str(n) / "whole")
     variables = load_weights(found, "gardner_chess")
     assert {device for x in jax.tree.leaves(variables) for device in x.devices()} == {jax.local_devices()[0]}
     assert_equal(jax.device_get(variables), runs.records[n].state["train"].variables)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from alphagateau.distributed import processes
-from alphagateau.runs import run_folder
+from alphagateau.runs import lock, run_folder, run_record
 
 HOLD = """
 import sys
 from pathlib import Path
-from alphagateau.runs.run_folder import locked
+from alphagateau.runs.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -43,12 +43,12 @@ def test_a_run_that_is_held_names_its_holder_until_that_is_killed(tmp_path):
     run = tmp_path / "run"
     with hold(run) as process:
         for _ in range(2):  # asking does not change what the holder wrote
-            with pytest.raises(run_folder.RunError) as caught, run_folder.locked(run):
+            with pytest.raises(run_folder.RunError) as caught, lock.locked(run):
                 pass
             holder = f"pid {process.pid} on {platform.node()}"
             assert str(caught.value) == f"{run} is in use by another process ({holder})"
         process.send_signal(signal.SIGKILL)
-    with run_folder.locked(run):
+    with lock.locked(run):
         assert (run / ".lock").read_text() == f"pid {os.getpid()} on {platform.node()}"
 
 
@@ -59,23 +59,23 @@ def test_who_holds_a_run_removes_what_a_killed_holder_left_half_written(tmp_path
         done = subprocess.run([sys.executable, "-c", DIE_WRITING, str(path)], check=False)
         assert done.returncode == -signal.SIGKILL
         assert [p.suffix for p in path.parent.glob(".*")] == [".tmp"]
-    with run_folder.locked(run):
+    with lock.locked(run):
         assert {p.name for p in run.rglob("*")} == {".lock", "games"}
 
 
 def test_a_folder_of_which_nothing_came_goes_and_another_stays(tmp_path):
-    with run_folder.locked(tmp_path / "empty"):
+    with lock.locked(tmp_path / "empty"):
         assert (tmp_path / "empty").is_dir()
     assert not (tmp_path / "empty").exists()
     for _ in range(2):
-        with run_folder.locked(tmp_path / "run"):
+        with lock.locked(tmp_path / "run"):
             (tmp_path / "run" / "config.toml").touch()
     assert (tmp_path / "run" / "config.toml").exists()
 
 
 def test_a_run_below_a_file_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(run_folder.RunError, match=r"^cannot write to [^\n]*$"), run_folder.locked(tmp_path / "file"):
+    with pytest.raises(run_folder.RunError, match=r"^cannot write to [^\n]*$"), lock.locked(tmp_path / "file"):
         pass
 
 
@@ -85,15 +85,15 @@ def test_the_hash_of_the_code_is_of_the_whole_package(tmp_path, monkeypatch):
     for folder in ("runs", "search"):
         (package / folder).mkdir(parents=True)
         (package / folder / "module.py").write_text("x = 1\n")
-    monkeypatch.setattr(run_folder, "__file__", str(package / "runs" / "run_folder.py"))
-    before = run_folder._code_hash()
+    monkeypatch.setattr(run_record, "__file__", str(package / "runs" / "run_record.py"))
+    before = run_record._code_hash()
     (package / "search" / "module.py").write_text("x = 2\n")
-    assert run_folder._code_hash() != before
+    assert run_record._code_hash() != before
 
 
 def test_a_cpu_is_one_device_of_a_start_however_many_it_counts_as():
-    assert run_folder.devices_of({"devices": ["cpu cpu", "cpu cpu"]}) == ["cpu cpu"]
-    assert run_folder.devices_of({"devices": ["cpu X, 2 cores"] * 2}) == ["cpu X, 2 cores"] * 2  # of two hosts
-    assert run_folder.devices_of({"devices": ["gpu Y", "gpu Y"]}) == ["gpu Y", "gpu Y"]
+    assert run_record.devices_of({"devices": ["cpu cpu", "cpu cpu"]}) == ["cpu cpu"]
+    assert run_record.devices_of({"devices": ["cpu X, 2 cores"] * 2}) == ["cpu X, 2 cores"] * 2  # of two hosts
+    assert run_record.devices_of({"devices": ["gpu Y", "gpu Y"]}) == ["gpu Y", "gpu Y"]
     (said,) = processes.device_names()
     assert said.startswith("cpu ") and said != "cpu "

@@ -15,7 +15,7 @@ from alphagateau.config.records import PROGRAM_OR_PATH
 from alphagateau.matches import player_specs
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.asked_players import find_player, player_without_tree
-from alphagateau.runs import checkpoint, run_folder
+from alphagateau.runs import checkpoint, newest, run_folder, run_record
 from alphagateau.search.config import StateValueConfig
 
 DECLARED = [
@@ -35,7 +35,7 @@ def forge(found: checkpoint.Checkpoint, **changes) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path) -> checkpoint.Checkpoint:
-    run_folder.say_left_out.cache_clear()
+    newest.warn_left_out.cache_clear()
     return save_tiny(tmp_path / "run" / "checkpoints", "gardner_chess", GateauConfig, "2", action_values=True)
 
 
@@ -53,7 +53,7 @@ def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, 
     search = {"algorithm": algorithm, name: f"sh -c 'touch {tmp_path / 'taken'}'"}
     path = forge(tiny, search=search, player=search)  # `player` is a key that play/ has in memory alone
     searches = [
-        player_specs.player_search(str(path), run_folder.newest(path).manifest["search"]),
+        player_specs.player_search(str(path), newest.newest_checkpoint(path).manifest["search"]),
         player_without_tree(find_player(str(path))),
         player_without_tree(find_player(f"{path}?search={algorithm}")),
         player_specs.match_config(alphagateau.load(path).manifest["search"]),
@@ -74,14 +74,14 @@ def test_what_the_user_writes_is_taken(tiny):
     asked = f"{tiny.path}?search=state_value&finisher=stockfish"
     assert find_player(asked).manifest["player"]["finisher"] == "stockfish"
     assert forge(tiny, search={"algorithm": "probability", "split": "uniform"})
-    assert run_folder.newest(tiny.path).manifest["search"]["split"] == "uniform"  # a word, no path
+    assert newest.newest_checkpoint(tiny.path).manifest["search"]["split"] == "uniform"  # a word, no path
 
 
 def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
     run, search = tiny.path.parents[1], {"algorithm": "state_value", "finisher": "sh -c 'touch taken'"}
     experiment = config.load(config.find_experiment("smoke"))
-    run_folder.claim(run, dataclasses.replace(experiment, search=StateValueConfig(finisher="sh -c true")))
-    run_folder.write_record(run, {"starts": [], "init_from": None})
+    run_folder.write_config(run, dataclasses.replace(experiment, search=StateValueConfig(finisher="sh -c true")))
+    run_record.write_record(run, {"starts": [], "init_from": None})
     forge(tiny, search=search, more={"finisher": "sh"})
     assert main(["publish", str(run), "small", "--folder", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().err.count("search.finisher") == 1

@@ -22,9 +22,9 @@ from alphagateau.commands.main import main
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
-from alphagateau.runs import checkpoint, health, run_folder, trees
+from alphagateau.runs import checkpoint, health, lock, run_folder, trees
 from alphagateau.runs.logging.log import read_metrics
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
 from alphagateau.training.trainer import make_trainer
@@ -291,7 +291,7 @@ def test_weights_move_to_the_other_board(whole_run):
     chess = config.from_dict({**config.to_dict(experiment), "game": "chess"})
     trainer = make_trainer(chess, make_mesh(chess.num_shares))
     moved = resume.load_weights(trainer, whole_run)
-    there = newest(whole_run)
+    there = newest_checkpoint(whole_run)
     assert checkpoint.weights_hash(moved) == there.manifest["weights_hash"]
     assert there.manifest["game"] == "gardner_chess"
 
@@ -403,7 +403,7 @@ def test_a_cpu_cannot_be_cut_once_jax_has_started(tmp_path, capfd):
 
 
 def test_a_second_process_on_the_run_is_refused(run_copy, capfd):
-    with run_folder.locked(run_copy):
+    with lock.locked(run_copy):
         assert train(run_copy.parent) == 1
     assert "in use" in capfd.readouterr().err
 

@@ -31,7 +31,7 @@ from alphagateau.matches.players import random_player
 from alphagateau.matches.recorded_results import read_any_results
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.trained import load_weights
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 
 SMOKE = Path(__file__).parents[3] / "experiments" / "smoke.toml"
 
@@ -85,7 +85,7 @@ def test_rate_reads_what_the_ladder_wrote(played, tmp_path, capsys):
 
 def test_games_of_a_ladder_are_pgn_and_say_who_played(played, smoke_run, capsys):
     assert main(["pgn", str(played / "games.pgn")]) == 0
-    hashes = {k: newest(smoke_run / "checkpoints" / str(k)).manifest["weights_hash"] for k in range(3)}
+    hashes = {k: newest_checkpoint(smoke_run / "checkpoints" / str(k)).manifest["weights_hash"] for k in range(3)}
     for record in read_pgn((played / "games.pgn").read_text()):
         tags, notes = record.headers, list(record.notes) + [MoveNote()] * len(record.moves)
         for side, color in enumerate(("White", "Black")):
@@ -210,7 +210,7 @@ def test_the_match_at_the_end_leaves_its_games(smoke_run, tmp_path, monkeypatch)
     matches: list[Match] = []
     monkeypatch.setattr(final_match, "play_match", play)
     run = Path(shutil.copytree(smoke_run, tmp_path / "smoke"))
-    experiment, found = load(run / "config.toml"), newest(run)
+    experiment, found = load(run / "config.toml"), newest_checkpoint(run)
     experiment = replace(experiment, evaluation=replace(experiment.evaluation, num_games=2))
     assert final_match.final_match(experiment, run, load_weights(found, experiment.game), lambda: False)
     assert main(["pgn", str(run / "results.pgn")]) == 0 and len(read_pgn((run / "results.pgn").read_text())) == 4

@@ -14,7 +14,7 @@ from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphagateau.runs import run_folder
+from alphagateau.runs import run_folder, run_record
 from alphagateau.runs.logging import aim_process
 from alphagateau.runs.logging.log import open_log, read_metrics
 
@@ -57,7 +57,7 @@ def test_any_run_record_is_one_or_is_refused_in_one_sentence(tmp_path_factory, c
     run = tmp_path_factory.getbasetemp()
     (run / "run.json").write_bytes(content)
     try:
-        record = run_folder.read_record(run)
+        record = run_record.read_record(run)
         assert record["starts"] == [] and "unhealthy" not in record
     except run_folder.RunError as error:
         assert "run.json is damaged" in str(error) and "\n" not in str(error)
@@ -68,10 +68,10 @@ def test_any_run_record_is_one_or_is_refused_in_one_sentence(tmp_path_factory, c
 def test_any_final_results_are_results_or_none(tmp_path_factory, content):
     run = tmp_path_factory.getbasetemp()
     (run / "results.json").write_bytes(content)
-    assert run_folder.read_final(run) == {}
+    assert run_record.read_final_match(run) == {}
     whole = {"weights_hash": "0", "evaluation": [], "scores": [["a", "b", 1, 2, 3, 0]]}
     (run / "results.json").write_text(json.dumps(whole))
-    assert run_folder.read_final(run) == whole
+    assert run_record.read_final_match(run) == whole
 
 
 TRACK = """
@@ -86,7 +86,7 @@ if "full" in what:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 if what and what[0].endswith(".toml"):  # as a run opens it
     from alphagateau.cli.experiments import read_experiment
-    from alphagateau.runs.run_folder import read_record
+    from alphagateau.runs.run_record import read_record
     from alphagateau.training.loop import open_run_log
     log = open_run_log(read_experiment(what[0], ["--aim"]), run, read_record(run), first - 1)
 else:

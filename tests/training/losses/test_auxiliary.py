@@ -17,7 +17,7 @@ from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.network import Evaluation
 from alphagateau.runs.logging.log import read_metrics
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.checks import check_experiment, check_heads
@@ -236,7 +236,10 @@ def test_a_run_of_chessformer_learns_all_its_heads_and_goes_on_bit_for_bit(tmp_p
     assert loop.train(experiment, tmp_path / "whole", StopRequest())
     assert not loop.train(experiment, tmp_path / "cut", StopAfter(3))
     assert loop.train(experiment, tmp_path / "cut", StopRequest())
-    assert newest(tmp_path / "cut").manifest["weights_hash"] == newest(tmp_path / "whole").manifest["weights_hash"]
+    assert (
+        newest_checkpoint(tmp_path / "cut").manifest["weights_hash"]
+        == newest_checkpoint(tmp_path / "whole").manifest["weights_hash"]
+    )
     row = read_metrics(tmp_path / "whole" / "metrics.jsonl")[-1]
     parts = ["policy", "value", "reply", "moves_left", "soft_policy"]
     parts += [f"{name}{of}" for name in ("search_value", "short_term") for of in ("", "_error", "_bins")]

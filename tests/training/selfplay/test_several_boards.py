@@ -16,7 +16,7 @@ from alphagateau.cli.experiments import check, read_experiment
 from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.runs.checkpoint import weights_hash as tree_hash
 from alphagateau.runs.costs import make_prices
-from alphagateau.runs.run_folder import newest
+from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import flops, loop, resume
 from alphagateau.training.iteration_metrics import over_boards, training_metrics
@@ -157,7 +157,7 @@ def test_a_run_of_two_boards_goes_on_bit_for_bit_and_plays_each_as_a_run_of_it_a
     assert not loop.train(mixed, cut, StopAfter(9))
     assert next((cut / "checkpoints").glob("*-stopped"))
     assert loop.train(mixed, cut, StopRequest())
-    ends = [newest(run).manifest for run in (whole, cut)]
+    ends = [newest_checkpoint(run).manifest for run in (whole, cut)]
     assert ends[0]["weights_hash"] == ends[1]["weights_hash"] and ends[0]["boards"] == list(BOARDS)
     learnt = resume.load_weights(trainer, whole)["statistics"]
     assert tree_hash(learnt[BOARDS[0]]) != tree_hash(learnt[BOARDS[1]])

@@ -1,0 +1,73 @@
+"""The newest whole checkpoint of a run, for everybody who plays, measures, publishes or begins from its weights."""
+
+import contextlib
+import difflib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from alphagateau.config import printable
+from alphagateau.runs import checkpoint
+from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
+from alphagateau.runs.logging import progress
+
+
+def newest_checkpoint(source: Path, others: Sequence[str] = ()) -> Checkpoint:
+    """The checkpoint `source`, or the newest of the run `source` whose weights are whole.
+
+    Programs and paths that its manifest names are left out, with one warning.
+
+    Args:
+        others: further names that the user may have meant, for the error.
+
+    Raises:
+        NoCheckpointError: there is none. CheckpointError: none is whole.
+    """
+    found = _newest(source, others)
+    if found.left_out:
+        warn_left_out(found.run or found.path, found.left_out)
+    return found
+
+
+@lru_cache
+def warn_left_out(source: Path, names: tuple[str, ...]) -> None:
+    """Warns, once, of the keys of a search that are not taken from a checkpoint or a run."""
+    keys = " and ".join(f"search.{name}" for name in names)
+    progress.warn(
+        f"{printable(source)} names a program or a path ({keys}), which is left out: only what you type or write may. "
+        f"To use one, give it yourself, as in PLAYER?{names[0]}=..."
+    )
+
+
+def _newest(source: Path, others: Sequence[str]) -> Checkpoint:
+    if (source / "manifest.json").exists():
+        return checkpoint.open_checkpoint(source)
+    found, complaints = checkpoint.find(source / "checkpoints")
+    for candidate in found:
+        try:
+            checkpoint.verify(candidate, WEIGHTS)
+            return candidate
+        except CheckpointError as error:
+            complaints.append(str(error))
+    if complaints:
+        raise CheckpointError(f"{source} holds no whole checkpoint: {'; '.join(complaints)}")
+    near = _nearest(source, others)
+    hint = f"; did you mean {near}?" if near else ""
+    raise NoCheckpointError(f"{source} holds no whole checkpoint: no such run or checkpoint{hint}")
+
+
+def _nearest(source: Path, others: Sequence[str]) -> str | None:
+    """The run or checkpoint whose name is most like that of `source`, beside it or where runs live."""
+    usual = Path("checkpoints")
+    if _is_player(usual / source):
+        return str(usual / source)
+    found = {name: name for name in others}
+    with contextlib.suppress(OSError):  # a folder that may not be read
+        for folder in (usual, source.parent):
+            found |= {path.name: str(path) for path in folder.glob("*") if _is_player(path)}
+    near = difflib.get_close_matches(source.name, found, 1)
+    return found[near[0]] if near else None
+
+
+def _is_player(path: Path) -> bool:
+    return (path / "manifest.json").exists() or (path / "checkpoints").is_dir()

@@ -1,0 +1,132 @@
+"""The record of a run, run.json: its starts, the weights it began from, its Aim run, why health stopped it."""
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from alphagateau import config
+from alphagateau.config import Experiment
+from alphagateau.runs import checkpoint
+from alphagateau.runs.files import write_text
+from alphagateau.runs.run_folder import RunError
+
+PACKAGES = ("alphagateau", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx", "jraph", "numpy")
+START = {"command": str, "python": str, "versions": dict, "devices": list}  # keys of every start
+
+
+def read_record(run: Path) -> dict[str, Any]:
+    """run.json, or an empty record. Raises RunError if it is damaged."""
+    path = run / "run.json"
+    try:
+        record = {"starts": []} | (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        if not _is_record(record):
+            raise ValueError("not a record of starts")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise RunError(f"{path} is damaged ({error}): move it away to go on without it") from None
+    return record
+
+
+def _is_record(record: dict[str, Any]) -> bool:
+    starts, unhealthy = record["starts"], record.get("unhealthy", {"why": ""})
+    if not isinstance(starts, list) or not isinstance(unhealthy, dict) or "why" not in unhealthy:
+        return False
+    return all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
+
+
+def write_record(run: Path, record: dict[str, Any]) -> None:
+    write_text(run / "run.json", json.dumps(record, indent=1))
+
+
+def record_aim_run(run: Path, aim_run: str) -> None:
+    """Writes the hash of the run's Aim run into run.json."""
+    record = read_record(run)
+    if record.get("aim_run") != aim_run:
+        write_record(run, {**record, "aim_run": aim_run})
+
+
+def mark_unhealthy(run: Path, why: str) -> str:
+    """Writes into run.json why the run was stopped and its last healthy checkpoint; returns a sentence on that."""
+    found, _ = checkpoint.find(run / "checkpoints")
+    healthy = next((c.path.name for c in found if not c.manifest["symptoms"]), None)
+    write_record(run, {**read_record(run), "unhealthy": {"why": why, "last_healthy_checkpoint": healthy}})
+    if healthy is None:
+        return "no checkpoint of a healthy iteration is left"
+    return f"the last healthy checkpoint is {healthy}; the same command goes on from the newest, {found[0].path.name}"
+
+
+def is_same_origin(one: str | Path | None, other: str | Path | None) -> bool:
+    """Whether two `init_from` name the same weights, seen from any of the machines that share their folder."""
+    return Path(one or "").parts[-3:] == Path(other or "").parts[-3:]
+
+
+def start_record(devices: list[str]) -> dict[str, Any]:
+    """This start of the run: its command, host, devices and versions."""
+    return {
+        "command": " ".join(sys.argv),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "devices": devices,
+        "host": platform.node(),
+    }
+
+
+def devices_of(start: Mapping[str, Any]) -> list[str]:
+    """The devices of a start: accelerators, or a CPU for each process.
+
+    The first versions wrote each of a CPU's devices as "cpu cpu"; they are one CPU here.
+    """
+    devices = [str(name) for name in start["devices"]]
+    return devices[:1] if set(devices) == {"cpu cpu"} else devices
+
+
+def process_facts(experiment: Experiment, init_from: Path | None) -> dict[str, str]:
+    """What must be alike in the processes of one run, by the name that an error gives it."""
+    return {
+        **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
+        "--init-from": str(init_from),
+        "version of python": platform.python_version(),
+        **{f"version of {name}": str(_version(name)) for name in PACKAGES},
+        "code of alphagateau": _code_hash(),
+    }
+
+
+def _code_hash() -> str:
+    """A SHA-256, in 16 hex digits, of the package's source files and their names."""
+    digest, package = hashlib.sha256(), Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the source, if this process runs from a git checkout."""
+    command = ["git", "-C", str(Path(__file__).resolve().parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        out = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return out.stdout.strip() or None
+
+
+def read_final_match(run: Path) -> dict[str, Any]:
+    """results.json, the match at the end; empty if there is none or it is damaged, for it can be played again."""
+    try:
+        record = json.loads((run / "results.json").read_text(encoding="utf-8"))
+        is_whole = all(len(row) == 6 for row in record["scores"]) and {"weights_hash", "evaluation"} <= record.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return record if is_whole else {}
