@@ -38,7 +38,8 @@ def runs(tmp_path) -> tuple[Path, Path]:
         run.mkdir(parents=True)
         run_folder.write_config(run, experiment)
         starts = [{**START, "devices": ["gpu X"] * 2, "iteration": 0}, {**START, "devices": ["gpu Y"], "iteration": 2}]
-        run_record.write_record(run, {"starts": starts, "init_from": origin})
+        began = {"init_from": origin, "init_from_hash": "pre/2" if origin else None}
+        run_record.write_record(run, {"starts": starts, **began})
         write_checkpoint(run, experiment, 0, weights="pre/2" if origin else "")
         for iteration in range(1, 4 if origin else 3):
             write_iteration(run, experiment, iteration)
@@ -66,8 +67,8 @@ def test_what_weights_had_cost_is_known_though_a_run_began_with_them_changed(run
     record = run_record.read_record(tuned)
     shutil.rmtree(tuned / "checkpoints" / "0")
     write_checkpoint(tuned, config.load(tuned / "config.toml"), 0, weights="pre/2 with far offsets")
-    assert find_origin(tuned, record) is None
-    assert find_origin(tuned, record | {"init_from_hash": "pre/2"}) == (pre, 2)
+    assert find_origin(tuned, record) == (pre, 2)
+    assert find_origin(tuned, record | {"init_from_hash": "another"}) is None
 
 
 def test_joules_add_up_where_every_iteration_was_measured(runs):
