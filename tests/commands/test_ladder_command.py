@@ -81,17 +81,19 @@ def test_joules_add_up_where_every_iteration_was_measured(runs):
 
 def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
     pre, tuned = runs
-    assert find_origin(tuned, {"init_from": str(pre)}) == (pre, 2)
-    assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2"}) is None
-    assert find_origin(tuned, {"init_from": "elsewhere/pre"}) == (pre, 2)  # moved, with the run beside it
-    assert find_origin(tuned, {"init_from": "gone"}) is None is find_origin(pre, {"init_from": None})
+    weights = {"init_from_hash": "pre/2"}
+    assert find_origin(tuned, {"init_from": str(pre), **weights}) == (pre, 2)
+    assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2", **weights}) is None
+    assert find_origin(tuned, {"init_from": "elsewhere/pre", **weights}) == (pre, 2)  # moved, with the run beside it
+    assert find_origin(tuned, {"init_from": "gone", **weights}) is None is find_origin(pre, {"init_from": None})
 
 
 def test_runs_are_found_where_they_lie_by_default(runs):
     """In a folder checkpoints, as the checkpoints of a run do."""
     folder = runs[0].parent.rename(runs[0].parent.with_name("checkpoints"))
     for source in ("pre", "pre/checkpoints/2"):
-        assert find_origin(folder / "tuned", {"init_from": str(folder / source)}) == (folder / "pre", 2)
+        origin = {"init_from": str(folder / source), "init_from_hash": "pre/2"}
+        assert find_origin(folder / "tuned", origin) == (folder / "pre", 2)
 
 
 @pytest.fixture
