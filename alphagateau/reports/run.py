@@ -17,7 +17,7 @@ from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
 from alphagateau.runs.logging.log import MEANING, read_metrics
 from alphagateau.runs.run_folder import RunError
-from alphagateau.runs.run_record import devices_of, read_final_match, read_record
+from alphagateau.runs.run_record import read_final_match, read_record
 
 MAX_GAMES = 40  # sample games on the page, the newest
 
@@ -57,7 +57,7 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the run is, where it ran and what it cost."""
     starts = read_record(run)["starts"]
     seconds = sum(v for row in metrics for k, v in row.items() if k.startswith("time/"))
-    devices = devices_of(starts[-1]) if starts else []
+    devices = starts[-1]["devices"] if starts else []
     newest = next(iter(find(run / "checkpoints")[0]), None)
     facts: dict[str, Any] = {
         "iterations": len(metrics),

@@ -1,4 +1,4 @@
-"""The metrics of a run in, what it has cost out: iterations, frames, optimizer steps, FLOPs, seconds."""
+"""Costs of a run by its metrics: iterations, frames, optimizer steps, FLOPs, seconds."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -9,35 +9,31 @@ from alphagateau.config.searches import simulations_per_ply
 
 
 class Prices(NamedTuple):
-    """What metrics.jsonl does not say."""
+    """What a frame and an optimizer step of an experiment cost."""
 
     iteration_frames: int  # played by self-play in an iteration
-    frame_flops: float  # of playing one, searched in full
+    frame_flops: float  # of playing a frame, searched in full
     step_flops: float  # of an optimizer step; of several boards, the mean by their games
-    cheap_frame_flops: float = 0.0  # of playing one not searched in full
+    cheap_frame_flops: float = 0.0  # of playing a frame that is not searched in full
     board_step_flops: Mapping[str, float] = MappingProxyType({})  # of a step on each of several boards
 
 
 class Cost(NamedTuple):
-    """Of a run so far. Frames are positions played by self-play, whether or not the window kept them.
-
-    flops: operations of the networks' matrix products. seconds: of all phases, checkpoints too, on whatever devices;
-    what was done again after a kill, and the time between starts, is not in them.
-    """
+    """The cost of a run so far, without what was done again after a kill and the time between starts."""
 
     iterations: int = 0
-    frames: int = 0
+    frames: int = 0  # positions played by self-play, whether or not the window kept them
     steps: int = 0
-    flops: float = 0.0
-    seconds: float = 0.0
+    flops: float = 0.0  # operations of the networks' matrix products
+    seconds: float = 0.0  # of all phases, checkpoints too
 
 
 def make_prices(experiment: Experiment, forward_flops: Mapping[str, float] = MappingProxyType({})) -> Prices:
-    """By the FLOPs of one forward pass on one position of each board; 0 of those not said.
+    """The prices, by the FLOPs of a forward pass on one position of each board (0 where missing).
 
-    A ply takes one for its root and one for each simulation, twice as many where mirrors are averaged; what
-    `state_value` looks at below the root is not counted. A frame of a step takes three: backward is two forward passes
-    (Kaplan et al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
+    A ply takes a pass for its root and one for each simulation, twice as many where mirrors are averaged; children that
+    `state_value` evaluates are not counted. A frame of a step takes three: backward is two forward passes (Kaplan et
+    al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
     """
     selfplay, batch_size = experiment.selfplay, experiment.training.batch_size
     frames = selfplay.num_games * selfplay.num_plies if selfplay else 0
@@ -50,10 +46,7 @@ def make_prices(experiment: Experiment, forward_flops: Mapping[str, float] = Map
 
 
 def costs(rows: Sequence[Mapping[str, Any]], prices: Prices) -> list[Cost]:
-    """The cost after each row of metrics.jsonl, whose first is iteration 1.
-
-    Of several boards, rows that do not say on which the steps were, as of older versions, are taken by their games.
-    """
+    """The cost after each row of metrics.jsonl, whose first is iteration 1."""
     found, seconds, flops, before = [], 0.0, 0.0, 0
     for row in rows:
         seconds += sum(value for name, value in row.items() if name.startswith("time/"))
@@ -69,7 +62,7 @@ def costs(rows: Sequence[Mapping[str, Any]], prices: Prices) -> list[Cost]:
 
 
 def reached(cost: Cost, budget: BudgetConfig) -> str | None:
-    """Which limit of the budget the cost has reached, in words; None: none yet."""
+    """The limit of the budget that the cost has reached, such as "7.5 seconds"; None: none yet."""
     for unit, limit in vars(budget).items():
         if limit and getattr(cost, unit) >= limit:
             return f"{limit:g} {unit}"

@@ -1,4 +1,4 @@
-"""Energy counters of this machine in, joules since the last look out: NVIDIA's driver and RAPL, where they tell it.
+"""Measures energy in joules by the counters of NVIDIA's driver and of RAPL, where they may be read.
 
 By hand because pynvml would be a dependency for three calls of a library that comes with the driver.
 """
@@ -23,7 +23,7 @@ class Counter(NamedTuple):
 
 
 def open_meter(counters: Sequence[Counter]) -> Callable[[], float] | None:
-    """A function that says how many joules were used since it was last asked; None without a counter."""
+    """A function that returns the joules used since its last call; None without a counter."""
     if not counters:
         return None
     last = [counter.read() for counter in counters]
@@ -40,12 +40,12 @@ def open_meter(counters: Sequence[Counter]) -> Callable[[], float] | None:
 
 
 def find_counters(with_gpus: bool) -> list[Counter]:
-    """Those of this host's processors and their memory, and of its GPUs; none where nobody may read them."""
+    """The counters of this host's processors and memory, and of its GPUs, that this user may read."""
     return [*rapl_counters(), *(nvml_counters() if with_gpus else ())]
 
 
 def rapl_counters(folder: Path = POWERCAP) -> list[Counter]:
-    """Of each processor package, and of memory where it is counted beside it (intel-rapl, also for AMD)."""
+    """The counters of processor packages, and of memory where it is counted apart (intel-rapl, also for AMD)."""
     found = []
     for zone in sorted(folder.glob("intel-rapl:*")) if folder.is_dir() else ():
         with contextlib.suppress(OSError, ValueError):
@@ -58,7 +58,7 @@ def rapl_counters(folder: Path = POWERCAP) -> list[Counter]:
 
 
 def nvml_counters(library: str = NVML) -> list[Counter]:
-    """Of the GPUs that CUDA_VISIBLE_DEVICES names by number, or of all; they count since the driver was loaded."""
+    """The counters of the GPUs that CUDA_VISIBLE_DEVICES numbers, or of all."""
     with contextlib.suppress(OSError, AttributeError):
         nvml = ctypes.CDLL(library)
         count = ctypes.c_uint()

@@ -1,4 +1,4 @@
-"""The health of a run: an iteration's metrics and thresholds in, sentences on what is wrong out."""
+"""Checks an iteration's metrics against the limits of `[health]`."""
 
 import math
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from alphagateau.config import HealthConfig
 
 
 class Symptom(NamedTuple):
-    """One thing that is wrong."""
+    """A metric beyond its limit."""
 
-    name: str  # metric
+    name: str
     value: float
     limit: float
     sentence: str
@@ -36,22 +36,16 @@ _CHECKS = (
 )
 LEAST_GAMES = 32  # below which a share of them says nothing
 _OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate")
-_NOT_FINITE = (
-    "train/loss",
-    "train/policy_loss",
-    "train/value_loss",
-    "train/gradient_norm",
-    "train/weight_norm",
-)
+_FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 
 
 def is_finite(values: Mapping[str, Any]) -> bool:
-    """Whether loss, gradient and weights are numbers; if not, the run must stop whatever `[health]` says."""
-    return all(math.isfinite(values[name]) for name in _NOT_FINITE if name in values)
+    """Whether loss, gradient and weights are numbers; if not, the run must stop whatever `[health]` allows."""
+    return all(math.isfinite(values[name]) for name in _FINITE if name in values)
 
 
 def not_finite(values: Mapping[str, Any], iteration: int) -> str:
-    """Why the run must stop, in one sentence."""
+    """One sentence on why the run must stop."""
     return (
         f"stopped: training went wrong in iteration {iteration}: loss {values['train/loss']}, "
         f"gradient norm {values['train/gradient_norm']}, weight norm {values['train/weight_norm']}"
@@ -59,7 +53,7 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str:
 
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
-    """What is wrong with an iteration, by its row of metrics.jsonl; not shares of few games, nor means of no steps."""
+    """The metrics of an iteration that are beyond their limits; not shares of few games, nor means of no steps."""
     found, has_few_games = [], values.get("selfplay/games", 0) < LEAST_GAMES
     without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
     for name, key, is_minimum, meaning in _CHECKS:

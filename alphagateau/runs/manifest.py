@@ -1,4 +1,4 @@
-"""What manifest.json of a checkpoint may say: one record, which checks what a stranger may have written."""
+"""The keys of a checkpoint's manifest.json as one record, which checks what a stranger may have written."""
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -41,12 +41,12 @@ Board = Annotated[str, Field(strict=True), AfterValidator(_is_game)]
 Digest = Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$")]
 Table = dict[Line, Any]
 
-CONFIG = ConfigDict(extra="ignore")  # what no version knows is not handed on
+CONFIG = ConfigDict(extra="ignore")
 
 
 @pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
 class Cost:
-    """What published weights have cost."""
+    """The cost of published weights."""
 
     frames: Amount = 0.0
     device_seconds: Amount = 0.0
@@ -58,7 +58,7 @@ class Cost:
 
 @pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
 class Published:
-    """By whom a checkpoint that is published was trained."""
+    """The run that trained a published checkpoint."""
 
     run: Line
     spent: Cost = Field(default_factory=Cost)
@@ -66,30 +66,24 @@ class Published:
 
 @pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
 class Progress:
-    """Where in an iteration a run stood, in the counters of today or of schema 1 and 2."""
+    """How far the run was; empty where published."""
 
     iteration: Count = 0
     phase: Count = 0
     segment: Count = 0
     segment_size: Count = 0
     phase_name: Line = ""
-    plies: Count = 0
-    epoch: Count = 0
-    steps: Count = 0
-    selfplay: dict[Line, float] | None = None
-    symptoms: list[Line] = Field(default_factory=list)
 
 
 @pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
 class Manifest:
-    """Each key with what it must be."""
+    """Each key, with what an error expects of it."""
 
     schema: Count
     iteration: Count = Field(description="a whole number, 0 or more")
     parameters: Count = Field(description="a whole number, 0 or more")
     optimizer_steps: Count = Field(description="a whole number, 0 or more")
     order: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field(description="three whole numbers")
-    segments: Count = Field(0, description="a whole number, 0 or more")
     game: Board = Field(description=f"one of {', '.join(GAMES)}")
     boards: list[Board] = Field(default_factory=list, description=f"some of {', '.join(GAMES)}")
     weights_hash: Annotated[Line, Field(max_length=100)] = Field(description="one line of text")
@@ -107,17 +101,15 @@ _ADAPTER = TypeAdapter(Manifest)
 
 
 def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """(the keys that a manifest may have, what its search named of programs and paths, which is left out).
+    """(the declared keys, the keys of its search that named programs and paths, which are left out).
 
-    Raises ConfigError, one sentence on the first thing that cannot be.
+    Raises ConfigError: one sentence on the first value that cannot be.
     """
     try:
         _ADAPTER.validate_python(dict(manifest))
     except ValidationError as error:
         raise ConfigError(_explain(error)) from None
     known = {name: manifest[name] for name in fields_of(Manifest) if name in manifest}
-    if "plies" in (progress := known["progress"]) and not {"iteration", "epoch", "steps", "selfplay"} <= {*progress}:
-        raise ConfigError("progress lacks some of iteration, plies, epoch, steps, selfplay")
     try:
         network = NETWORKS.read(known["network"])
         known[SEARCH], taken = SEARCHES.read_untrusted(known[SEARCH])

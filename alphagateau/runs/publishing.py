@@ -1,4 +1,4 @@
-"""A run's checkpoint in, a published one out: the weights that play, its experiment, a model card.
+"""Publishes a checkpoint: the weights that play, the experiment, a model card.
 
 checkpoints/<name>/  manifest.json      what it is, what it has cost, a checksum of the weights and the experiment
                      weights/           as in the run; no optimizer, no window

@@ -6,7 +6,6 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,8 @@ def _is_record(record: dict[str, Any]) -> bool:
     starts, unhealthy = record["starts"], record.get("unhealthy", {"why": ""})
     if not isinstance(starts, list) or not isinstance(unhealthy, dict) or "why" not in unhealthy:
         return False
-    return all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
+    is_whole = all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
+    return is_whole and all(isinstance(name, str) for start in starts for name in start["devices"])
 
 
 def write_record(run: Path, record: dict[str, Any]) -> None:
@@ -75,15 +75,6 @@ def start_record(devices: list[str]) -> dict[str, Any]:
         "devices": devices,
         "host": platform.node(),
     }
-
-
-def devices_of(start: Mapping[str, Any]) -> list[str]:
-    """The devices of a start: accelerators, or a CPU for each process.
-
-    The first versions wrote each of a CPU's devices as "cpu cpu"; they are one CPU here.
-    """
-    devices = [str(name) for name in start["devices"]]
-    return devices[:1] if set(devices) == {"cpu cpu"} else devices
 
 
 def process_facts(experiment: Experiment, init_from: Path | None) -> dict[str, str]:

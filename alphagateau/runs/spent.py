@@ -1,4 +1,4 @@
-"""The folder of a run in, what each of its iterations has cost out, what it began from counted."""
+"""Sums the costs of a run's iterations, with those of the weights that it began from."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,29 +13,26 @@ from alphagateau.runs.checkpoint import PUBLISHED, CheckpointError
 from alphagateau.runs.costs import costs, make_prices
 from alphagateau.runs.logging.log import ENERGY, read_metrics
 from alphagateau.runs.run_folder import RunError
-from alphagateau.runs.run_record import devices_of, read_record
+from alphagateau.runs.run_record import read_record
 
 ForwardFlops = Callable[[Experiment], Mapping[str, float]]  # of one position, on each board of an experiment
 
 
 class Spent(NamedTuple):
-    """Since the first weights were drawn. device_seconds: seconds of all phases times the devices that the run held.
-
-    simulations: of self-play's searches. joules: NaN where an iteration was not measured. devices: their kinds.
-    """
+    """The cost of weights since the first ones were drawn."""
 
     frames: float = 0.0
-    device_seconds: float = 0.0
-    simulations: float = 0.0
+    device_seconds: float = 0.0  # seconds of all phases, times the run's devices
+    simulations: float = 0.0  # of self-play's searches
     flops: float = 0.0
-    joules: float = 0.0
-    devices: tuple[str, ...] = ()
+    joules: float = 0.0  # NaN where an iteration was not measured
+    devices: tuple[str, ...] = ()  # their kinds
 
 
 def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dict[int, Spent]:
-    """By iteration, from 0 on; none if the folder does not say.
+    """The cost by iteration, from 0 on; {} for a folder without a record.
 
-    A run that began from weights of another has what the other had cost by then, if that is still to be found.
+    A run that began from weights of another includes what they had cost, if their run is still there.
     """
     if published := find_published(folder):
         return {published.manifest["iteration"]: spent_of(published.manifest)}
@@ -66,13 +63,13 @@ def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dic
 
 
 def _devices(starts: Sequence[Mapping[str, Any]], iteration: int) -> list[str]:
-    """Those of the last start before an iteration, such as "gpu NVIDIA H100"."""
+    """The devices of the last start before an iteration, such as "gpu NVIDIA H100"."""
     before = [start for start in starts if start.get("iteration", 0) < iteration] or starts[:1]
-    return devices_of(before[-1]) if before else []
+    return before[-1]["devices"] if before else []
 
 
 def _before(folder: Path, record: Mapping[str, Any], forward_flops: ForwardFlops, depth: int) -> Spent:
-    """What the weights that a run began from had cost, known by their hash; nothing if they are not found."""
+    """The cost of the weights that a run began from; 0 if they are not found."""
     origin = find_origin(folder, record)
     if origin is None or depth == 0:
         return Spent()
@@ -81,13 +78,10 @@ def _before(folder: Path, record: Mapping[str, Any], forward_flops: ForwardFlops
 
 
 def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | None:
-    """The run, and its iteration, whose weights a run began from; None: from no weights, or they are gone."""
-    path = record.get("init_from")
+    """The run, and its iteration, whose weights a run began from, by their hash; None: from none, or they are gone."""
+    path, begun = record.get("init_from"), record.get("init_from_hash")
     if not path:
         return None
-    begun = record.get("init_from_hash")
-    if begun is None:  # a run of an older version: by its own first weights
-        begun = next((_hash(c) for c in checkpoint.find(folder / "checkpoints")[0] if c.order == (0, 0, 0)), "")
     for source in (Path(path), folder.parent / Path(path).name):
         published = find_published(source)
         if published and _hash(published) == begun:
@@ -102,13 +96,13 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
 
 
 def spent_of(manifest: Mapping[str, Any]) -> Spent:
-    """What the weights of a published checkpoint have cost, as its manifest says."""
+    """The cost of a published checkpoint's weights, by its manifest."""
     cost = {name: x for name, x in manifest[PUBLISHED].get("spent", {}).items() if name in Spent._fields}
     return Spent(**{"joules": math.nan, **cost, "devices": tuple(cost.get("devices", ()))})
 
 
 def find_published(folder: Path) -> checkpoint.Checkpoint | None:
-    """The published checkpoint that a folder is, if it is one."""
+    """The published checkpoint in a folder, if there is one."""
     try:
         found = checkpoint.open_checkpoint(folder)
     except CheckpointError:

@@ -1,4 +1,4 @@
-"""When a run is asked to stop: signals and deadlines in, one reason out."""
+"""Requests to stop a run, by signals, deadlines or budgets."""
 
 import os
 import signal
@@ -15,9 +15,11 @@ SIGNALS: tuple[signal.Signals, ...] = tuple(
 
 
 class StopRequest:
-    """Says why to stop, once somebody asked; a second signal ends the process at once.
+    """The reason to stop, once there is one; a second signal ends the process at once.
 
-    seconds: from now on, after which to stop. ask: whether there is another reason.
+    Args:
+        seconds: from now on, after which to stop.
+        ask: a further reason, or None.
     """
 
     def __init__(self, seconds: float | None = None, ask: Callable[[], str | None] = lambda: None) -> None:
@@ -28,15 +30,15 @@ class StopRequest:
 
     @property
     def reason(self) -> str | None:
-        """None: go on."""
+        """A few words, or None: go on."""
         if self._signal is not None:
             return self._signal.name
         if self._deadline is not None and time.monotonic() >= self._deadline:
             return f"the time given ({self._seconds:g} s) is over"
         return self._ask()
 
-    def _hear(self, numbers: socket.socket) -> None:
-        """Reads the signals as they come, until the other end is closed."""
+    def _receive(self, numbers: socket.socket) -> None:
+        """Takes the signals as they come, until the other end is closed."""
         while number := numbers.recv(1):
             if number[0] not in SIGNALS:
                 continue
@@ -48,12 +50,12 @@ class StopRequest:
     def listening(self) -> Iterator[None]:
         """Takes the signals for the length of the block.
 
-        A thread hears them: a handler of Python's would wait for the device call or compilation in progress. Sockets,
-        for Windows wakes nothing else up.
+        A thread receives them, as a handler of Python's would wait for the device call or compilation in progress. By
+        sockets, as Windows wakes nothing else up.
         """
         numbers, waker = socket.socketpair()
         waker.setblocking(False)
-        thread = threading.Thread(target=self._hear, args=(numbers,), daemon=True)
+        thread = threading.Thread(target=self._receive, args=(numbers,), daemon=True)
         thread.start()
         waker_before = signal.set_wakeup_fd(waker.fileno())
         before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}

@@ -1,7 +1,7 @@
-"""What is printed: the one filter between texts that strangers wrote and a terminal that obeys them.
+"""Filters what is printed: a terminal obeys escape sequences in texts that strangers wrote.
 
-A terminal takes escape sequences for orders: to move, to delete lines, to rename its window, to answer as if typed.
-Names of players, tags, themes, manifests and what engines say may hold them, and end in tables and error sentences.
+They move, delete lines, rename the window, or answer as if typed. Names of players, tags, themes, manifests and the
+output of engines may have them, and end in tables and error sentences.
 """
 
 import sys
@@ -23,12 +23,11 @@ def _is_harmless(letter: str) -> bool:
 
 
 class VisibleText:
-    """A text stream that writes what is `visible`; all else is the stream's own."""
+    """A text stream whose text is made `visible`; all else is the stream's own."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.rich_proxied_file = (
-            stream  # rich writes to it past this filter: its orders are its own; `progress` filters its texts
-        )
+        # rich writes to it past this filter: the escape sequences are its own, and `progress` filters its texts.
+        self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
         self.rich_proxied_file.write(visible(text))

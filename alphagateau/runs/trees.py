@@ -1,4 +1,4 @@
-"""Trees of arrays in a folder, as orbax writes and reads them."""
+"""Writes and reads trees of arrays by orbax."""
 
 import logging
 import os
@@ -15,9 +15,9 @@ import jax
 
 
 def write(path: Path, tree: Any) -> None:
-    """Writes a tree as the folder `path`; all processes that have a part of it call this. Raises OSError, ValueError.
+    """Writes a tree as the folder `path`; all processes that have a part of it call this.
 
-    Raises RuntimeError too, as orbax does.
+    Raises OSError, ValueError, RuntimeError.
     """
     import orbax.checkpoint as ocp
 

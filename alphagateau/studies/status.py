@@ -79,7 +79,7 @@ def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str
 
 def describe_devices(folder: Path) -> str:
     """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind says no more than its name."""
-    found = [run_record.devices_of(start) for start in run_record.read_record(folder)["starts"]]
+    found = [start["devices"] for start in run_record.read_record(folder)["starts"]]
     kinds = [", ".join(sorted(set(devices))).replace("cpu cpu", "cpu") for devices in found]
     return "; ".join(dict.fromkeys(f"{len(devices)} x {kind}" for devices, kind in zip(found, kinds, strict=True)))
 

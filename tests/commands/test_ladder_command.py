@@ -39,7 +39,8 @@ def runs(tmp_path) -> tuple[Path, Path]:
         run.mkdir(parents=True)
         run_folder.write_config(run, experiment)
         starts = [{**START, "devices": ["gpu X"] * 2, "iteration": 0}, {**START, "devices": ["gpu Y"], "iteration": 2}]
-        run_record.write_record(run, {"starts": starts, "init_from": origin})
+        began = {"init_from": origin, "init_from_hash": "pre/2" if origin else None}
+        run_record.write_record(run, {"starts": starts, **began})
         write_checkpoint(run, experiment, 0, weights="pre/2" if origin else "")
         for iteration in range(1, 4 if origin else 3):
             write_iteration(run, experiment, iteration)
@@ -67,8 +68,8 @@ def test_what_weights_had_cost_is_known_though_a_run_began_with_them_changed(run
     record = run_record.read_record(tuned)
     shutil.rmtree(tuned / "checkpoints" / "0")
     write_checkpoint(tuned, config.load(tuned / "config.toml"), 0, weights="pre/2 with far offsets")
-    assert find_origin(tuned, record) is None
-    assert find_origin(tuned, record | {"init_from_hash": "pre/2"}) == (pre, 2)
+    assert find_origin(tuned, record) == (pre, 2)
+    assert find_origin(tuned, record | {"init_from_hash": "another"}) is None
 
 
 def test_joules_add_up_where_every_iteration_was_measured(runs):
@@ -81,17 +82,19 @@ def test_joules_add_up_where_every_iteration_was_measured(runs):
 
 def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
     pre, tuned = runs
-    assert find_origin(tuned, {"init_from": str(pre)}) == (pre, 2)
-    assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2"}) is None
-    assert find_origin(tuned, {"init_from": "elsewhere/pre"}) == (pre, 2)  # moved, with the run beside it
-    assert find_origin(tuned, {"init_from": "gone"}) is None is find_origin(pre, {"init_from": None})
+    weights = {"init_from_hash": "pre/2"}
+    assert find_origin(tuned, {"init_from": str(pre), **weights}) == (pre, 2)
+    assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2", **weights}) is None
+    assert find_origin(tuned, {"init_from": "elsewhere/pre", **weights}) == (pre, 2)  # moved, with the run beside it
+    assert find_origin(tuned, {"init_from": "gone", **weights}) is None is find_origin(pre, {"init_from": None})
 
 
 def test_runs_are_found_where_they_lie_by_default(runs):
     """In a folder checkpoints, as the checkpoints of a run do."""
     folder = runs[0].parent.rename(runs[0].parent.with_name("checkpoints"))
     for source in ("pre", "pre/checkpoints/2"):
-        assert find_origin(folder / "tuned", {"init_from": str(folder / source)}) == (folder / "pre", 2)
+        origin = {"init_from": str(folder / source), "init_from_hash": "pre/2"}
+        assert find_origin(folder / "tuned", origin) == (folder / "pre", 2)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pretended_runs import write_checkpoint, write_iteration
+from pretended_runs import write_iteration
 from tiny_checkpoints import save_tiny
 
 from alphagateau import config
@@ -172,8 +172,8 @@ def test_a_run_that_begins_from_it_counts_what_it_cost(published, trained, tmp_p
     run, smoke = tmp_path / "tuned", config.load(config.find_experiment("smoke"))
     run.mkdir()
     run_folder.write_config(run, dataclasses.replace(smoke, game="chess"))
-    run_record.write_record(run, {"starts": [START], "init_from": str(published)})
-    write_checkpoint(run, smoke, 0, weights=checkpoint.open_checkpoint(published).manifest["weights_hash"])
+    weights = checkpoint.open_checkpoint(published).manifest["weights_hash"]
+    run_record.write_record(run, {"starts": [START], "init_from": str(published), "init_from_hash": weights})
     assert find_origin(run, run_record.read_record(run)) == (published, 2)
     assert read_spent(run, lambda experiment: {})[0].frames == read_spent(trained, lambda experiment: {})[2].frames
 

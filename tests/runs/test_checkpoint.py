@@ -218,7 +218,7 @@ def test_a_manifest_forged_with_its_right_checksum_can_be_used_or_is_refused_in_
         ({"weights_hash": "\x1b[2J"}, r'weights_hash is "\\x1b\[2J"'),
         ({"symptoms": ["a\nb"]}, r'symptoms.0 is "a\\nb"'),
         ({"published": {"run": "a", "spent": {"frames": "all"}}}, 'published.spent.frames is "all"'),
-        ({"progress": {"plies": 3}}, "progress lacks some of iteration, plies, epoch, steps, selfplay"),
+        ({"progress": {"segment_size": "3"}}, 'progress.segment_size is "3"'),
     ],
 )
 def test_absurd_values_of_a_well_sealed_manifest_are_one_sentence(copy, changes, said):

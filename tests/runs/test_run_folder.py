@@ -92,8 +92,5 @@ def test_the_hash_of_the_code_is_of_the_whole_package(tmp_path, monkeypatch):
 
 
 def test_a_cpu_is_one_device_of_a_start_however_many_it_counts_as():
-    assert run_record.devices_of({"devices": ["cpu cpu", "cpu cpu"]}) == ["cpu cpu"]
-    assert run_record.devices_of({"devices": ["cpu X, 2 cores"] * 2}) == ["cpu X, 2 cores"] * 2  # of two hosts
-    assert run_record.devices_of({"devices": ["gpu Y", "gpu Y"]}) == ["gpu Y", "gpu Y"]
     (said,) = processes.device_names()
     assert said.startswith("cpu ") and said != "cpu "

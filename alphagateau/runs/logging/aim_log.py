@@ -1,7 +1,7 @@
-"""metrics.jsonl and the sample games of a run in, a run in the Aim repository of the working folder out.
+"""Brings the metrics and sample games of a run to the Aim repository of the working folder.
 
 A program of its own (`aim_process` starts it), for Aim may hang, may end its process from C++, prints from threads,
-and on Python 3.12 fails while the interpreter ends: none of that may reach the training. It reads an Order, one line
+and on Python 3.12 fails while the interpreter ends: none of that may reach the training. It reads a Request, one line
 of JSON, from standard input, then an empty line whenever metrics.jsonl has grown, and ends with its input. Its answers
 are lines of JSON: {"aim_run": hash}, {"note": sentence}, at the end {"failed": sentence} or {"closed": true}.
 """
@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from filelock import FileLock, Timeout
+
 from alphagateau.runs.logging.log import parse_rows
 from alphagateau.runs.stop import SIGNALS
 
@@ -22,12 +24,12 @@ OPEN_SECONDS = 300  # to wait for other runs that open the same repository, and 
 LOCK = ".aim.lock"  # in the run's folder
 GAMES = "sample_games"
 
-Say = Callable[[Mapping[str, Any]], None]
+Send = Callable[[Mapping[str, Any]], None]
 Tracked = dict[tuple[str, str], dict[int, Any]]  # (part, name) of a sequence -> its value at each step
 
 
-class Order(NamedTuple):
-    """What is asked of this process."""
+class Request(NamedTuple):
+    """The run to follow."""
 
     run: str  # folder
     aim_run: str | None  # hash of the Aim run to go on with, if the repository has it
@@ -43,41 +45,32 @@ def main() -> None:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
 
-    def say(answer: Mapping[str, Any]) -> None:
+    def send(answer: Mapping[str, Any]) -> None:
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
     try:
-        order = Order(**json.loads(sys.stdin.readline()))
-        _follow(order, sys.stdin, say)
-        say({"closed": True})
+        request = Request(**json.loads(sys.stdin.readline()))
+        # The process of a run that was killed may still bring Aim up to date when the run goes on: this one waits.
+        with FileLock(Path(request.run) / LOCK, timeout=OPEN_SECONDS):
+            _follow(request, sys.stdin, send)
+        send({"closed": True})
     except Exception as error:
-        said = str(error).strip().splitlines() or [""]
-        say({"failed": f"{type(error).__name__}: {said[0]}".removesuffix(": ")})
+        reason = str(error).strip().splitlines() or [""]
+        send({"failed": f"{type(error).__name__}: {reason[0]}".removesuffix(": ")})
     finally:
         os._exit(0)  # past Aim's own clean-up at exit, which has been done or cannot be
 
 
-def _follow(order: Order, pokes: Iterable[str], say: Say) -> None:
-    """Brings Aim up to date with the run's files, and again at each poke.
-
-    The process of a run that was killed is still bringing Aim up to date when the run goes on: the next one waits.
-    """
-    from filelock import FileLock
-
-    with FileLock(Path(order.run) / LOCK, timeout=OPEN_SECONDS):
-        _follow_alone(order, pokes, say)
-
-
-def _follow_alone(order: Order, pokes: Iterable[str], say: Say) -> None:
-    """As `_follow`, of a run that no other process brings to Aim."""
+def _follow(request: Request, pokes: Iterable[str], send: Send) -> None:
+    """Brings Aim up to date with the run's files, and again at each poke."""
     from aim.ext.cleanup import AutoClean
 
-    run = Path(order.run)
-    aim_run = _open(order, say)
-    say({"aim_run": aim_run.hash})
-    aim_run["hparams"] = order.hyper_parameters
-    aim_run["run"] = order.run
+    run = Path(request.run)
+    aim_run = _open(request, send)
+    send({"aim_run": aim_run.hash})
+    aim_run["hparams"] = request.hyper_parameters
+    aim_run["run"] = request.run
     home = Path(aim_run.repo.path)
     identity, tracked = home.stat().st_ino, _read_tracked(aim_run)
     place = _catch_up(aim_run, run, 0, tracked)
@@ -89,12 +82,11 @@ def _follow_alone(order: Order, pokes: Iterable[str], say: Say) -> None:
     AutoClean.cleanup()  # flushes and closes the databases, as Aim does at exit
 
 
-def _open(order: Order, say: Say) -> Any:
+def _open(request: Request, send: Send) -> Any:
     """An aim.Run; runs that start at the same moment open theirs one after another."""
     from aim import Repo
     from aim.sdk.configs import get_aim_repo_name
     from aim.sdk.errors import MissingRunError
-    from filelock import FileLock
 
     root = Repo.default_repo_path()
     home = Path(root) / get_aim_repo_name()
@@ -102,19 +94,18 @@ def _open(order: Order, say: Say) -> Any:
         _make_repository(home)
     with FileLock(home / ".alphagateau.lock", timeout=OPEN_SECONDS):
         try:
-            return _open_run(order, root, order.aim_run)
+            return _open_run(request, root, request.aim_run)
         except MissingRunError:
-            say({"note": f"{home} does not hold the run's Aim run {order.aim_run}: a new one begins"})
-            return _open_run(order, root, None)
+            send({"note": f"{home} does not hold the run's Aim run {request.aim_run}: a new one begins"})
+            return _open_run(request, root, None)
 
 
 def _make_repository(home: Path) -> None:
-    """An empty Aim repository: made under another name and renamed when whole, unless another run was quicker.
+    """Makes an empty Aim repository under another name and renames it when whole, unless another run was quicker.
 
-    A deleted one may still hold what its last run wrote as it ended: it is made whole in its place.
+    In a deleted one may still be what its last run wrote as it ended: it is made whole in its place.
     """
     from aim import Repo
-    from filelock import FileLock
 
     with tempfile.TemporaryDirectory(prefix=f"{home.name}-", dir=home.parent) as folder:
         Repo(folder, init=True)
@@ -129,15 +120,14 @@ def _make_repository(home: Path) -> None:
             Repo(str(home.parent), init=True)
 
 
-def _open_run(order: Order, root: str, run_hash: str | None) -> Any:
-    """`root` rather than the repository: with its path Aim looks whether this version can write there."""
+def _open_run(request: Request, root: str, run_hash: str | None) -> Any:
+    """An aim.Run in `root`: with a path Aim checks whether this version can write there."""
     from aim import Run
     from aim.sdk.errors import RunLockingError
-    from filelock import Timeout
 
     options: dict[str, Any] = {
         "repo": root,
-        "experiment": Path(order.run).name,
+        "experiment": Path(request.run).name,
         "system_tracking_interval": None,
         "log_system_params": False,
         "capture_terminal_logs": False,
@@ -149,7 +139,7 @@ def _open_run(order: Order, root: str, run_hash: str | None) -> Any:
 
 
 def _read_tracked(aim_run: Any) -> Tracked:
-    """What the Aim run holds already."""
+    """The values that the Aim run has already."""
     from aim.storage.context import Context
 
     tracked: Tracked = {}
@@ -164,7 +154,7 @@ def _read_tracked(aim_run: Any) -> Tracked:
 
 
 def _catch_up(aim_run: Any, run: Path, place: int, tracked: Tracked) -> int:
-    """Tracks the rows of metrics.jsonl from byte `place` on, and their games, unless Aim has them; where they end.
+    """Tracks the rows of metrics.jsonl from byte `place` on, and their games, unless Aim has them; returns their end.
 
     Aim keeps one value a name and step: a step tracked again takes the place of the one before it.
     """

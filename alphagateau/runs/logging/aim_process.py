@@ -1,4 +1,4 @@
-"""A process beside the run that keeps Aim up to date; whatever fails in it is one warning here, and the run goes on."""
+"""Keeps Aim up to date by a process beside the run; whatever fails in it is one warning, and the run goes on."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ CLOSE_SECONDS = 120  # for Aim to take what is left when the run ends
 
 
 class AimProcess:
-    """`aim_log` at work on a run. `on_open` is called once, in `poke` or `close`, with the hash of the Aim run."""
+    """The process of `aim_log`. `on_open` is called once, in `poke` or `close`, with the hash of the Aim run."""
 
     def __init__(
         self, run: Path, aim_run: str | None, hyper_parameters: Mapping[str, Any], on_open: Callable[[str], None]
@@ -27,7 +27,7 @@ class AimProcess:
         self._on_open, self._answers = on_open, queue.SimpleQueue[dict[str, Any] | None]()
         command = [sys.executable, "-P", "-m", "alphagateau.runs.logging.aim_log"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        order = {"run": str(run), "aim_run": aim_run, "hyper_parameters": dict(hyper_parameters)}
+        request = {"run": str(run), "aim_run": aim_run, "hyper_parameters": dict(hyper_parameters)}
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = subprocess.Popen(
@@ -41,12 +41,12 @@ class AimProcess:
             )
         except OSError as error:
             return self._give_up(f"its process did not start: {error.strerror}")
-        threading.Thread(target=self._hear, args=(self._process,), daemon=True).start()
-        self._tell(json.dumps(order).encode() + b"\n")
+        threading.Thread(target=self._receive, args=(self._process,), daemon=True).start()
+        self._send(json.dumps(request).encode() + b"\n")
 
     def poke(self) -> None:
-        """Says that metrics.jsonl has grown; does not wait."""
-        self._tell(b"\n")
+        """Wakes the process, as metrics.jsonl has grown; does not wait."""
+        self._send(b"\n")
         with contextlib.suppress(queue.Empty):
             while self._process is not None:
                 self._take(self._answers.get_nowait())
@@ -66,12 +66,12 @@ class AimProcess:
         except queue.Empty:
             self._give_up(f"it did not finish within {CLOSE_SECONDS} s")
 
-    def _tell(self, text: bytes) -> None:
+    def _send(self, text: bytes) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError):  # it has ended; its last answer says why
+            with contextlib.suppress(OSError):  # it has ended, and gave the reason in its last answer
                 self._process.stdin.write(text)
 
-    def _hear(self, process: subprocess.Popen[bytes]) -> None:
+    def _receive(self, process: subprocess.Popen[bytes]) -> None:
         """Puts its answers into the queue, and None when there will be no more."""
         with contextlib.suppress(ValueError):  # a line cut short
             for line in process.stdout or ():

@@ -1,4 +1,4 @@
-"""An iteration's metrics in, a line of metrics.jsonl out, and a word to the process that brings them to Aim.
+"""Writes and reads metrics.jsonl, and wakes the process that brings it to Aim.
 
 `metrics.jsonl` holds one JSON object an iteration, with `iteration` and slash names (`train/policy_loss`). Names under
 `time/` and per-second rates depend on the machine; all others are the same on every run of the same experiment.
@@ -17,7 +17,7 @@ from alphagateau.runs.logging.progress import warn
 
 ENERGY = "energy/joules"
 
-# A name's meaning and unit, for logs and reports.
+# Meaning and unit of metrics, for reports.
 MEANING = {
     "train/loss": "the sum of all losses below that the experiment has",
     "train/policy_loss": "cross-entropy to the search's policy, nats",
@@ -66,12 +66,12 @@ MEANING = {
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a metrics.jsonl, their numbers and lists; a last line cut short by a kill is left out."""
+    """The rows of a metrics.jsonl with their numbers and lists, without a last line cut short by a kill."""
     return parse_rows(path.read_text(encoding="utf-8", errors="replace")) if path.exists() else []
 
 
 def parse_rows(text: str) -> list[dict[str, Any]]:
-    """As `read_metrics`, of the file's text."""
+    """The rows in a metrics.jsonl's text."""
     rows = []
     for line in text.split("\n"):
         try:
@@ -84,29 +84,29 @@ def parse_rows(text: str) -> list[dict[str, Any]]:
 
 
 class MetricsLog(NamedTuple):
-    """Where an iteration's metrics go."""
+    """The metrics log of a run."""
 
     path: Path
-    waiting: list[str]  # lines that could not be written yet
+    pending: list[str]  # lines that could not be written yet
     aim: AimProcess | None = None
 
     def write(self, iteration: int, values: Mapping[str, Any]) -> None:
-        """Appends one line and has it on disk before it returns; if the disk is full it waits for the next."""
-        self.waiting.append(json.dumps({"iteration": iteration, **{k: _rounded(v) for k, v in values.items()}}) + "\n")
-        self._write_waiting()
+        """Appends one line and syncs it; if the disk is full the line is written with the next."""
+        self.pending.append(json.dumps({"iteration": iteration, **{k: _rounded(v) for k, v in values.items()}}) + "\n")
+        self._write_pending()
         if self.aim is not None:
             self.aim.poke()
 
     def close(self, is_waiting: bool = True) -> None:
-        """Tries once more what could not be written, and lets Aim come to its end; waits for it, or lets it alone."""
-        if self.waiting:
-            self._write_waiting()
+        """Tries pending lines once more and ends Aim's process, with or without waiting for it."""
+        if self.pending:
+            self._write_pending()
         if self.aim is not None:
             self.aim.close(is_waiting)
 
-    def _write_waiting(self) -> None:
+    def _write_pending(self) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0
-        lines = "".join(self.waiting)
+        lines = "".join(self.pending)
         try:
             with filling(self.path, len(lines)), self.path.open("a", encoding="utf-8") as file:
                 file.write(lines)
@@ -115,14 +115,14 @@ class MetricsLog(NamedTuple):
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.truncate(self.path, size)  # a line half written would spoil the next
-            if len(self.waiting) == 1:
+            if len(self.pending) == 1:
                 warn(f"cannot write {self.path} ({reason(error)}): its lines wait for the next iteration")
         else:
-            self.waiting.clear()
+            self.pending.clear()
 
 
 def open_log(run: Path, iteration: int) -> MetricsLog:
-    """The log of a run that goes on after `iteration`: what was written past it will be written again."""
+    """The log of a run that goes on after `iteration`, without the rows past it, which will be written again."""
     path = run / "metrics.jsonl"
     rows = [row for row in read_metrics(path) if row["iteration"] <= iteration]
     if path.exists():
@@ -131,7 +131,7 @@ def open_log(run: Path, iteration: int) -> MetricsLog:
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits, as many as float32 has, but of whole numbers all; lists too."""
+    """A number, or a list of them, to the six digits of float32; whole numbers in full."""
     if isinstance(value, list):
         return [_rounded(v) for v in value]
     return float(value) if float(value).is_integer() else float(f"{float(value):.6g}")

@@ -1,9 +1,10 @@
-"""What a person sees of a run: a bar or lines, and where the seconds go."""
+"""Reports progress on the terminal, and times the phases of an iteration."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from alphagateau.runs.terminal import visible
 
-# What a line on an iteration shows of its metrics, of those that there are.
+# The metrics in the line of an iteration: a format, then their names.
 SHOWN = (
     ("policy {:.3f}", "train/policy_loss"),
     ("value {:.3f}", "train/value_loss"),
@@ -37,7 +38,7 @@ class VisibleConsole(Console):
 
 
 class Reporter:
-    """Progress for a person: a live bar with the time left on a terminal, plain lines elsewhere."""
+    """Reports a run's progress: a live bar with the time left on a terminal, plain lines elsewhere."""
 
     def __init__(self, is_quiet: bool = False) -> None:
         self.console = VisibleConsole(stderr=True, quiet=is_quiet)
@@ -64,7 +65,7 @@ class Reporter:
         self._progress = None
 
     def phase(self, text: str, done: float) -> None:
-        """What the run is doing; `done` iterations, in fractions."""
+        """Shows the phase in progress; `done` iterations, in fractions."""
         if self._progress is not None:
             self._progress.update(self._task, description=text, completed=done)
 
@@ -73,15 +74,15 @@ class Reporter:
         self.console.print(text, highlight=False, soft_wrap=True)
 
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
-        """One line on a finished iteration; `left`: seconds still to go, by the pace so far."""
+        """Prints one line on a finished iteration; `left`: seconds still to go, by the pace so far."""
         shown = [text.format(*(values[name] for name in names)) for text, *names in SHOWN if names[0] in values]
-        self.say("  ".join([f"iteration {iteration}/{total}", *shown, f"{_clock(left)} left"]))
+        self.say("  ".join([f"iteration {iteration}/{total}", *shown, f"{timedelta(seconds=round(left))} left"]))
 
 
 class Timer:
     """Seconds spent under each name since the last `take`, those `before` included.
 
-    meter: says how many joules were used since it was last asked; their sum stands under JOULES.
+    meter: returns the joules used since its last call; their sum stands under JOULES.
     """
 
     def __init__(self, before: Mapping[str, float], meter: Callable[[], float] | None = None) -> None:
@@ -103,18 +104,12 @@ class Timer:
         return taken
 
 
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"
-
-
 def print_table(table: Table, width: int = 120) -> None:
-    """On standard output, as wide as the terminal, or `width` where there is none; brackets in names are no markup."""
+    """Prints on standard output, as wide as the terminal, or `width` where there is none."""
     console = VisibleConsole()
     (console if console.is_terminal else VisibleConsole(width=width)).print(table)
 
 
 def warn(text: str) -> None:
-    """One line on standard error, before any run has a Reporter."""
+    """Prints one line on standard error, before any run has a Reporter."""
     print(text, file=sys.stderr)
