@@ -13,7 +13,7 @@ import tyro
 
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.outputs import HTML, JSON, PGN
+from alphagateau.cli.outputs import HTML, JSON, PGN, check_games
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -47,8 +47,8 @@ class Arguments:
     output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
     """write a page: its evaluations, both sides' accuracy and the moves that lost much"""
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
-    """write all games there, with [%eval] comments in those without faults; only an empty file or an earlier output
-    of --annotate is replaced"""
+    """write all games there, with [%eval] comments in those without faults; of files of games only an earlier output
+    by the same network and search is replaced"""
     max_megabytes: MaxMegabytes = MEGABYTES
     """read a file up to this size, unpacked; a line or a game may be a 64th of it"""
 
@@ -172,6 +172,7 @@ def summary(tally: Tally) -> str:
 def _analyse(arguments: Arguments, name: str, sound: "Iterator[Judged]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.annotation import annotated_text
+    from alphagateau.games.pgn.pgn import plain_tag
     from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
     from alphagateau.runs.files import write_result
@@ -184,6 +185,8 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[Judged]", tally: 
     pending: deque[WrittenGame] = deque()  # games that are being analysed
     shown, num_games = [], 0
     for game in analyse_games(str(arguments.analyse), arguments.simulations, analysed()):
+        if arguments.annotate and not num_games:
+            check_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst))
         num_games += 1
         shown += [game] if len(shown) < MAX_GAMES else []
         one = pending.popleft()
