@@ -1,4 +1,4 @@
-"""Outputs of a command: none that is one of its inputs, or that replaces a file of another kind, or other games."""
+"""Outputs of a command: none replaces one of its inputs, a file of another kind or other games."""
 
 import json
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ LADDER = Output("folder", ("games.jsonl", *RATINGS.names))
 PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
 BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
 STUDY = Output("folder", ("study.json", "study.md"))
-BEGINNINGS = {"HTML": ("<!doctype html",), "SVG": ("<svg", "<?xml"), "PGN": ()}  # in lower case; no games are replaced
+BEGINNINGS = {"HTML": ("<!doctype html",), "SVG": ("<svg", "<?xml")}  # of a file, in lower case
 BEGINNINGS["HTML or SVG"] = BEGINNINGS["HTML"] + BEGINNINGS["SVG"]
 
 
 def refusal(arguments: Any) -> str | None:
-    """One sentence on the first output of an argument record that must not be written; None: all may be."""
+    """A sentence on the first output of an argument record that must not be written; None: all may be written."""
     hints = get_type_hints(type(arguments), include_extras=True)
     values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
     marks = {name: _mark(hints[name]) for name in values}
@@ -52,7 +52,7 @@ def _mark(hint: Any) -> Output | None:
 
 
 def _paths(value: Any) -> Iterator[Path]:
-    """What an argument may read: a path, or a player with options behind its path, or several."""
+    """The existing paths that an argument may read: a path, or a player with options behind its path, or several."""
     if isinstance(value, tuple | list):
         for item in value:
             yield from _paths(item)
@@ -64,7 +64,7 @@ def _paths(value: Any) -> Iterator[Path]:
 
 
 def _is_within(target: Path, source: Path) -> bool:
-    """Whether a file or folder is the source, by any name or link, or a file of a checkpoint that is the source."""
+    """Whether a file or folder is the source, by any name or link, or lies in a checkpoint that is the source."""
     if not target.exists():
         return False
     is_of_checkpoint = (source / "manifest.json").exists() and source.resolve() in target.resolve().parents
@@ -72,22 +72,38 @@ def _is_within(target: Path, source: Path) -> bool:
 
 
 def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
-    """What there is that is not of the kind to be written; None: nothing, or a result of the same kind."""
+    """What an existing output holds that is of another kind; None: nothing, or a result of the same kind."""
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
         is_other = bool(found) and not targets[0].exists()
         return f"holds {found[0]}, which this command did not write" if is_other and mark.names else None
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"
-    if not path.is_file() or not path.stat().st_size:
-        return None
+    if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:
+        return None  # `check_games` follows, once a command can name its games
     if mark.kind == "JSON":
         return None if _is_json(path) else "holds something that is not JSON"
     with path.open("rb") as file:
         head = file.read(64).lstrip().lower()
-    if head.startswith(tuple(text.encode() for text in BEGINNINGS[mark.kind])):
-        return None
-    return "is there already" if mark.kind == "PGN" else f"holds something that is not {mark.kind}"
+    is_same = head.startswith(tuple(text.encode() for text in BEGINNINGS[mark.kind]))
+    return None if is_same else f"holds something that is not {mark.kind}"
+
+
+def check_games(option: str, path: Path, tag: str, value: str) -> None:
+    """Raises UsageError where a PGN file holds games that this command did not write: `tag` has another value.
+
+    Games without the tag count as written: an annotated file has those with faults unchanged.
+    """
+    from alphagateau.games.pgn.text import read_games
+    from alphagateau.games.pgn.text_files import read_lines
+
+    if not path.is_file() or not path.stat().st_size:
+        return
+    values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
+    if values != {value}:
+        from alphagateau.cli.arguments import UsageError
+
+        raise UsageError(f"{option} {path} holds other games: write somewhere else, or move that away")
 
 
 def _is_json(path: Path) -> bool:

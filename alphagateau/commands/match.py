@@ -1,8 +1,7 @@
-"""`alphagateau match`: two players in, their games and the score out."""
+"""Plays a match between two players."""
 
 import dataclasses
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -10,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.outputs import PGN, check_games
+from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
+from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
     from alphagateau.matches.match import MatchResult
     from alphagateau.matches.openings import Openings
     from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.cli.outputs import PGN
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -45,22 +45,26 @@ def _write_bounds(bounds: tuple[float, float] | None) -> list[str]:
 BOUNDS = PrimitiveConstructorSpec(1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, _write_bounds)
 
 
-class Asked(NamedTuple):
-    """What a match is of."""
+class Setup(NamedTuple):
+    """The board, the players and the openings of a match."""
 
     game: "Game"
     a: "RatedPlayer"
     b: "RatedPlayer"
     openings: "Openings"
 
+    @property
+    def title(self) -> str:
+        return f"{self.a.name} against {self.b.name}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
     """Play games between two players.
 
-    Every opening is played twice, with colors swapped, without noise. A player is a run (its newest checkpoint), a
-    checkpoint, `random`, or an engine `uci:COMMAND?nodes=50` (also movetime, depth, or any UCI option); a checkpoint
-    may be followed by `?simulations=64`, `?search=probability&nodes=500`, `?search=policy` or `?mirrors=true`.
+    Every opening is played twice, with colors swapped, without noise. A player is `random`, a checkpoint, a run (its
+    newest checkpoint), or an engine `uci:COMMAND?nodes=50` (also movetime, depth, or any UCI option). Options of a
+    checkpoint follow it: `?simulations=64`, `?search=probability&nodes=500`, `?search=policy` or `?mirrors=true`.
 
     Example: alphagateau match checkpoints/quickstart random --games 128
     """
@@ -78,21 +82,21 @@ class Arguments:
     opening_plies: int = 4
     """random plies of each opening"""
     openings: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """openings from a file instead: FENs, EPD or UCI moves, one a line, or the games of a PGN file; also packed"""
+    """a file of openings instead: FENs, EPD or UCI moves, one a line, or the games of a PGN file; may be packed"""
     max_megabytes: MaxMegabytes = MEGABYTES
     """read a file of openings up to this size, unpacked"""
     seed: int = 0
-    """of the openings and the random mover"""
+    """seed of the openings and the random mover"""
     rows: int = 0
-    """games in progress at a time; 0: 64, on an accelerator as its memory allows"""
+    """games in progress at a time; 0: 64, on an accelerator as many as its memory allows"""
     sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
-    """stop as soon as a sequential test has decided between two Elo differences of A over B"""
-    alpha: float = 0.05
-    """of that test: chance to find A stronger by ELO1 though it is so by ELO0 alone"""
-    beta: float = 0.05
-    """of that test: chance to find A no stronger than by ELO0 though it is so by ELO1"""
+    """stop as soon as a sequential test decides whether A is stronger than B by ELO0 or by ELO1"""
+    alpha: Annotated[float, number(float)] = 0.05
+    """the test's chance to decide for ELO1 where ELO0 is true"""
+    beta: Annotated[float, number(float)] = 0.05
+    """the test's chance to decide for ELO0 where ELO1 is true"""
     pgn: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), PGN] = None
-    """write the games"""
+    """write the games; a file is replaced only if it holds games of the same two players by this command"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -100,15 +104,17 @@ def run(words: Sequence[str]) -> int:
     arguments = parse(Arguments, words, "match")
     check(arguments)
     use_compilation_cache()
-    try:
-        asked = read(arguments)
-    except ValueError as error:  # of players, openings and boards that cannot be
-        raise UsageError(str(error)) from None
-    return play(arguments, asked)
+    with usage_errors():  # of players, openings and boards
+        setup = read(arguments)
+    if arguments.pgn:
+        from alphagateau.games.pgn.pgn import plain_tag
+
+        check_games("--pgn", arguments.pgn, "Event", plain_tag(setup.title))
+    return play(arguments, setup)
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError for what cannot be meant."""
+    """Raises UsageError for options that contradict one another."""
     if arguments.games % 2 or arguments.games < 0:
         raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
     alpha, beta = arguments.alpha, arguments.beta
@@ -118,7 +124,7 @@ def check(arguments: Arguments) -> None:
         raise UsageError("--alpha and --beta are chances of a sequential test: give its bounds, such as --sprt 0,10")
 
 
-def read(arguments: Arguments) -> "Asked":
+def read(arguments: Arguments) -> Setup:
     """The players, the board and the openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.openings import make_openings, read_openings
@@ -128,24 +134,24 @@ def read(arguments: Arguments) -> "Asked":
     if arguments.openings:
         openings = read_openings(game, arguments.openings, bounds_of(arguments.max_megabytes))
         for note in openings.notes:
-            print(note, file=sys.stderr)
+            report(note)
         if arguments.games:
             openings = openings.first(arguments.games // 2)
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
-    return Asked(game, a, distinct(b, {a.name}), openings)
+    return Setup(game, a, distinct(b, {a.name}), openings)
 
 
-def play(arguments: Arguments, asked: "Asked") -> int:
-    """Plays, prints the table, writes PGN."""
+def play(arguments: Arguments, setup: Setup) -> int:
+    """Plays the games, prints the table and writes PGN."""
     from alphagateau.matches.match import games_to_pgn, play_match
     from alphagateau.matches.match_games import Match
     from alphagateau.ratings.sprt import sprt
     from alphagateau.runs import files
     from alphagateau.runs.stop import StopRequest
 
-    game, a, b, openings = asked
+    game, a, b, openings = setup
     chances, stop = (arguments.alpha, arguments.beta), StopRequest()
     with stop.listening():
         result = play_match(
@@ -156,9 +162,9 @@ def play(arguments: Arguments, asked: "Asked") -> int:
             is_decided=arguments.sprt
             and (lambda counts: sprt(counts, *arguments.sprt, *chances).decision != "continue"),
         )
-    print_result(arguments, asked, result)
+    print_result(arguments, setup, result)
     if arguments.pgn:
-        files.write_result(arguments.pgn, games_to_pgn(result.records, f"{a.name} against {b.name}"))
+        files.write_result(arguments.pgn, games_to_pgn(result.records, setup.title))
     for name, failure in result.failures.items():
         print(f"{name} left the match: {failure}")
     if stop.reason:
@@ -166,14 +172,14 @@ def play(arguments: Arguments, asked: "Asked") -> int:
     return 1 if stop.reason or result.failures or (result.unfinished and not arguments.sprt) else 0
 
 
-def print_result(arguments: Arguments, asked: "Asked", result: "MatchResult") -> None:
-    """The table, and sentences on the playing and on the sequential test."""
+def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> None:
+    """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import print_scores, score_of
     from alphagateau.ratings.sprt import sprt
 
-    print_scores([score_of(asked.a.name, asked.b.name, result)], asked.game.name)
+    print_scores([score_of(setup.a.name, setup.b.name, result)], setup.game.name)
     print(
-        f"openings by points of {asked.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
+        f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{counted(result.moves, 'move')}, {result.live_fraction:.0%} of searched rows live"
     )
     if not all(map(math.isnan, result.nodes)):

@@ -1,10 +1,11 @@
-"""`alphagateau pgn`: judges anybody's games by the rules, and writes what a network thinks of them."""
+"""Replays PGN games by the rules, and writes a network's evaluations of them."""
 
 import dataclasses
 import json
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,14 +13,13 @@ import tyro
 
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.outputs import HTML, JSON, PGN
+from alphagateau.cli.outputs import HTML, JSON, PGN, check_games
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.referee import Judged
     from alphagateau.games.pgn.text import WrittenGame
-
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
 
@@ -28,9 +28,8 @@ MAX_FAULTS = 10_000  # in the JSON; the counts have all
 class Arguments:
     """Replay the games of a PGN file by the rules, and analyse them with a network.
 
-    Each game that breaks the rules is named with its line and move: exit code 1. Boards go by the Variant tag, and what
-    is neither chess, Gardner nor Los Alamos chess cannot be judged. A file may be packed: .gz,
-    .bz2, .xz, .zst.
+    Each game that breaks the rules is named with its line and move, and the exit code is 1. The Variant tag chooses the
+    board: chess, Gardner or Los Alamos chess. The file may be packed: .gz, .bz2, .xz, .zst.
 
     Example: alphagateau pgn games.pgn --analyse checkpoints/quickstart --output games.html
     """
@@ -40,32 +39,33 @@ class Arguments:
     each: bool = False
     """print a line for every game"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
-    """write the counts and what is wrong"""
+    """write the counts and the faults"""
     analyse: Annotated[str | None, tyro.conf.arg(metavar="CKPT")] = None
-    """a run or a checkpoint that says what it thinks of every position"""
+    """a run or a checkpoint that evaluates every position"""
     simulations: int = 64
-    """of its search of each position; 0: none"""
+    """simulations of its search of each position; 0: none"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
-    """write its evaluations, both sides' accuracy and the moves that lost much as a page"""
+    """write a page: its evaluations, both sides' accuracy and the moves that lost much"""
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
-    """write all games there, those that keep to the rules with its evaluations as [%eval] comments"""
+    """write all games there, with [%eval] comments in those without faults; of files of games only an earlier output
+    by the same network and search is replaced"""
     max_megabytes: MaxMegabytes = MEGABYTES
     """read a file up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 @dataclasses.dataclass
 class Tally:
-    """What has been found so far."""
+    """Counts and faults so far."""
 
     games: int = 0
     plies: int = 0
     broken: int = 0
-    unknown: int = 0  # of a variant without rules here
-    went_on: int = 0  # after the rules had ended them
+    unknown: int = 0  # games of a variant without rules here
+    went_on: int = 0  # games that continue after the rules end them
     boards: Counter[str] = dataclasses.field(default_factory=Counter)
     results: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    texts: list[str] = dataclasses.field(default_factory=list)  # of the games, to be annotated
+    texts: list[str] = dataclasses.field(default_factory=list)  # of all games, if they are to be annotated
 
     @property
     def counts(self) -> dict[str, Any]:
@@ -79,35 +79,33 @@ def run(words: Sequence[str]) -> int:
         raise UsageError("--output and --annotate need --analyse CKPT, the network whose evaluations they show")
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
-    use_compilation_cache()
-    from alphagateau.games.pgn.referee import judge
     from alphagateau.games.pgn.text import read_games
-    from alphagateau.games.pgn.text_files import TextFileError, read_lines
-    from alphagateau.runs import files
+    from alphagateau.games.pgn.text_files import read_lines
+    from alphagateau.runs.files import write_result
 
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
     bounds = bounds_of(arguments.max_megabytes)
     games = read_games(read_lines(arguments.file, bounds), bounds, keep_text=bool(arguments.annotate))
-    judged = judge(games, with_states=bool(arguments.analyse))
-    try:
-        found = _said(judged, arguments, name, tally)
-        if arguments.analyse:
-            _analyse(arguments, name, found, tally)
-        else:
-            for _ in found:
-                pass
-    except TextFileError as error:
-        raise UsageError(str(error)) from None
-    if not tally.games:
+    first = next(games, None)
+    if first is None:
         raise UsageError(f"{name} holds no games: expected PGN")
-    print(describe(tally))
+    from alphagateau.games.pgn.referee import judge  # imports JAX, which a file without games does not need
+
+    use_compilation_cache()
+    judged = judge(chain([first], games), with_states=bool(arguments.analyse))
+    sound = _sound_games(judged, arguments, name, tally)
+    if arguments.analyse:
+        _analyse(arguments, name, sound, tally)
+    else:
+        deque(sound, maxlen=0)
+    print(summary(tally))
     if arguments.json:
-        files.write_result(arguments.json, json.dumps({"name": name, **tally.counts}, indent=1) + "\n")
+        write_result(arguments.json, json.dumps({"name": name, **tally.counts}, indent=1) + "\n")
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
-def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[Judged]":
-    """The games that keep to the rules, as all are counted and those that do not are said."""
+def _sound_games(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[Judged]":
+    """The games without faults; counts all of them and prints the faults."""
     for one in judged:
         count(tally, one)
         tally.texts += [one.game.written.text] if arguments.annotate else []
@@ -115,7 +113,8 @@ def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Ta
         if fault:
             entry = fault_of(one)
             tally.faults += [entry] if len(tally.faults) < MAX_FAULTS else []
-            print(f"{name}: {describe_fault(entry)}", flush=True)
+            where = f", ply {entry['ply']}, {entry['move'][:20]}" if entry["ply"] else ""
+            print(f"{name}: game {entry['game']}, line {entry['line']}{where}: {fault}", flush=True)
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
             over = f", over by the rules after {one.ruling.over} plies" if one.ruling and one.ruling.over else ""
@@ -129,7 +128,7 @@ def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Ta
 
 
 def count(tally: Tally, one: "Judged") -> None:
-    """Adds a game."""
+    """Adds a game to the counts."""
     record = one.game.record
     tally.games += 1
     tally.plies += len(one.game.written.moves)
@@ -142,7 +141,7 @@ def count(tally: Tally, one: "Judged") -> None:
 
 
 def fault_of(one: "Judged") -> dict[str, Any]:
-    """What is wrong with a game, and where."""
+    """The fault of a game, and where it is."""
     written, ply = one.game.written, one.game.ply
     move = written.moves[ply - 1] if ply else None
     return {
@@ -154,56 +153,52 @@ def fault_of(one: "Judged") -> dict[str, Any]:
     }
 
 
-def describe_fault(fault: dict[str, Any]) -> str:
-    """Such as "game 3, line 40, ply 17, Qxd5: illegal san: ...: expected a legal move"."""
-    where = f", ply {fault['ply']}, {fault['move'][:20]}" if fault["ply"] else ""
-    return f"game {fault['game']}, line {fault['line']}{where}: {fault['sentence']}"
-
-
-def describe(tally: Tally) -> str:
-    """The summary."""
-    boards = ", ".join(f"{count} of {name}" for name, count in tally.boards.most_common())
+def summary(tally: Tally) -> str:
+    """The counts in a sentence."""
     kept = tally.games - tally.broken - tally.unknown
     plies = "1 ply" if tally.plies == 1 else f"{tally.plies:,} plies"
-    text = f"{counted(tally.games, 'game')}, {plies}: {kept} keep to the rules, {tally.broken} break them"
-    text += f", {tally.unknown} of unknown variants" if tally.unknown else ""
-    text += f"; boards: {boards}" if boards else ""
-    text += f"; {tally.went_on} went on where the rules here end a game as a draw" if tally.went_on else ""
+    keeps, breaks = "keeps" if kept == 1 else "keep", "breaks" if tally.broken == 1 else "break"
+    text = f"{counted(tally.games, 'game')}, {plies}: {kept:,} {keeps} to the rules, {tally.broken:,} {breaks} them"
+    if tally.unknown:
+        text += f", {tally.unknown:,} of unknown variants"
+    if tally.boards:
+        text += f"; boards: {', '.join(f'{count:,} of {name}' for name, count in tally.boards.most_common())}"
+    if tally.went_on:
+        goes = "goes" if tally.went_on == 1 else "go"
+        text += f"; {tally.went_on:,} {goes} on where the rules here end a game as a draw"
     return text
 
 
-def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]", tally: Tally) -> None:
+def _analyse(arguments: Arguments, name: str, sound: "Iterator[Judged]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.annotation import annotated_text
-    from alphagateau.matches.players import PlayerError
+    from alphagateau.games.pgn.pgn import plain_tag
     from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
-    from alphagateau.runs import files
+    from alphagateau.runs.files import write_result
 
-    written: deque[WrittenGame] = deque()  # of the games that are being analysed
+    def analysed() -> "Iterator[Judged]":
+        for one in sound:
+            pending.append(one.game.written)
+            yield one
+
+    pending: deque[WrittenGame] = deque()  # games that are being analysed
     shown, num_games = [], 0
-    try:
-        for game in analyse_games(str(arguments.analyse), arguments.simulations, _noted(found, written)):
-            num_games += 1
-            shown += [game] if len(shown) < MAX_GAMES else []
-            one = written.popleft()
-            if arguments.annotate:
-                tally.texts[one.number - 1] = annotated_text(one, game)
-    except PlayerError as error:
-        raise UsageError(str(error)) from None
+    for game in analyse_games(str(arguments.analyse), arguments.simulations, analysed()):
+        if arguments.annotate and not num_games:
+            check_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst))
+        num_games += 1
+        shown += [game] if len(shown) < MAX_GAMES else []
+        one = pending.popleft()
+        if arguments.annotate:
+            tally.texts[one.number - 1] = annotated_text(one, game)
     if not num_games:
         return
     if arguments.annotate:
-        files.write_result(arguments.annotate, "".join(tally.texts))
+        write_result(arguments.annotate, "".join(tally.texts))
         print(arguments.annotate)
         if left := tally.games - num_games:
-            print(f"{left} games stand there as they were: they cannot be played by the rules", file=sys.stderr)
+            print(f"{counted(left, 'game')} left as written: not played by the rules", file=sys.stderr)
     if arguments.output:
-        files.write_result(arguments.output, analysis_page(Path(name).name, shown, num_games))
+        write_result(arguments.output, analysis_page(Path(name).name, shown, num_games))
         print(arguments.output)
-
-
-def _noted(found: "Iterator[Judged]", written: "deque[WrittenGame]") -> "Iterator[Judged]":
-    for one in found:
-        written.append(one.game.written)
-        yield one

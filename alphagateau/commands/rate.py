@@ -1,4 +1,4 @@
-"""`alphagateau rate`: rates the players of anybody's results."""
+"""Rates the players of a table of results or of PGN games."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import MaxMegabytes, parse
 from alphagateau.cli.outputs import RATINGS
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -16,8 +16,8 @@ from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 class Arguments:
     """Rate the players of a table of results or of PGN games, without playing.
 
-    A table has the columns player,opponent,wins,draws,losses; docs/ratings.md describes the methods. For `history`
-    players called RUN/ITERATION, such as quickstart/14, are checkpoints of one run.
+    A table has the columns player,opponent,wins,draws,losses. The method `history` takes players named RUN/ITERATION,
+    such as quickstart/14, as checkpoints of one run. docs/ratings.md describes the methods.
 
     Example: alphagateau rate results.csv --method wls --out ratings
     """
@@ -29,7 +29,7 @@ class Arguments:
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None
     """the player whose rating is 0; None: the mean is 1000"""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), RATINGS] = None
-    """write the table, the plot and a page there too"""
+    """also write the table, the plot and a page there; a folder that holds other results is refused"""
     max_megabytes: MaxMegabytes = MEGABYTES
     """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
@@ -40,15 +40,11 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.matches.recorded_results import read_any_results
     from alphagateau.ratings.curves import curves_by_name
     from alphagateau.ratings.rate import rate
-    from alphagateau.ratings.results import ResultsError
     from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
 
     path = arguments.results
-    try:
-        results, notes = read_any_results(str(path), bounds_of(arguments.max_megabytes))
-        ratings = rate(results, arguments.method, arguments.anchor)
-    except (ResultsError, OSError) as error:
-        raise UsageError(str(error)) from None
+    results, notes = read_any_results(str(path), bounds_of(arguments.max_megabytes))
+    ratings = rate(results, arguments.method, arguments.anchor)
     print_ratings(ratings, str(path))
     for note in notes:
         print(f"note: {note}")

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
-from alphagateau.games.pgn.pgn import GameRecord, to_pgn
 from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals
 from alphagateau.ratings.rate import Ratings
@@ -16,6 +15,9 @@ from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
 from alphagateau.runs.logging.progress import print_table
+
+if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
+    from alphagateau.games.pgn.pgn import GameRecord
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 
@@ -34,7 +36,7 @@ class RatingsReport(NamedTuple):
     ratings: Ratings
     curves: Mapping[str, Sequence[tuple[str, int]]] = {}
     columns: Mapping[str, Mapping[str, Any]] = {}
-    records: Sequence[GameRecord] = ()
+    records: "Sequence[GameRecord]" = ()
     notes: Sequence[str] = ()
     protocol: Mapping[str, Any] = {}
     board: str = ""
@@ -47,6 +49,8 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     write_ratings(report.ratings, folder / "ratings.csv", report.columns)
     write_results(report.results, folder / "results.csv")
     if report.records:
+        from alphagateau.games.pgn.pgn import to_pgn
+
         write_text(folder / "games.pgn", "".join(map(to_pgn, report.records)))
     players = rated_players(report)
     write_text(folder / "ratings.svg", rating_drawing(players, report.title, is_band(report.ratings)))
@@ -93,7 +97,7 @@ def is_band(ratings: Ratings) -> bool:
     return ratings.method == "history"
 
 
-def game_view(record: GameRecord, number: int) -> GameView:
+def game_view(record: "GameRecord", number: int) -> GameView:
     """A game for the page's board."""
     white, black = (record.headers.get(side, "?") for side in ("White", "Black"))
     board = board_class(record.game)(record.start_fen)

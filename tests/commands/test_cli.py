@@ -113,13 +113,24 @@ def test_help_of_a_board_and_a_loss_lists_what_they_may_be():
     assert expanded == set(LOSSES)
 
 
-def subprocess_output(words: list[str]) -> str:
+def subprocess_output(words: list[str], code: int = 0) -> str:
     """What a command prints, in a process of its own that must import no JAX."""
-    code = f"import sys; from alphagateau.commands.main import main; code = main({words!r}); "
-    code += "assert not {'jax', 'flax', 'aim'} & set(sys.modules); sys.exit(code)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    program = f"import sys; from alphagateau.commands.main import main; code = main({words!r}); "
+    program += "print(*sorted({'jax', 'flax', 'aim'} & set(sys.modules)), sep='', file=sys.stderr); sys.exit(code)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code and done.stderr.splitlines()[-1] == "", done.stderr
     return done.stdout
+
+
+def test_results_and_text_are_read_without_jax(tmp_path):
+    """Neither ratings and their page, nor a file without games to replay, need the rules."""
+    table, games, text = tmp_path / "results.csv", tmp_path / "games.pgn", tmp_path / "text.pgn"
+    table.write_text("player,opponent,wins,draws,losses\na,b,3,0,1\n")
+    games.write_text('[White "a"]\n[Black "b"]\n\n1. e4 1-0\n')
+    text.write_text("% no game\n")
+    assert "a" in subprocess_output(["rate", str(table), "--out", str(tmp_path / "ratings")])
+    assert "a" in subprocess_output(["rate", str(games)])
+    assert not subprocess_output(["pgn", str(text)], code=2)
 
 
 def test_help_and_typos_wait_for_no_jax():

@@ -54,7 +54,8 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, fo
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("match random random --pgn games.pgn", "--pgn games.pgn is there already"),
+        ("match random random --game chess --games 2 --pgn games.pgn", "--pgn games.pgn holds other games"),
+        ("match random random --game chess --games 2 --pgn results.csv", "--pgn results.csv holds other games"),
         ("rate results.csv --out other", "--out other holds results.csv, which this command did not write"),
         ("bench --json games.pgn", "holds something that is not JSON"),
         ("report other --out games.pgn", "holds something that is not HTML"),
@@ -72,6 +73,27 @@ def test_a_result_of_the_same_command_is_replaced(capfd):
         assert main(["rate", "results.csv", "--out", "ratings"]) == 0
         assert main(["pgn", "games.pgn", "--json", "counts.json"]) == 0
     assert (Path("ratings") / "results.csv").read_text() == RESULTS
+
+
+def test_games_of_the_same_match_are_replaced_and_those_of_another_are_not(capfd):
+    """The same command refused its own output."""
+    words = ["match", "random", "random", "--game", "gardner_chess", "--games", "2", "--pgn", "match.pgn"]
+    assert main(words) == 0 and main(words) == 0
+    text = Path("match.pgn").read_text()
+    Path("match.pgn").write_text(text + GAME.replace("[White", '[Event "A against B"]\n[White'))
+    assert text.count("[Event ") == 2 and main(words) == 2
+    assert "holds other games" in capfd.readouterr().err
+
+
+def test_annotated_games_are_replaced_by_the_same_analyst_alone(capfd):
+    from alphagateau.cli.arguments import UsageError
+    from alphagateau.cli.outputs import check_games
+
+    Path("annotated.pgn").write_text(GAME.replace("[White", '[Annotator "r/1, policy"]\n[White') + GAME)
+    check_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy")  # one of them has a fault
+    for path, analyst in (("annotated.pgn", "r/2, policy"), ("games.pgn", "r/1, policy")):
+        with pytest.raises(UsageError, match="holds other games"):
+            check_games("--annotate", Path(path), "Annotator", analyst)
 
 
 def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):

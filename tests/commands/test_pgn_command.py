@@ -50,7 +50,7 @@ def file(tmp_path):
         (GOOD + SMALL, 0, "2 games, 8 plies: 2 keep to the rules, 0 break them; boards: "),
         (GOOD + BROKEN + SMALL, 1, "game 2, line 10, ply 3, Ke3: illegal san: 'Ke3' in rnbqkbnr/pppp1ppp/"),
         (GOOD.replace("0-1", "1-0"), 1, "ply 4, Qh4#: result '1-0' after checkmate: expected '0-1'"),
-        (UNKNOWN + GOOD, 2, "1 keep to the rules, 0 break them, 1 of unknown variants"),
+        (UNKNOWN + GOOD, 2, "2 games, 5 plies: 1 keeps to the rules, 0 break them, 1 of unknown variants"),
         (UNKNOWN + BROKEN, 1, "variant 'atomic': expected 'Standard' or 'Gardner' or 'Los Alamos'"),
     ],
 )
