@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import NETWORKS
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.matches import match, player_specs
 from alphagateau.matches.match import MatchResult
@@ -76,7 +75,7 @@ def evaluate(model: Model, fens: Sequence[str]) -> list[PositionEvaluation]:
     states = [from_fen(model.game, fen) for fen in fens]
     if not states:
         return []
-    logits, values = _compiled_evaluation(model.game.name, model.network)(model.variables, _batch(states))
+    logits, values = _compiled_evaluation(model.game.name, model.network)(model.variables, stack_rows(pad_rows(states)))
     weights = np.asarray(jax.nn.softmax(logits))
     rows = zip(states, weights, np.asarray(values), strict=False)  # the batch ends in rows of no meaning
     return [PositionEvaluation(_by_move(model.game, state, row), float(value)) for state, row, value in rows]
@@ -90,7 +89,9 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
     asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
     config = NETWORKS.read(model.manifest["network"])
     look = _compiled_search(player_specs.match_search(model.game.name, config, asked))
-    found = jax.device_get(look(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), _batch([state])))
+    found = jax.device_get(
+        look(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), stack_rows([state]))
+    )
     move = edge_to_uci(model.game, state, found.edge[0])
     policy = _by_move(model.game, state, found.action_weights[0])
     return FoundMove(move, policy, float(found.value[0]), float(found.search_value[0]))
@@ -132,13 +133,6 @@ def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None
 def read_metrics(run: str | PathLike) -> list[dict[str, Any]]:
     """The rows of a run's metrics.jsonl, one an iteration."""
     return read_metrics_file(Path(run) / "metrics.jsonl")
-
-
-def _batch(states: Sequence[State]) -> State:
-    """States [n] as one of a power of two rows, so that few shapes are compiled; the last is repeated."""
-    size = 1 << (len(states) - 1).bit_length()
-    padded = [*states, *[states[-1]] * (size - len(states))]
-    return jax.tree.map(lambda *rows: jnp.stack(rows), *padded)
 
 
 def _by_move(game: Game, state: State, weights: np.ndarray) -> dict[str, float]:

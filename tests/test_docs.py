@@ -32,5 +32,5 @@ def test_the_tree_of_the_readme_is_the_package():
     """One line each for every package and for the file beside them."""
     tree = re.findall(r"^      (\w+(?:/|\.py))  ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     package = ROOT / "alphagateau"
-    found = [f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()] + ["api.py", "builtin.py"]
-    assert sorted(tree) == sorted(found)
+    found = [f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()]
+    assert sorted(tree) == sorted([*found, "api.py", "builtin.py"])

@@ -80,7 +80,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:
-        return None  # `check_games` follows, once a command can name its games
+        return None  # `refusal_of_games` follows, once a command can name its games
     if mark.kind == "JSON":
         return None if _is_json(path) else "holds something that is not JSON"
     with path.open("rb") as file:
@@ -89,8 +89,8 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     return None if is_same else f"holds something that is not {mark.kind}"
 
 
-def check_games(option: str, path: Path, tag: str, value: str) -> None:
-    """Raises UsageError where a PGN file holds games that this command did not write: `tag` has another value.
+def refusal_of_games(option: str, path: Path, tag: str, value: str) -> str | None:
+    """A sentence on a PGN file with games that this command did not write: `tag` has another value; None: no such.
 
     Games without the tag count as written: an annotated file has those with faults unchanged.
     """
@@ -98,12 +98,11 @@ def check_games(option: str, path: Path, tag: str, value: str) -> None:
     from alphagateau.games.pgn.text_files import read_lines
 
     if not path.is_file() or not path.stat().st_size:
-        return
+        return None
     values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
-    if values != {value}:
-        from alphagateau.cli.arguments import UsageError
-
-        raise UsageError(f"{option} {path} holds other games: write somewhere else, or move that away")
+    if values == {value}:
+        return None
+    return f"{option} {path} holds other games: write somewhere else, or move that away"
 
 
 def _is_json(path: Path) -> bool:

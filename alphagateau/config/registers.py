@@ -115,8 +115,9 @@ class Register(Mapping[str, E], Generic[E]):
 
         Keys of an earlier version that its record has no longer are left out too.
         """
-        kind = self.entry(table.get(self.tag)).config
-        kept, taken = without_programs(kind, {key: value for key, value in table.items() if key in fields_of(kind)})
+        values = {self.tag: self.default, **table}
+        kind = self.entry(values[self.tag]).config
+        kept, taken = without_programs(kind, {key: value for key, value in values.items() if key in fields_of(kind)})
         kind(**kept)
         return kept, taken
 

@@ -4,12 +4,15 @@ Letters: B batch, T plies, N squares (nodes), E edges, S legal-move slots of a g
 axis is added by `vmap` or `scan`; the shapes below are those of one game, one position, one frame.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Array = jax.Array
+Row = TypeVar("Row")
 
 HISTORY = 8  # positions that a network sees: the current one and the 7 before it
 KEYS = 108  # position keys kept: 100 reversible plies, and so for each of the 8 positions of the history
@@ -50,3 +53,17 @@ def forget(positions: Position) -> Position:
     """Positions [...] without the boards before theirs, and without repetitions."""
     boards = positions.boards.at[..., 1:, :].set(0)
     return positions._replace(boards=boards, repeated=jnp.zeros_like(positions.repeated))
+
+
+def pad_rows(rows: Sequence[Row], num_rows: int | None = None) -> list[Row]:
+    """The rows, the first repeated up to `num_rows` of them, or to the next power of two. Raises ValueError."""
+    if num_rows is None:
+        num_rows = 1 << max(len(rows) - 1, 0).bit_length()
+    if not 0 < len(rows) <= num_rows:
+        raise ValueError(f"expected 1 to {num_rows} rows in a batch, got {len(rows)}")
+    return [*rows, *[rows[0]] * (num_rows - len(rows))]
+
+
+def stack_rows(rows: Sequence[Row]) -> Row:
+    """Trees of arrays [...], such as States, as one tree of numpy arrays [B, ...]."""
+    return jax.tree.map(lambda *x: np.stack(x), *rows)

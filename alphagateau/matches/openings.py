@@ -15,7 +15,7 @@ from alphagateau.games.pgn.referee import judge
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State
+from alphagateau.games.state import Array, State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
@@ -121,8 +121,8 @@ def _every_opening(game: Game, num_plies: int) -> dict[bytes, tuple[State, tuple
         layer = {}
         for first in range(0, len(moves), NUM_LINES):
             chunk = moves[first : first + NUM_LINES]
-            rows = chunk + chunk[:1] * (NUM_LINES - len(chunk))  # one shape, one program
-            states = jax.tree.map(lambda *x: np.stack(x), *(state for state, _, _ in rows))
+            rows = pad_rows(chunk, NUM_LINES)
+            states = stack_rows([state for state, _, _ in rows])
             after = step_states(game, states, np.array([edge for _, _, edge in rows], np.int16))
             for row, (state, line, edge) in enumerate(chunk):
                 identity = after.keys[row, 0].tobytes()
@@ -151,7 +151,7 @@ def _line(game: Game, plies: list[tuple[State, np.ndarray]], row: int) -> tuple[
 def stack_openings(openings: Iterable[tuple[State, str, tuple[str, ...]]]) -> Openings:
     """Openings from States, the FENs that they were reached from, and the moves; one or more."""
     states, start_fens, lines = zip(*openings, strict=True)
-    return Openings(jax.tree.map(lambda *rows: np.stack(rows), *states), tuple(start_fens), tuple(lines))
+    return Openings(stack_rows(states), tuple(start_fens), tuple(lines))
 
 
 def read_openings(game: Game, path: str | PathLike, bounds: Bounds = BOUNDS) -> Openings:

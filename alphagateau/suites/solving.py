@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding
 from alphagateau.distributed.mesh import AXIS, REPLICATED
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.matches.find_moves import FoundMoves, compiled_search
 from alphagateau.matches.openings import one_state, select_states, step_states
 from alphagateau.matches.players import HostPlayer, Player, Reply
@@ -77,8 +77,8 @@ def _reply(game: Game, states: State, going_on: Sequence[tuple[int, State]], rep
     """Puts the States after the opponent's replies in their places."""
     for start in range(0, len(going_on), ROWS):
         part = list(range(start, min(start + ROWS, len(going_on))))
-        rows = part + part[:1] * (ROWS - len(part))
-        after = jax.tree.map(lambda *x: np.stack(x), *(going_on[row][1] for row in rows))
+        rows = pad_rows(part, ROWS)
+        after = stack_rows([going_on[row][1] for row in rows])
         after = step_states(game, after, np.array([replies[row] for row in rows], np.int16))
         for stored, new in zip(states, after, strict=True):
             stored[[going_on[row][0] for row in part]] = new[: len(part)]
@@ -88,8 +88,7 @@ def first_states(game: Game, puzzles: Sequence[Puzzle]) -> State:
     """The States (numpy) in which the first moves are to be found, with their past as far as it is known."""
     parts = []
     for start in range(0, len(puzzles), ROWS):
-        part = list(puzzles[start : start + ROWS])
-        part += part[:1] * (ROWS - len(part))
+        part = pad_rows(puzzles[start : start + ROWS], ROWS)
         states = jax.device_get(from_fens(game, [puzzle.start_fen for puzzle in part]))
         for ply in range(max(puzzle.first for puzzle in part)):
             edges = np.array([puzzle.edges[min(ply, puzzle.first)] for puzzle in part], np.int16)

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 
 from alphagateau.bench.ratios import random_positions
-from alphagateau.games.batches import stack_rows
 from alphagateau.games.notation import from_fen
+from alphagateau.games.state import stack_rows
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from boards import play
 
-from alphagateau.games.batches import pad_rows, stack_rows
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.config import ActionValueConfig, PolicyConfig, StateValueConfig

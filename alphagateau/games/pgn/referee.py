@@ -16,7 +16,7 @@ from alphagateau.games.notation import edge_to_uci, from_fen
 from alphagateau.games.pgn.pgn import GameRecord, Replayed, replay
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State
+from alphagateau.games.state import Array, State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 
 ROWS, PLIES = 64, 32
@@ -73,8 +73,7 @@ def rule(game: Game, records: Sequence[GameRecord], with_states: bool = False) -
     starts = [_start(game.name, record.start_fen) for record in records]
     for row, record in enumerate(records):
         edges[: len(record.moves), row] = list(_edges_of(game, record))
-    starts += starts[:1] * (ROWS - len(records))
-    states, parts = jax.tree.map(lambda *x: np.stack(x), *starts), []
+    states, parts = stack_rows(pad_rows(starts, ROWS)), []
     for first in range(0, len(edges), PLIES):
         states, plies = _compiled(game.name)(states, edges[first : first + PLIES])
         parts.append(jax.device_get(plies if with_states else plies._replace(before=None)))

@@ -16,7 +16,7 @@ import numpy as np
 
 from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.attention import make_square_attention
 from alphagateau.networks.gateau.attention import make_attention
@@ -87,8 +87,7 @@ def _states(thinker: Thinker, asked: Asked) -> Iterator[State]:
 
 def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
     """What the network says of up to BATCH states, in the first rows."""
-    rows = [*states, *[states[-1]] * (BATCH - len(states))]
-    batch = jax.tree.map(lambda *x: np.stack(x), *rows)
+    batch = stack_rows(pad_rows(states, BATCH))
     return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
 
 

@@ -79,7 +79,7 @@ def test_every_part_of_a_protocol_makes_another(gardner: Game, tmp_path, monkeyp
         protocol(gardner._replace(max_plies=9)),
     ]
     found += [protocol(path=str(tmp_path / name)) for name in ("one.txt", "two.txt")]
-    monkeypatch.setattr(protocol, "RULES_VERSION", 2)
+    monkeypatch.setattr("alphagateau.matches.ladder.protocol.RULES_VERSION", 2)
     found.append(protocol())
     assert len(set(found)) == len(found)
     (tmp_path / "one.txt").write_text("# said otherwise\na2a3\n\nb2b3\n")

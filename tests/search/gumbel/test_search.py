@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alphagateau.games.batches import stack_rows
 from alphagateau.games.notation import board_from_fen, edge_to_uci, from_fen, legal_moves, to_board
 from alphagateau.games.rules import Game, reward_and_discount
-from alphagateau.games.state import State
+from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import batched_mctx

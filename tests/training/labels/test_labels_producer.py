@@ -120,7 +120,7 @@ def test_an_epoch_of_moves_reads_each_labelled_move_once():
     records = make_records(three_boards(), data, 7)
     assert records.number == 3
     for iteration in range(3):
-        rows, slots = records.draw(iteration)
+        rows, slots = records.sample(iteration)
         assert sorted(zip(rows.tolist(), slots[:, 0].tolist(), strict=True)) == [(0, 0), (0, 3), (2, 1)]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from alphagateau.games.batches import pad_rows, stack_rows
+from alphagateau.games.state import pad_rows, stack_rows
 
 
 def test_the_first_row_fills_a_batch():
