@@ -17,7 +17,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
-    from alphagateau.games.pgn.referee import Judged
+    from alphagateau.games.pgn.rule_checks import CheckedGame
     from alphagateau.games.pgn.text import WrittenGame
 
 
@@ -80,7 +80,7 @@ def run(words: Sequence[str]) -> int:
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
     use_compilation_cache()
-    from alphagateau.games.pgn.referee import judge
+    from alphagateau.games.pgn.rule_checks import check_games
     from alphagateau.games.pgn.text import read_games
     from alphagateau.games.pgn.text_files import TextFileError, read_lines
     from alphagateau.runs import files
@@ -88,7 +88,7 @@ def run(words: Sequence[str]) -> int:
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
     bounds = bounds_of(arguments.max_megabytes)
     games = read_games(read_lines(arguments.file, bounds), bounds, keep_text=bool(arguments.annotate))
-    judged = judge(games, with_states=bool(arguments.analyse))
+    judged = check_games(games, with_states=bool(arguments.analyse))
     try:
         found = _said(judged, arguments, name, tally)
         if arguments.analyse:
@@ -106,7 +106,7 @@ def run(words: Sequence[str]) -> int:
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
-def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[Judged]":
+def _said(judged: "Iterator[CheckedGame]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[CheckedGame]":
     """The games that keep to the rules, as all are counted and those that do not are said."""
     for one in judged:
         count(tally, one)
@@ -118,7 +118,7 @@ def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Ta
             print(f"{name}: {describe_fault(entry)}", flush=True)
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
-            over = f", over by the rules after {one.ruling.over} plies" if one.ruling and one.ruling.over else ""
+            over = f", over by the rules after {one.check.over} plies" if one.check and one.check.over else ""
             print(
                 f"{name}: game {written.number}, line {written.line}: {players} {record.result}, {len(record.moves)} "
                 f"plies of {record.game}{over}",
@@ -128,7 +128,7 @@ def _said(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Ta
             yield one
 
 
-def count(tally: Tally, one: "Judged") -> None:
+def count(tally: Tally, one: "CheckedGame") -> None:
     """Adds a game."""
     record = one.game.record
     tally.games += 1
@@ -138,10 +138,10 @@ def count(tally: Tally, one: "Judged") -> None:
     if record:
         tally.boards[record.game] += 1
         tally.results[record.result] += 1
-    tally.went_on += bool(record and one.ruling and 0 < one.ruling.over < len(record.moves))
+    tally.went_on += bool(record and one.check and 0 < one.check.over < len(record.moves))
 
 
-def fault_of(one: "Judged") -> dict[str, Any]:
+def fault_of(one: "CheckedGame") -> dict[str, Any]:
     """What is wrong with a game, and where."""
     written, ply = one.game.written, one.game.ply
     move = written.moves[ply - 1] if ply else None
@@ -172,7 +172,7 @@ def describe(tally: Tally) -> str:
     return text
 
 
-def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]", tally: Tally) -> None:
+def _analyse(arguments: Arguments, name: str, found: "Iterator[CheckedGame]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.annotation import annotated_text
     from alphagateau.matches.players import PlayerError
@@ -203,7 +203,7 @@ def _analyse(arguments: Arguments, name: str, found: "Iterator[Judged]", tally: 
         print(arguments.output)
 
 
-def _noted(found: "Iterator[Judged]", written: "deque[WrittenGame]") -> "Iterator[Judged]":
+def _noted(found: "Iterator[CheckedGame]", written: "deque[WrittenGame]") -> "Iterator[CheckedGame]":
     for one in found:
         written.append(one.game.written)
         yield one
