@@ -21,7 +21,7 @@ from kills import copy_of, die_at, forked
 from alphagateau.data import labelling
 from alphagateau.data.labelling import Order, label
 from alphagateau.data.positions import gather
-from alphagateau.games.notation import board_from_fen, ending
+from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
@@ -33,10 +33,10 @@ MOST_CHANGES = 1000  # of one labelling, far more than there are
 
 def random_game(game: Game, rng: random.Random) -> GameRecord:
     board, moves = board_from_fen(game, game.start_fen), []
-    while ending(game, board, 1)[0] == "*":
+    while board_outcome(game, board, 1)[0] == "*":
         moves.append(rng.choice(sorted(move.uci() for move in board.legal_moves)))
         board.push_uci(moves[-1])
-    return GameRecord(game.name, game.start_fen, tuple(moves), ending(game, board, 1)[0])
+    return GameRecord(game.name, game.start_fen, tuple(moves), board_outcome(game, board, 1)[0])
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ import numpy as np
 from boards import BATCH, CASTLING_AND_PROMOTION, KIWIPETE, PROMOTIONS, batched
 from oracles import Line, Said, codes_of
 
-from alphagateau.games.notation import board_from_fen, ending, from_fen, legal_moves, outcome, to_fen
+from alphagateau.games.notation import board_from_fen, board_outcome, from_fen, legal_moves, outcome, to_fen
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Position, State
@@ -154,9 +154,9 @@ def random_records(game: Game, number: int, seed: int) -> list[GameRecord]:
     rng, records = np.random.default_rng(seed), []
     for _ in range(number):
         board, moves = board_from_fen(game, game.start_fen), []
-        while ending(game, board, 1)[0] == "*":
+        while board_outcome(game, board, 1)[0] == "*":
             legal = sorted(move.uci() for move in board.legal_moves)
             moves.append(legal[rng.integers(len(legal))])
             board.push_uci(moves[-1])
-        records.append(GameRecord(game.name, game.start_fen, tuple(moves), ending(game, board, 1)[0]))
+        records.append(GameRecord(game.name, game.start_fen, tuple(moves), board_outcome(game, board, 1)[0]))
     return records

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from alphagateau.bench.games import our_step
 from alphagateau.bench.ratios import Row, compare, in_turns, make_row, random_positions
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
-from alphagateau.games.attacks import WORTH
-from alphagateau.games.notation import board_edges, ending
+from alphagateau.games.attacks import PIECE_VALUES
+from alphagateau.games.notation import board_edges, board_outcome
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
@@ -57,7 +57,7 @@ def plain_minimax(
 
     Lines less probable than `threshold` are followed by good captures alone. The evaluation counts material.
     """
-    if ending(game, board, 1)[0] != "*":
+    if board_outcome(game, board, 1)[0] != "*":
         return -float(board.is_checkmate()), 1
     is_leaf = probability < threshold
     best, num_nodes = material_value(board) if is_leaf else -1.0, 1
@@ -75,7 +75,7 @@ def plain_minimax(
 def material_value(board: chess.Board) -> float:
     """In [-1, 1], for the player to move: an evaluation that costs next to nothing."""
     total = sum(
-        int(WORTH[kind]) * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
+        int(PIECE_VALUES[kind]) * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
         for kind in range(chess.PAWN, chess.KING)
     )
     return total / 10_000
@@ -87,7 +87,7 @@ def is_good_capture(board: chess.Board, move: chess.Move) -> bool:
         return False
     victim = board.piece_type_at(move.to_square) or chess.PAWN
     is_defended = board.is_attacked_by(not board.turn, move.to_square)
-    return bool(WORTH[victim] >= WORTH[board.piece_type_at(move.from_square)] or not is_defended)
+    return bool(PIECE_VALUES[victim] >= PIECE_VALUES[board.piece_type_at(move.from_square)] or not is_defended)
 
 
 def make_calls(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callable[[], int]]:

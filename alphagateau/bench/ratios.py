@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from rich.table import Table
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.networks.gateau.config import GateauConfig
@@ -80,7 +80,7 @@ def random_positions(game: Game, batch: int, num_plies: int = 20) -> Position:
     def one_ply(states, key):
         logits = jnp.where(states.legal_edges >= 0, 0.0, -jnp.inf)
         slot = jax.random.categorical(key, jnp.where(states.terminated[:, None], 0.0, logits))
-        return jax.vmap(game.step)(states, choose(states, slot)), None
+        return jax.vmap(game.step)(states, edge_at(states, slot)), None
 
     def roll(key):
         states, _ = jax.lax.scan(one_ply, start_games(game, batch), jax.random.split(key, num_plies))

@@ -123,9 +123,9 @@ def _game(name: str) -> "Game":
 
 
 def _position(game: "Game", fen: str | None) -> tuple[str, "State"]:
-    from alphagateau.games.notation import from_fen, whole_fen
+    from alphagateau.games.notation import from_fen, normalize_fen
 
-    fen = whole_fen(fen or game.start_fen)
+    fen = normalize_fen(fen or game.start_fen)
     try:
         return fen, from_fen(game, fen)
     except ValueError as error:

@@ -18,7 +18,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
-    from alphagateau.games.pgn.referee import Judged
+    from alphagateau.games.pgn.rule_checks import CheckedGame
     from alphagateau.games.pgn.text import WrittenGame
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
@@ -89,11 +89,11 @@ def run(words: Sequence[str]) -> int:
     first = next(games, None)
     if first is None:
         raise UsageError(f"{name} holds no games: expected PGN")
-    from alphagateau.games.pgn.referee import judge  # imports JAX, which a file without games does not need
+    from alphagateau.games.pgn.rule_checks import check_games  # imports JAX, which a file without games does not need
 
     use_compilation_cache()
-    judged = judge(chain([first], games), with_states=bool(arguments.analyse))
-    sound = _sound_games(judged, arguments, name, tally)
+    checked = check_games(chain([first], games), with_states=bool(arguments.analyse))
+    sound = _sound_games(checked, arguments, name, tally)
     if arguments.analyse:
         _analyse(arguments, name, sound, tally)
     else:
@@ -104,9 +104,11 @@ def run(words: Sequence[str]) -> int:
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
-def _sound_games(judged: "Iterator[Judged]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[Judged]":
+def _sound_games(
+    judged: "Iterator[CheckedGame]", arguments: Arguments, name: str, tally: Tally
+) -> "Iterator[CheckedGame]":
     """The games without faults; counts all of them and prints the faults."""
-    for one in judged:
+    for one in checked:
         count(tally, one)
         tally.texts += [one.game.written.text] if arguments.annotate else []
         written, record, fault, _, is_known = one.game
@@ -117,7 +119,7 @@ def _sound_games(judged: "Iterator[Judged]", arguments: Arguments, name: str, ta
             print(f"{name}: game {entry['game']}, line {entry['line']}{where}: {fault}", flush=True)
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
-            over = f", over by the rules after {one.ruling.over} plies" if one.ruling and one.ruling.over else ""
+            over = f", over by the rules after {one.check.over} plies" if one.check and one.check.over else ""
             print(
                 f"{name}: game {written.number}, line {written.line}: {players} {record.result}, {len(record.moves)} "
                 f"plies of {record.game}{over}",
@@ -127,7 +129,7 @@ def _sound_games(judged: "Iterator[Judged]", arguments: Arguments, name: str, ta
             yield one
 
 
-def count(tally: Tally, one: "Judged") -> None:
+def count(tally: Tally, one: "CheckedGame") -> None:
     """Adds a game to the counts."""
     record = one.game.record
     tally.games += 1
@@ -137,10 +139,10 @@ def count(tally: Tally, one: "Judged") -> None:
     if record:
         tally.boards[record.game] += 1
         tally.results[record.result] += 1
-    tally.went_on += bool(record and one.ruling and 0 < one.ruling.over < len(record.moves))
+    tally.went_on += bool(record and one.check and 0 < one.check.over < len(record.moves))
 
 
-def fault_of(one: "Judged") -> dict[str, Any]:
+def fault_of(one: "CheckedGame") -> dict[str, Any]:
     """The fault of a game, and where it is."""
     written, ply = one.game.written, one.game.ply
     move = written.moves[ply - 1] if ply else None
@@ -169,7 +171,7 @@ def summary(tally: Tally) -> str:
     return text
 
 
-def _analyse(arguments: Arguments, name: str, sound: "Iterator[Judged]", tally: Tally) -> None:
+def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.annotation import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag
@@ -177,7 +179,7 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[Judged]", tally: 
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
     from alphagateau.runs.files import write_result
 
-    def analysed() -> "Iterator[Judged]":
+    def analysed() -> "Iterator[CheckedGame]":
         for one in sound:
             pending.append(one.game.written)
             yield one

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from alphagateau.data.scores import NO_SCORE
 from alphagateau.data.searches import Found, search, search_moves
 from alphagateau.data.tables import LABELS, DataError, LabellingError, write_table
-from alphagateau.engines.engine import Engine, EngineError, EngineFault, Setup, start_engine
+from alphagateau.engines.engine import Engine, EngineError, EngineFault, EngineSetup, start_engine
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.rules import Game
 
@@ -70,7 +70,9 @@ def part_path(folder: Path, unit: Unit) -> Path:
 
 def start(order: Order, should_stop: Callable[[], bool] = lambda: False) -> Engine:
     """The engine of an order. Raises EngineError."""
-    return start_engine(Setup(order.command, order.options, order.timeout, OWN_OPTIONS, FLAGS), order.game, should_stop)
+    return start_engine(
+        EngineSetup(order.command, order.options, order.timeout, OWN_OPTIONS, FLAGS), order.game, should_stop
+    )
 
 
 class Crew:

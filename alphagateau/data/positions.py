@@ -9,7 +9,7 @@ import chess
 import numpy as np
 
 from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
-from alphagateau.games.notation import board_from_fen, ending
+from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import Game
 
@@ -42,14 +42,14 @@ def boards_of(game: Game, record: GameRecord, random_moves: float = 0.0) -> Iter
     identity = game_hash(record)
     board = board_from_fen(game, record.start_fen)
     for ply, uci in enumerate([*record.moves, None]):
-        if ending(game, board, 1)[0] == "*":
+        if board_outcome(game, board, 1)[0] == "*":
             yield (here := _board(board, identity, ply))
             draw, choice = np.frombuffer(hashlib.sha256(here.key.encode()).digest()[:16], ">u8")
             if draw < random_moves * 2**64:
                 moves = sorted(move.uci() for move in board.legal_moves if move.uci() != uci)
                 if moves:
                     board.push_uci(moves[int(choice) % len(moves)])
-                    if ending(game, board, 1)[0] == "*":
+                    if board_outcome(game, board, 1)[0] == "*":
                         yield _board(board, identity, ply + 1)
                     board.pop()
         if uci is not None:

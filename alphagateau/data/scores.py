@@ -5,7 +5,7 @@ Centipawns lie in [-CENTIPAWNS, CENTIPAWNS]; the mover mates in k moves: MATE - 
 
 import numpy as np
 
-from alphagateau.games.scores import MOST as CENTIPAWNS
+from alphagateau.games.scores import MAX_CENTIPAWNS as CENTIPAWNS
 from alphagateau.games.scores import win_chance
 
 NO_SCORE = -32768

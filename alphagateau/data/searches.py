@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from alphagateau.data.scores import encode
 from alphagateau.data.tables import DataError
-from alphagateau.engines.engine import Engine, EngineFault, Line
+from alphagateau.engines.engine import Engine, EngineFault, ScoredLine
 
 MOST_DOUBLINGS = 8  # of the nodes, while a search gives no score
 
@@ -50,5 +50,5 @@ def search_moves(engine: Engine, fen: str, nodes: int, moves: Collection[str]) -
     raise EngineFault(f"engine {engine.command!r} gave no score of some moves of {fen}")
 
 
-def _found(line: Line, move: str) -> Found:
+def _found(line: ScoredLine, move: str) -> Found:
     return Found(encode(line.kind, line.number), min(max(line.depth, 0), 255), move)

@@ -36,7 +36,7 @@ class EngineFault(EngineError):
     """An engine ended, hung or broke the protocol; another process of it may do better."""
 
 
-class Setup(NamedTuple):
+class EngineSetup(NamedTuple):
     """An engine that a user wants."""
 
     command: str
@@ -46,7 +46,7 @@ class Setup(NamedTuple):
     words: Sequence[str] = ()  # that a user may have meant by an option's name
 
 
-class Line(NamedTuple):
+class ScoredLine(NamedTuple):
     """An exact score that a search shows, for the player to move."""
 
     kind: str  # "cp", centipawns, or "mate", moves
@@ -55,16 +55,16 @@ class Line(NamedTuple):
     move: str  # UCI, the first of the principal variation; "" if none is shown
 
 
-class Answer(NamedTuple):
+class EngineAnswer(NamedTuple):
     """What a search found."""
 
     move: str  # UCI; "" for none
-    line: Line | None  # the last
-    by_move: Mapping[str, Line]  # the last of each move that was shown
+    line: ScoredLine | None  # the last
+    by_move: Mapping[str, ScoredLine]  # the last of each move that was shown
     nodes: int | None
 
 
-def start_engine(setup: Setup, game: Game, should_stop: Callable[[], bool] = lambda: False) -> "Engine":
+def start_engine(setup: EngineSetup, game: Game, should_stop: Callable[[], bool] = lambda: False) -> "Engine":
     """An engine that is ready to search positions of a game.
 
     should_stop: whether to give up whatever it is asked, at once.
@@ -123,7 +123,7 @@ class Engine:
                 if len(self.offered) > MOST_OPTIONS:
                     raise EngineFault(f"engine {self.command!r} offers more than {MOST_OPTIONS} options")
 
-    def configure(self, setup: Setup, game: Game) -> None:
+    def configure(self, setup: EngineSetup, game: Game) -> None:
         """Sets the options. Raises EngineError."""
         for name, value in setup.options.items():
             if fault := fault_of_option(self.offered, name, value, setup.words):
@@ -151,7 +151,7 @@ class Engine:
         num_lines: int = 1,
         is_fresh: bool = True,
         seconds: float = 0.0,
-    ) -> Answer:
+    ) -> EngineAnswer:
         """What a search finds.
 
         Args:
@@ -175,7 +175,7 @@ class Engine:
             deque(self._until(b"readyok"), maxlen=0)
             return self._read_answer()
 
-    def _read_answer(self) -> Answer:
+    def _read_answer(self) -> EngineAnswer:
         last, by_move, counted, line = None, {}, b"", b""
         for line in self._until(b"bestmove"):
             if not line.startswith(b"info ") or line.startswith(b"info string "):
@@ -187,7 +187,9 @@ class Engine:
             if len(by_move) > MOST_MOVES:
                 raise EngineFault(f"engine {self.command!r} shows more than {MOST_MOVES} moves of one position")
         nodes, move = NODES.search(counted), _text(line)[:MOST_TEXT].split()[1:2]
-        return Answer("" if move in ([], ["(none)"]) else move[0], last, by_move, int(nodes[1]) if nodes else None)
+        return EngineAnswer(
+            "" if move in ([], ["(none)"]) else move[0], last, by_move, int(nodes[1]) if nodes else None
+        )
 
     @contextmanager
     def _asking(self, question: str, seconds: float, text: str) -> Iterator[None]:
@@ -257,14 +259,14 @@ class Engine:
                     pipe.close()
 
 
-def read_line(line: bytes) -> Line | None:
+def read_line(line: bytes) -> ScoredLine | None:
     """The exact score of an info line; None if it has none, or only a bound."""
     head, _, shown = line.partition(b" pv ")
     if (score := SCORE.search(head)) is None or b"erbound" in head:  # lowerbound, upperbound
         return None
     depth, move = DEPTH.search(head), MOVE.match(shown)
     kind = "cp" if score[1] == b"cp" else "mate"
-    return Line(kind, int(score[2]), int(depth[1]) if depth else 0, move[0].decode() if move else "")
+    return ScoredLine(kind, int(score[2]), int(depth[1]) if depth else 0, move[0].decode() if move else "")
 
 
 def _text(line: bytes) -> str:

@@ -15,12 +15,12 @@ def legal_edge_mask(game: Game, positions: Position) -> Array:
     return jnp.unpackbits(positions.legal, axis=-1, count=game.num_edges).astype(bool)
 
 
-def choose(states: State, slot: Array) -> Array:
+def edge_at(states: State, slot: Array) -> Array:
     """The edge int16 [B] in `slot` [B] of each State."""
     return jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
 
 
-def over_edges(legal: Array, by_slot: Array) -> Array:
+def slots_to_edges(legal: Array, by_slot: Array) -> Array:
     """[B, E] of [B, S]: what is stored of the legal edges in rising order, 0 on illegal edges; `legal` bool [B, E]."""
     slot = jnp.cumsum(legal, axis=-1) - 1
     found = jnp.take_along_axis(by_slot, jnp.clip(slot, 0, by_slot.shape[-1] - 1), axis=-1)
@@ -33,7 +33,7 @@ def edges_by_slot(legal: Array, num_slots: int) -> Array:
     return jax.vmap(jnp.searchsorted, (0, None))(jnp.cumsum(legal, axis=-1), slots)
 
 
-def over_slots(states: State, by_edge: Array, empty: float) -> Array:
+def edges_to_slots(states: State, by_edge: Array, empty: float) -> Array:
     """[B, S] of [B, E]: what belongs to each legal edge of a State in rising order, `empty` on slots left over."""
     slots = states.legal_edges.astype(jnp.int32)
     return jnp.where(slots >= 0, jnp.take_along_axis(by_edge, jnp.maximum(slots, 0), axis=-1), empty)

@@ -16,7 +16,7 @@ from alphagateau.games.legality import Views, make_views, offsets, sets_of, sigh
 from alphagateau.games.state import Array
 
 # What a piece is worth, by its code (Giraffe's values); a king is attacked by all and given for none.
-WORTH = np.array([0, 100, 325, 325, 500, 975, 1500], np.int32)
+PIECE_VALUES = np.array([0, 100, 325, 325, 500, 975, 1500], np.int32)
 
 
 class AttackMaps(NamedTuple):
@@ -55,7 +55,7 @@ def make_attack_maps(size: int) -> Callable[[Array], AttackMaps]:
             )
             worth = jnp.zeros(board.shape, jnp.int32)
             for attackers, kind in ((king, 6), (queen, 5), (rook, 4), (bishop | knight, 3), (pawn, 1)):
-                worth = jnp.where(is_empty(attackers), worth, WORTH[kind])
+                worth = jnp.where(is_empty(attackers), worth, PIECE_VALUES[kind])
             least.append(worth)
             number.append(count(pawn | knight | bishop | rook | queen | king))
         return AttackMaps(jnp.stack(least), jnp.stack(number))

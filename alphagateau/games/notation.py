@@ -38,15 +38,15 @@ def from_fen(game: Game, fen: str) -> State:
     over. The clocks may be left out, moves be numbered from 0, castling rights stand in any order.
     Raises ValueError, in one sentence, for anything but the FEN of a possible position.
     """
-    return _jitted(game.enter)(*entered(game, fen))
+    return _jitted(game.enter)(*enter_arguments(game, fen))
 
 
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
-    return _jitted_batch(game.enter)(*map(np.stack, zip(*(entered(game, fen) for fen in fens), strict=True)))
+    return _jitted_batch(game.enter)(*map(np.stack, zip(*(enter_arguments(game, fen) for fen in fens), strict=True)))
 
 
-def entered(game: Game, fen: str) -> tuple[Any, ...]:
+def enter_arguments(game: Game, fen: str) -> tuple[Any, ...]:
     """What `Game.enter` takes of a FEN."""
     board = board_from_fen(game, fen)
     codes = np.zeros((game.size, game.size), np.int8)
@@ -79,7 +79,7 @@ def _jitted(function: Callable) -> Callable:
 def board_from_fen(game: Game, fen: str) -> chess.Board:
     """python-chess's board of a FEN, checked as `from_fen` says."""
     shown = repr(fen if len(fen) <= 100 else fen[:97] + "...")
-    fields = whole_fen(fen).split()
+    fields = normalize_fen(fen).split()
     if len(fields) != 6:
         raise ValueError(
             f"FEN {shown} has {len(fields)} fields: expected 6 (board, side to move, castling, "
@@ -88,7 +88,7 @@ def board_from_fen(game: Game, fen: str) -> chess.Board:
     wrong = _wrong_fields(game, *fields)
     if wrong:
         raise ValueError(f"FEN {shown} has a wrong {wrong[0]}")
-    board = game.board_class(whole_fen(fen))
+    board = game.board_class(normalize_fen(fen))
     status = board.status()
     faults = [sentence for flag, sentence in FAULTS.items() if status & flag]
     if (moves := board.legal_moves.count()) > game.max_legal_moves:
@@ -98,7 +98,7 @@ def board_from_fen(game: Game, fen: str) -> chess.Board:
     return board
 
 
-def whole_fen(fen: str) -> str:
+def normalize_fen(fen: str) -> str:
     """A FEN as the standard spells it, in six fields; text of other than 4 to 6 fields comes back as it is.
 
     Programs write castling rights in any order, or by the rooks' files, number moves from 0, or leave out the clocks.
@@ -230,7 +230,7 @@ def _edges(game_name: str) -> dict[tuple[int, int, int], int]:
     return {squares: edge for edge, squares in enumerate(zip(*columns, strict=True))}
 
 
-def usual_uci(board: chess.Board, text: str) -> str:
+def normalize_uci(board: chess.Board, text: str) -> str:
     """A move as UCI usually spells it; text that is no legal move comes back as it is.
 
     Programs write promotions in upper case, and castling as the king's move onto the rook.
@@ -242,11 +242,11 @@ def usual_uci(board: chess.Board, text: str) -> str:
 
 
 def uci_to_edge(game: Game, state: State, uci: str) -> int:
-    """The edge of a legal move given in UCI, as `usual_uci` reads it; ValueError, in one sentence, if it is none."""
+    """The edge of a legal move given in UCI, as `normalize_uci` reads it. Raises ValueError if it is none."""
     moves = legal_moves(game, state)
     edge = moves.get(uci)
     if edge is None:
-        edge = moves.get(usual_uci(to_board(game, state), uci))
+        edge = moves.get(normalize_uci(to_board(game, state), uci))
     if edge is None:
         fen = to_fen(game, state)
         raise ValueError(f"{uci[:20]!r} is not a move: expected a legal one of {fen}")
@@ -254,18 +254,18 @@ def uci_to_edge(game: Game, state: State, uci: str) -> int:
 
 
 def outcome(game: Game, state: State) -> tuple[str, str]:
-    """(result, reason) of a State: "1-0", "0-1", "1/2-1/2" or "*", and why, as `ending` says."""
+    """(result, reason) of a State: "1-0", "0-1", "1/2-1/2" or "*", and why, as `board_outcome` says."""
     keys = np.asarray(state.keys)
     occurrences = int((keys == keys[0]).all(axis=-1).sum())
-    return ending(game, to_board(game, state), occurrences)
+    return board_outcome(game, to_board(game, state), occurrences)
 
 
 def termination(game: Game, state: State) -> str:
-    """Why the game is over, as `ending` says."""
+    """Why the game is over, as `board_outcome` says."""
     return outcome(game, state)[1]
 
 
-def ending(game: Game, board: chess.Board, occurrences: int) -> tuple[str, str]:
+def board_outcome(game: Game, board: chess.Board, occurrences: int) -> tuple[str, str]:
     """(result, reason) of a position that occurred so often; the first reason that holds.
 
     The reasons: checkmate, stalemate, insufficient material, fifty moves, threefold repetition, ply

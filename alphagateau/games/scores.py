@@ -11,18 +11,18 @@ import chess.engine
 import numpy as np
 
 SCALE = 0.00368208  # of centipawns, in the exponent
-MOST = 30_000  # centipawns, which a sure win has
+MAX_CENTIPAWNS = 30_000  # centipawns, which a sure win has
 
 
 def win_chance(centipawns: Any) -> Any:
     """In [0, 1], of a score or an array of scores, for the same player."""
-    return 1 / (1 + np.exp(-SCALE * np.clip(centipawns, -MOST, MOST)))
+    return 1 / (1 + np.exp(-SCALE * np.clip(centipawns, -MAX_CENTIPAWNS, MAX_CENTIPAWNS)))
 
 
 def centipawns(value: float) -> int:
     """The score whose chance of winning is (1 + value) / 2, for the same player."""
     if abs(value) >= 1:
-        return MOST if value > 0 else -MOST
+        return MAX_CENTIPAWNS if value > 0 else -MAX_CENTIPAWNS
     return round(math.log((1 + value) / (1 - value)) / SCALE)
 
 

@@ -49,7 +49,7 @@ class Position(NamedTuple):
     legal: Array  # uint8 [ceil(E / 8)], legal-edge mask, packed big-endian as numpy.packbits does
 
 
-def forget(positions: Position) -> Position:
+def without_past(positions: Position) -> Position:
     """Positions [...] without the boards before theirs, and without repetitions."""
     boards = positions.boards.at[..., 1:, :].set(0)
     return positions._replace(boards=boards, repeated=jnp.zeros_like(positions.repeated))

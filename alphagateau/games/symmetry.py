@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 
@@ -68,7 +68,7 @@ def mirror_positions(game: Game, positions: Position) -> Position:
 def mirror_slots(game: Game, positions: Position, by_slot: Array) -> Array:
     """[B, S]: what is stored by slot of each Position, in the order of its mirror image's slots; 0 on empty ones."""
     legal, edges = legal_edge_mask(game, positions), jnp.asarray(reflection(game).edges)
-    by_edge, edge_of = over_edges(legal, by_slot)[:, edges], edges_by_slot(legal[:, edges], by_slot.shape[-1])
+    by_edge, edge_of = slots_to_edges(legal, by_slot)[:, edges], edges_by_slot(legal[:, edges], by_slot.shape[-1])
     found = jnp.take_along_axis(by_edge, jnp.minimum(edge_of, game.num_edges - 1), axis=-1)
     return jnp.where(edge_of < game.num_edges, found, 0).astype(by_slot.dtype)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.pgn.epd import is_position, read_position, text_lines
-from alphagateau.games.pgn.referee import judge
+from alphagateau.games.pgn.rule_checks import check_games
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
@@ -209,7 +209,7 @@ def _openings_of_games(
     """The last positions of games, and a sentence on those that are left out."""
     found: dict[bytes, Opening] = {}
     left_out: list[str] = []
-    for (written, record, fault, _, _), ruling in judge(games, with_states=True):
+    for (written, record, fault, _, _), ruling in check_games(games, with_states=True):
         where = f"{path}, game {written.number} (line {written.line})"
         if record is None or ruling is None or ruling.states is None:
             left_out.append(f"{where}: {fault}")

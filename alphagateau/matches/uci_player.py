@@ -18,7 +18,7 @@ from typing import NamedTuple
 import chess
 import chess.engine
 
-from alphagateau.engines.engine import Answer, Engine, EngineError, Line, Setup, start_engine
+from alphagateau.engines.engine import Engine, EngineAnswer, EngineError, EngineSetup, ScoredLine, start_engine
 from alphagateau.games.pgn.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import HostPlayer, PlayerError, Reply, SpecError, parse_count, split_spec
@@ -95,7 +95,7 @@ def start_process(asked: UciSpec, game: Game) -> Engine:
     return engine
 
 
-def analyse(engine: Engine, asked: UciSpec, board: chess.Board, moves: Sequence[chess.Move] = ()) -> Answer:
+def analyse(engine: Engine, asked: UciSpec, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
     """What the engine's search finds, of all moves or of some, from an empty hash table. Raises UciError."""
     name, value = asked.limit
     seconds = value / 1000 if name == "movetime" else 0.0
@@ -107,7 +107,7 @@ def analyse(engine: Engine, asked: UciSpec, board: chess.Board, moves: Sequence[
 
 def _start(asked: UciSpec, game: Game) -> Engine:
     with _as_failure_of_a_player(UciSpecError):
-        return start_engine(Setup(asked.command, asked.options, asked.timeout, words=WORDS), game)
+        return start_engine(EngineSetup(asked.command, asked.options, asked.timeout, words=WORDS), game)
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def _search(engine: Engine, asked: UciSpec, board: chess.Board) -> Reply:
         raise UciError(f"engine {engine.command!r} broke the rules: {error}") from None
 
 
-def score_after(line: Line | None, color: chess.Color) -> chess.engine.Score | None:
+def score_after(line: ScoredLine | None, color: chess.Color) -> chess.engine.Score | None:
     """White's score after the best move, of the mover's before it; None if there is none, or the move mates."""
     if line is None:
         return None

@@ -4,7 +4,7 @@ from typing import Any
 
 from alphagateau.config.registers import NETWORKS, NetworkConfig
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Position, forget
+from alphagateau.games.state import Position, without_past
 from alphagateau.networks.board_statistics import with_board_statistics
 from alphagateau.networks.network import Network, Variables
 
@@ -21,6 +21,6 @@ def without_history(network: Network) -> Network:
     """The network without the boards before a position, which labelled positions lack."""
 
     def apply(variables: Variables, positions: Position, *options: Any, **named: Any):
-        return network.apply(variables, forget(positions), *options, **named)
+        return network.apply(variables, without_past(positions), *options, **named)
 
     return network._replace(apply=apply)

@@ -12,7 +12,7 @@ from chess.engine import Cp, Mate, MateGiven, Score
 from alphagateau.games.notation import board_from_fen, edge_to_uci
 from alphagateau.games.pgn.accuracy import AnalysedGame
 from alphagateau.games.pgn.pgn import GameRecord
-from alphagateau.games.pgn.referee import Judged, Ruling
+from alphagateau.games.pgn.rule_checks import CheckedGame, RuleCheck
 from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
@@ -24,7 +24,7 @@ ROWS = 32  # positions of a search
 GAMES = 16  # whose positions are searched together
 
 
-def analyse_games(spec: str, num_simulations: int, games: Iterable[Judged]) -> Iterator[AnalysedGame]:
+def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame]) -> Iterator[AnalysedGame]:
     """The games that were ruled with their States, analysed by the player `spec`, such as a checkpoint.
 
     `num_simulations` of each search, 0 for none, where the spec says nothing. Raises SpecError, CheckpointError.
@@ -33,7 +33,7 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[Judged]) -> I
     asked = spec if says or num_simulations else f"{spec}?simulations=0"
     simulations = None if says else num_simulations
     players: dict[str, Player] = {}
-    left = ((one.game.record, one.ruling) for one in games if one.game.record and one.ruling)
+    left = ((one.game.record, one.check) for one in games if one.game.record and one.check)
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
         for name in {record.game for record, _ in batch}:
@@ -50,7 +50,7 @@ def _load(spec: str, game_name: str, num_simulations: int | None) -> Player:
     return player
 
 
-def _analyse(player: Player, games: Sequence[tuple[GameRecord, Ruling]]) -> Iterator[AnalysedGame]:
+def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:
     """Of games on one board."""
     edges, values = _search(player, jax.tree.map(lambda *x: np.concatenate(x), *[ruling.states for _, ruling in games]))
     first, analyst = 0, f"{player.name}, {player.identity.search}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board, usual_uci
+from alphagateau.games.notation import edge_to_uci, legal_moves, normalize_uci, outcome, to_board
 from alphagateau.games.pgn.pgn import GameRecord, Identity, player_tags, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
@@ -121,7 +121,7 @@ def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
 def _read(game: Game, played: Played, word: str) -> str | None:
     """A legal move in UCI, of one in SAN or UCI; None if it is none."""
     legal, board = legal_moves(game, played.state), to_board(game, played.state)
-    if (move := usual_uci(board, word)) in legal:
+    if (move := normalize_uci(board, word)) in legal:
         return move
     try:
         move = board.parse_san(word).uci()

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
@@ -18,7 +18,7 @@ def make_policy_search(
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         logits, value = evaluate_states(game, network, variables, states)
         slot, _ = sample_slots(keys, states, logits, temperature, temperature_plies)
-        edge = choose(states, slot)
+        edge = edge_at(states, slot)
         nodes = jnp.ones(edge.shape, jnp.int32)
         return SearchOutput(edge, softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
 
@@ -34,7 +34,7 @@ def make_random_search() -> Search:
         slot = jax.vmap(jax.random.categorical)(keys, logits)
         value = jnp.zeros(logits.shape[0])
         nodes = jnp.zeros(logits.shape[0], jnp.int32)
-        return SearchOutput(choose(states, slot), softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
+        return SearchOutput(edge_at(states, slot), softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
 
     return search
 

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import choose, over_slots
+from alphagateau.games.actions import edge_at, edges_to_slots
 from alphagateau.games.rules import REPETITION_LIMIT, Game, reward_and_discount
 from alphagateau.games.state import Array, Position, State
 from alphagateau.networks.heads import SIGMA_BINS, mean_of_bins
@@ -60,7 +60,7 @@ def make_action_value_search(
         if rule_value_fn:
             exact = map_legal_moves(states, lambda before, edges: rule_value_fn(jax.vmap(game.step)(before, edges)))
             values = jnp.where(jnp.isfinite(exact), exact, values)
-        root = over_slots(states, evaluation.prior_logits, ILLEGAL), evaluation.value
+        root = edges_to_slots(states, evaluation.prior_logits, ILLEGAL), evaluation.value
         num_legal = (states.legal_edges >= 0).sum(axis=-1)
         nodes = num_legal if network.values_one_move else jnp.ones_like(num_legal)
         output = play(keys, states, values, root)._replace(num_nodes=nodes)
@@ -95,7 +95,7 @@ def make_state_value_search(
 
         evaluation, _ = network.apply(variables, jax.vmap(game.position)(states), False)
         value = jnp.where(states.terminated, 0.0, evaluation.value)
-        root = over_slots(states, evaluation.prior_logits, ILLEGAL), value
+        root = edges_to_slots(states, evaluation.prior_logits, ILLEGAL), value
         values = map_legal_moves(states, move_value)
         output = play(keys, states, values, root)
         output = output._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
@@ -180,4 +180,4 @@ def _play(
     slot, weights = sample_slots(keys, states, to_probability(values), temperature, plies)
     is_over = states.terminated | (states.legal_edges[:, 0] < 0)
     best = jnp.where(is_over, 0.0, values.max(axis=-1))
-    return SearchOutput(choose(states, slot), weights, *root, best, move_values=values)
+    return SearchOutput(edge_at(states, slot), weights, *root, best, move_values=values)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import over_slots
+from alphagateau.games.actions import edges_to_slots
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
@@ -35,7 +35,7 @@ Search = Callable[[Variables, Array, State], SearchOutput]
 def evaluate_states(game: Game, network: Network, variables: Variables, states: State) -> tuple[Array, Array]:
     """The network's (logits over slots [B, S], value [B]); the value of a finished game is 0."""
     evaluation, _ = network.apply(variables, jax.vmap(game.position)(states), False)
-    logits = over_slots(states, evaluation.prior_logits, ILLEGAL)
+    logits = edges_to_slots(states, evaluation.prior_logits, ILLEGAL)
     return logits, jnp.where(states.terminated, 0.0, evaluation.value)
 
 

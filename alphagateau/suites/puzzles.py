@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import board_edges, board_from_fen, ending, whole_fen
+from alphagateau.games.notation import board_edges, board_from_fen, board_outcome, normalize_fen
 from alphagateau.games.pgn.epd import is_position
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
@@ -100,7 +100,7 @@ def _read(game: Game, row: Mapping[str, str], line: int) -> tuple[Puzzle, str]:
     """A row's puzzle, and why it cannot be played by our rules, if so. Raises ValueError."""
     if not row["Rating"].strip().isdecimal():
         raise ValueError(f"Rating is {row['Rating'][:20]!r}, expected a whole number")
-    start_fen, before = _past(row["PGN"]) if "PGN" in row and "FEN" not in row else (whole_fen(row["FEN"]), [])
+    start_fen, before = _past(row["PGN"]) if "PGN" in row and "FEN" not in row else (normalize_fen(row["FEN"]), [])
     moves = row["Moves"].lower().split()
     if len(moves) < 2 or len(moves) % 2:
         raise ValueError(f"{len(moves)} moves, expected the opponent's, and then each found one's reply but the last's")
@@ -128,7 +128,7 @@ def _edges(game: Game, start_fen: str, moves: Sequence[str], first: int) -> tupl
             raise ValueError(
                 f"move {number - first + 1} of Moves is {uci[:20]!r}, expected a legal one of {board.fen()}"
             )
-        reason = ending(game, board, 3 if board.is_repetition(3) else 1)[1]
+        reason = board_outcome(game, board, 3 if board.is_repetition(3) else 1)[1]
         if reason != "unterminated":
             return [], f"the game is over by {reason} before the end of the line"
         edges.append(of_moves[uci])

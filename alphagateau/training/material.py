@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, State
 from alphagateau.games.symmetry import select
@@ -41,7 +41,7 @@ def learn_material(game: Game, network: Network, variables: Variables, num_posit
         draw, restart = jax.random.split(key)
         draws = jax.random.uniform(draw, states.legal_edges.shape)
         slot = jnp.argmax(jnp.where(states.legal_edges >= 0, draws, -1.0), axis=-1)
-        states = jax.vmap(game.step)(states, choose(states, slot))
+        states = jax.vmap(game.step)(states, edge_at(states, slot))
         is_new = states.terminated | jax.random.bernoulli(restart, RESTART_SHARE, (BATCH,))
         states = select(is_new, start, states)
         positions = jax.vmap(game.position)(states)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.engines.engine import EngineError, EngineFault, Line, Setup, read_line, start_engine
+from alphagateau.engines.engine import EngineError, EngineFault, EngineSetup, ScoredLine, read_line, start_engine
 from alphagateau.engines.options import Option, fault_of_option, read_option
 from alphagateau.games.variants import get_game
 
@@ -50,7 +50,7 @@ def engine(tmp_path: Path):
     def start(manner: str, should_stop=lambda: False):
         path = tmp_path / "fake.py"
         path.write_text(FAKE)
-        started.append(start_engine(Setup(f"{sys.executable} {path} {manner}", timeout=600), CHESS, should_stop))
+        started.append(start_engine(EngineSetup(f"{sys.executable} {path} {manner}", timeout=600), CHESS, should_stop))
         return started[-1]
 
     yield start
@@ -65,7 +65,7 @@ def test_an_engine_that_floods_takes_no_memory(engine):
     answer = flooding.go(POSITION, "nodes 1")  # 2 MB
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert answer.line == Line("cp", 7, 1, "e2e4") and answer.by_move == {"e2e4": answer.line}
+    assert answer.line == ScoredLine("cp", 7, 1, "e2e4") and answer.by_move == {"e2e4": answer.line}
     assert most < 2**20
 
 
@@ -76,7 +76,7 @@ def test_a_line_without_an_end_is_a_fault(engine):
 
 def test_a_score_of_5000_digits_is_passed_over(engine):
     answer = engine("digits").go(POSITION, "nodes 1")
-    assert (answer.move, answer.line, answer.nodes) == ("a2a3", Line("cp", 5, 2, ""), 8)
+    assert (answer.move, answer.line, answer.nodes) == ("a2a3", ScoredLine("cp", 5, 2, ""), 8)
 
 
 def test_bytes_that_are_no_text_do_no_harm(engine):
@@ -110,21 +110,21 @@ def test_a_stop_is_heard_while_an_engine_is_waited_for(engine):
 
 def test_an_engine_that_is_missing_can_be_installed():
     with pytest.raises(EngineError, match="engine 'stokfish' cannot be started: No such file or directory; install it"):
-        start_engine(Setup("stokfish"), CHESS)
+        start_engine(EngineSetup("stokfish"), CHESS)
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b"info depth 12 seldepth 20 multipv 2 score cp -31 nodes 9 pv e2e4 e7e5", Line("cp", -31, 12, "e2e4")),
-        (b"info score mate -3 depth 5", Line("mate", -3, 0, "")),
-        (b"info depth 5 score mate 0", Line("mate", 0, 5, "")),
+        (b"info depth 12 seldepth 20 multipv 2 score cp -31 nodes 9 pv e2e4 e7e5", ScoredLine("cp", -31, 12, "e2e4")),
+        (b"info score mate -3 depth 5", ScoredLine("mate", -3, 0, "")),
+        (b"info depth 5 score mate 0", ScoredLine("mate", 0, 5, "")),
         (b"info depth 5 score cp 12 lowerbound nodes 3 pv e2e4", None),
         (b"info depth 5 score cp 12 wdl 1 998 1 upperbound nodes 3", None),
         (b"info depth 5 score cp", None),
         (b"info depth 5 score cp 1.5 pv e2e4", None),
         (b"info depth 5 score cp " + b"1" * 5000, None),
-        (b"info depth 5 score cp 1 pv \xff\x1b[2J", Line("cp", 1, 5, "")),
+        (b"info depth 5 score cp 1 pv \xff\x1b[2J", ScoredLine("cp", 1, 5, "")),
     ],
 )
 def test_the_exact_score_of_a_line(line, expected):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from boards import BATCH, GAMES, KIWIPETE, PROMOTIONS, batched
 
-from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.notation import from_fen, legal_moves, to_fen
 from alphagateau.games.state import Position, State
 from alphagateau.games.symmetry import has_mirror, mirror_positions, mirror_slots, reflection
@@ -112,7 +112,9 @@ def test_what_is_stored_by_slot_follows_its_edge(name):
     @jax.jit
     def compare(positions: Position, by_slot):
         moved, image = mirror_slots(game, positions, by_slot), mirror_positions(game, positions)
-        by_edge, there = (over_edges(legal_edge_mask(game, p), x) for p, x in ((positions, by_slot), (image, moved)))
+        by_edge, there = (
+            slots_to_edges(legal_edge_mask(game, p), x) for p, x in ((positions, by_slot), (image, moved))
+        )
         return moved, by_edge[:, reflection(game).edges], there
 
     moved, expected, found = jax.device_get(compare(positions, by_slot))

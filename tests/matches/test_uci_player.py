@@ -12,7 +12,7 @@ import pytest
 from chess.engine import Cp, Mate
 
 from alphagateau.api import play_match as play_api_match
-from alphagateau.engines.engine import Line
+from alphagateau.engines.engine import ScoredLine
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.players import load_players
@@ -259,11 +259,11 @@ def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game
 
 
 def test_an_engines_score_and_time_are_whites_and_of_the_position_after_its_move():
-    assert score_after(Line("cp", 30, 1, ""), chess.BLACK) == Cp(-30) and score_after(None, chess.WHITE) is None
+    assert score_after(ScoredLine("cp", 30, 1, ""), chess.BLACK) == Cp(-30) and score_after(None, chess.WHITE) is None
     for mate, white in {3: Mate(2), 1: None, -2: Mate(-2), 0: Mate(0)}.items():
-        assert score_after(Line("mate", mate, 1, ""), chess.WHITE) == white
+        assert score_after(ScoredLine("mate", mate, 1, ""), chess.WHITE) == white
     for mate, white in {3: Mate(-2), 1: None, -2: Mate(2)}.items():
-        assert score_after(Line("mate", mate, 1, ""), chess.BLACK) == white
+        assert score_after(ScoredLine("mate", mate, 1, ""), chess.BLACK) == white
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="stockfish is not installed")

@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.notation import from_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
@@ -148,7 +148,7 @@ def test_policy_over_edges_puts_each_target_on_its_edge(name):
         frames.append(Frame(position(state), target, np.float32(0), np.bool_(True)))
     frames = stack(jax.device_get(frames))
     legal = legal_edge_mask(game, frames.position)
-    target = jax.jit(over_edges)(legal, frames.policy_target)
+    target = jax.jit(slots_to_edges)(legal, frames.policy_target)
     for row, state in enumerate(states):
         edges = state.legal_edges[state.legal_edges >= 0]
         expected = np.zeros(game.num_edges, np.float32)

@@ -55,7 +55,7 @@ def move_accuracy(before: float, after: float) -> float:
     return min(max(103.1668 * math.exp(-0.04354 * max(before - after, 0.0)) - 3.1669, 0.0), 100.0)
 
 
-def judge(before: float, after: float) -> Judgement | None:
+def judgement_of(before: float, after: float) -> Judgement | None:
     """What a move is called, by the mover's winning chances before and after; None if it lost little."""
     return next((judgement for judgement in JUDGEMENTS if before - after >= judgement.least), None)
 
@@ -66,7 +66,7 @@ def judgements(game: AnalysedGame) -> list[Judgement | None]:
     for ply, move in enumerate(game.record.moves):
         is_white = (ply % 2 == 0) == game.white_begins
         before, after = chances[ply : ply + 2] if is_white else (100 - chance for chance in chances[ply : ply + 2])
-        found.append(None if move == game.best[ply] else judge(before, after))
+        found.append(None if move == game.best[ply] else judgement_of(before, after))
     return found
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from alphagateau.games.notation import whole_fen
+from alphagateau.games.notation import normalize_fen
 
 OPERAND = re.compile(r'"((?:[^"\\]|\\.)*)"|[^\s;"]+|(?P<end>;)|(?P<open>")')
 OUTSIDE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)|(?:^|(?<=\s))(?P<comment>#)')  # of a comment: what is quoted
@@ -43,7 +43,7 @@ def read_position(text: str) -> EpdLine:
     for place, opcode in enumerate(("hmvc", "fmvn")):
         if not clocks and operations.get(opcode):
             found = [*found, *["0", "1"][len(found) : place], operations[opcode][0]]
-    return EpdLine(whole_fen(" ".join([*fields, *found])), operations)
+    return EpdLine(normalize_fen(" ".join([*fields, *found])), operations)
 
 
 def _operations(text: str) -> dict[str, list[str]]:

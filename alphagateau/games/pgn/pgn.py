@@ -23,7 +23,7 @@ import chess.engine
 import chess.pgn
 
 from alphagateau.games.entries import GAMES
-from alphagateau.games.notation import board_from_fen, edge_to_uci, ending, whole_fen
+from alphagateau.games.notation import board_from_fen, board_outcome, edge_to_uci, normalize_fen
 from alphagateau.games.pgn.san import read_move
 from alphagateau.games.pgn.text import RESULTS, WrittenGame, read_games, result_of
 from alphagateau.games.rules import REPETITION_LIMIT, Game
@@ -93,7 +93,7 @@ def record_game(
         moves.append(edge_to_uci(game, board, edge))
         board.push(_parse_move(board, moves[-1], len(moves)))
     occurrences = REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1
-    result, reason = ending(game, board, occurrences)
+    result, reason = board_outcome(game, board, occurrences)
     return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}), tuple(notes))
 
 
@@ -218,7 +218,7 @@ def _start_fen(fen: str | None, usual: str) -> str:
     """The FEN of the start."""
     if fen is None or fen.strip() in ("", "?", "startpos"):
         return usual
-    return whole_fen(fen)
+    return normalize_fen(fen)
 
 
 def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:

@@ -9,7 +9,7 @@ import numpy as np
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.entries import QUEEN
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Position, forget
+from alphagateau.games.state import Array, Position, without_past
 from alphagateau.networks.chessformer.encoder import layer, split_heads
 from alphagateau.networks.chessformer.network import first_tokens, make_encoder, stacked_layers
 from alphagateau.networks.chessformer.relative_attention import attention_weights, make_places
@@ -35,7 +35,7 @@ def make_square_attention(game: Game, config) -> SquareAttention | None:
     net = make_encoder(game, config)
 
     def attention(variables: Variables, positions: Position) -> Array:
-        positions = positions if config.history else forget(positions)
+        positions = positions if config.history else without_past(positions)
 
         def attending_layer(x: Array, w: dict[str, Array]) -> tuple[Array, Array]:
             q, k, _ = split_heads(net, w, x)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.attacks import WORTH, make_attack_maps
+from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.graph_gather import lookup
@@ -19,7 +19,7 @@ from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
 NUM_INPUTS = 112
 CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # first feature of each kind
 PLANES = np.delete(CODE_PLANES, 12, axis=1)  # [26, 13], without the plane of no repetition
-WORTHS = np.unique(WORTH)  # of the least attacker, 0 for none
+WORTHS = np.unique(PIECE_VALUES)  # of the least attacker, 0 for none
 NUM_COUNTS = 4  # counts of attackers: 0, 1, 2, more
 MAX_SIZE = 8  # squares a side of the largest board
 

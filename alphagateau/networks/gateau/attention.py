@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Position, forget
+from alphagateau.games.state import Array, Position, without_past
 from alphagateau.networks.board_statistics import on_board
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
@@ -29,7 +29,7 @@ def make_attention(game: Game, config) -> Attention | None:
     net = Gateau(layout, static_features(game), config.num_blocks, config.message, config.dtype, norm)
 
     def attention(variables: Variables, positions: Position) -> Array:
-        positions = positions if config.history else forget(positions)
+        positions = positions if config.history else without_past(positions)
         if config.statistics_boards:
             variables = on_board(variables, game, config.statistics_boards)
         params, batch = variables["params"], len(positions.color)

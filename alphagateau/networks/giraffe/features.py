@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.attacks import WORTH, board_views, make_attack_maps, piece_sets
+from alphagateau.games.attacks import PIECE_VALUES, board_views, make_attack_maps, piece_sets
 from alphagateau.games.bitsets import count, drop_lowest, lowest, pack
 from alphagateau.games.entries import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
 from alphagateau.games.legality import down, up
@@ -174,10 +174,10 @@ def _moves_of_pieces(size: int, slots: Slots, board: Array, maps, squares: Array
     targets |= jnp.where(np.isin(kinds, (QUEEN, BISHOP)), diagonal, none)
     targets = jnp.where(kinds == KNIGHT, jnp.asarray(views.leaps)[:, at], targets)
     is_free, is_backed, least = maps.least[::-1] == 0, maps.count >= 2, maps.least[::-1]
-    worths = np.unique(WORTH[kinds])
+    worths = np.unique(PIECE_VALUES[kinds])
     safe = jnp.stack([pack(is_free | is_backed & (least >= worth)) for worth in worths])  # [worths, 2, W]
     side = np.repeat(np.arange(2), len(slots.kinds))
-    safe_of = safe[np.searchsorted(worths, WORTH[kinds]), side].T
+    safe_of = safe[np.searchsorted(worths, PIECE_VALUES[kinds]), side].T
     return jnp.concatenate([reach / (size - 1), count(targets & safe_of)[None] / (2 * size)])
 
 

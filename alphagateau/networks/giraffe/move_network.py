@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, slots_to_edges
 from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, QUEEN, ROOK
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
@@ -104,7 +104,7 @@ def make_giraffe_moves(game: Game, config) -> Network:
         moves = move_features(game, boards, jnp.minimum(edges, game.num_edges - 1))
         groups = piece_features(game, positions, from_mover=True)
         by_slot = module.apply(variables, groups, moves, edges < game.num_edges)
-        logits = over_edges(legal, by_slot)  # pyright: ignore[reportArgumentType]
+        logits = slots_to_edges(legal, by_slot)  # pyright: ignore[reportArgumentType]
         return Evaluation(logits, jnp.zeros(len(boards))), statistics_of(variables)
 
     return Network(init, apply)

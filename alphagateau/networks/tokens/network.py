@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import edges_by_slot, legal_edge_mask, over_edges
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, slots_to_edges
 from alphagateau.games.move_numbers import action_names
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
@@ -206,7 +206,7 @@ def all_moves_outputs(
     q, num_legal = mean_of_bins(logits), legal.sum(axis=-1, keepdims=True)
     best = jnp.where(jnp.arange(q.shape[1]) < num_legal, q, -jnp.inf).max(axis=-1)
     value = jnp.where(num_legal[:, 0] > 0, jnp.clip(2 * best - 1, -1, 1), 0.0)
-    return {"action_value_logits": logits, "prior_logits": over_edges(legal, q / temperature), "value": value}
+    return {"action_value_logits": logits, "prior_logits": slots_to_edges(legal, q / temperature), "value": value}
 
 
 def sequences_at_a_time(net: Transformer, train: bool) -> int:

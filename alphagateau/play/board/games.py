@@ -6,7 +6,7 @@ from typing import Any
 
 import chess
 
-from alphagateau.games.notation import board_from_fen, ending
+from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
@@ -33,7 +33,7 @@ def positions(game: Game, asked: Asked) -> list[dict[str, Any]]:
 
 def _position(game: Game, board: chess.Board, uci: str, san: str) -> dict[str, Any]:
     """One position and the move that led to it; its moves, by UCI, as SAN."""
-    result, reason = ending(game, board, REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1)
+    result, reason = board_outcome(game, board, REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1)
     return {
         "uci": uci,
         "san": san,

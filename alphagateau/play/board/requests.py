@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from alphagateau.config.records import choice, key, names, num, record
 from alphagateau.games.entries import GAMES
-from alphagateau.games.notation import whole_fen
+from alphagateau.games.notation import normalize_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 
@@ -65,5 +65,5 @@ def read_asked(body: bytes, num_players: int) -> tuple[Asked, Game]:
     if asked.since > len(asked.moves):
         raise ValueError(f"since is {asked.since}: expected at most the number of moves, {len(asked.moves)}")
     game = get_game(asked.board)
-    values: dict[str, Any] = {**vars(asked), "fen": whole_fen(asked.fen.strip()) or game.start_fen}
+    values: dict[str, Any] = {**vars(asked), "fen": normalize_fen(asked.fen.strip()) or game.start_fen}
     return Asked(**values), game

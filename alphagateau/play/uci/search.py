@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from alphagateau.games.notation import edge_to_uci, legal_moves, to_board, usual_uci
+from alphagateau.games.notation import edge_to_uci, legal_moves, normalize_uci, to_board
 from alphagateau.play.clock import Budget, Clock, budget, fixed
 from alphagateau.play.signals import Signals
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, think
@@ -45,7 +45,7 @@ def search(request: Request, go: Go) -> str:
 def _allowed(request: Request, go: Go, moves: Mapping[str, int]) -> tuple[int, ...] | None:
     """The edges of `searchmoves`, None for all; what is wrong with a `go` becomes lines of information."""
     board = to_board(request.thinker.game, request.played.state)
-    asked = [usual_uci(board, move) for move in go.moves]
+    asked = [normalize_uci(board, move) for move in go.moves]
     illegal = [f"searchmoves {shown(move)} is no legal move: it is left out" for move in asked if move not in moves]
     for complaint in [*go.complaints, *illegal]:
         request.write(f"info string {complaint}")

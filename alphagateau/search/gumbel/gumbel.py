@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
@@ -48,7 +48,7 @@ def make_gumbel_search(
 
     def recurrent_fn(variables, key, slot, states):
         del key
-        after = jax.vmap(game.step)(states, choose(states, slot))
+        after = jax.vmap(game.step)(states, edge_at(states, slot))
         reward, discount = reward_and_discount(states, after)
         logits, value = evaluate_states(game, network, variables, after)
         step = mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=value)
@@ -76,6 +76,6 @@ def make_gumbel_search(
         weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
         weights = jnp.where(illegal, 0.0, weights)
         nodes = jnp.full(len(logits), num_simulations + 1)
-        return SearchOutput(choose(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
+        return SearchOutput(edge_at(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
 
     return search

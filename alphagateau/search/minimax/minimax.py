@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
@@ -155,7 +155,7 @@ def _make_output(
     else:
         weights = jax.nn.one_hot(slot, is_legal.shape[1])
     return SearchOutput(
-        edge=choose(states, slot),
+        edge=edge_at(states, slot),
         action_weights=jnp.where(is_legal, weights, 0.0),
         prior_logits=logits,
         value=value,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.bitsets import pack, weighted_members
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
@@ -173,7 +173,7 @@ def _make_children(
     """(children [C], which of them are to be expanded)."""
     parents = take_nodes(nodes, moves.parent)
     before = parents.states
-    after = jax.vmap(game.step)(before, choose(before, moves.slot))
+    after = jax.vmap(game.step)(before, edge_at(before, moves.slot))
     reward, discount = reward_and_discount(before, after)
     shares, value = evaluate(after)
     children = Nodes(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.attacks import WORTH, is_check, make_attack_maps
+from alphagateau.games.attacks import PIECE_VALUES, is_check, make_attack_maps
 from alphagateau.games.entries import PAWN
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -28,7 +28,7 @@ def make_noisy_moves(game: Game) -> Callable[[State], tuple[Array, Array]]:
         mover, victim = board[sender], -board[receiver]
         is_pawn = mover == PAWN
         victim = jnp.where(is_pawn & (receiver == state.en_passant), PAWN, jnp.maximum(victim, 0))
-        worth, is_defended = jnp.asarray(WORTH), maps.count[1][receiver] > 0
+        worth, is_defended = jnp.asarray(PIECE_VALUES), maps.count[1][receiver] > 0
         is_good = (victim > 0) & ((worth[victim] >= worth[mover]) | ~is_defended)
         is_queening = is_pawn & (receiver % game.size == game.size - 1)
         is_noisy = (edge >= 0) & (promotions[edge] == 0) & (is_good | is_queening)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import edges_from_other_side
@@ -122,7 +122,7 @@ def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossT
 def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Cross-entropy of the soft policy over the legal moves to the softened target, nats, times its weight."""
     legal = legal_edge_mask(game, frames.position)
-    target = over_edges(legal, soften(frames.policy_target.astype(jnp.float32)))
+    target = slots_to_edges(legal, soften(frames.policy_target.astype(jnp.float32)))
     log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.extra["soft_logits"], -1e9), axis=-1)
     loss = -SOFT_WEIGHT * jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
     if frames.policy_mask is not None:

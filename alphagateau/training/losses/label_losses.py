@@ -11,7 +11,7 @@ from functools import partial
 import jax.numpy as jnp
 from jax.scipy.special import entr
 
-from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.heads import mean_of_bins
@@ -92,7 +92,7 @@ def state_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, 
 def behavioral_cloning_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Cross-entropy of the policy over the legal moves to the labelled one, nats."""
     legal = legal_edge_mask(game, frames.position)
-    target = over_edges(legal, frames.policy_target)
+    target = slots_to_edges(legal, frames.policy_target)
     chosen = jnp.argmax(jnp.where(legal, evaluation.prior_logits, -jnp.inf), axis=-1)[:, None]
     known = frames.policy_target.any(axis=-1)
     right = jnp.take_along_axis(target, chosen, axis=-1)[:, 0] >= target.max(axis=-1)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import legal_edge_mask, over_edges
+from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation
@@ -42,7 +42,7 @@ def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms
     A mean over all frames; one whose policy is not to be learnt counts 0, in the entropy of the targets too.
     """
     legal = legal_edge_mask(game, frames.position)
-    target = over_edges(legal, frames.policy_target.astype(jnp.float32))
+    target = slots_to_edges(legal, frames.policy_target.astype(jnp.float32))
     log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.prior_logits, -1e9), axis=-1)
     cross_entropy = -jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
     is_learnt = True if frames.policy_mask is None else frames.policy_mask

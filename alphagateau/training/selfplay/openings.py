@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.symmetry import select
@@ -48,7 +48,7 @@ def sample_openings(game: Game, start: State, keys: Array, max_plies: int, min_p
         slots = states.legal_edges.shape[-1:]
         draws = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, ply), slots))(keys)
         slot = jnp.argmax(jnp.where(states.legal_edges >= 0, draws, -1.0), axis=-1)
-        return select(ply < lengths, jax.vmap(game.step)(states, choose(states, slot)), states), None
+        return select(ply < lengths, jax.vmap(game.step)(states, edge_at(states, slot)), states), None
 
     states, _ = jax.lax.scan(one_ply, start, jnp.arange(max_plies))
     return select(states.terminated, start, states._replace(keys=states.keys.at[:, 1:].set(0)))

@@ -8,7 +8,7 @@ from jax.sharding import Mesh
 
 from alphagateau.config import Experiment
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
-from alphagateau.games.actions import choose
+from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import KEYS, Array, Position, State
 from alphagateau.games.symmetry import has_mirror, mirror_positions, reflection, select
@@ -57,7 +57,7 @@ def measure_roots(game: Game, search: Search, variables: Variables, roots: Posit
     rows = jax.tree.map(lambda x, y: jnp.concatenate([x, x, y]), roots, images)
     states = jax.vmap(lambda position: root_of(game, position))(rows)
     found = search(variables, keys.swapaxes(0, 1).reshape(-1), states)
-    best, _, of_image = jnp.split(choose(states, found.prior_logits.argmax(axis=-1)), 3)
+    best, _, of_image = jnp.split(edge_at(states, found.prior_logits.argmax(axis=-1)), 3)
     value, _, value_there = jnp.split(found.value, 3)
     one, other, _ = jnp.split(found.action_weights, 3)
     return {

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import ConfigError
-from alphagateau.games.notation import board_from_fen, ending, entered
+from alphagateau.games.notation import board_from_fen, board_outcome, enter_arguments
 from alphagateau.games.pgn.epd import read_position, text_lines
 from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.games.rules import Game
@@ -40,8 +40,8 @@ def read_starts(game: Game, path: str, num_moves: int, seed: int) -> StartPositi
     for where, fen in lines:
         try:
             fen = read_position(fen).fen
-            if ending(game, board_from_fen(game, fen), 1)[0] == "*":
-                found.append(_later(entered(game, fen)))
+            if board_outcome(game, board_from_fen(game, fen), 1)[0] == "*":
+                found.append(_later(enter_arguments(game, fen)))
         except ValueError as error:
             raise ConfigError(f"selfplay.starts, {where}: {error}") from None
     if not found:

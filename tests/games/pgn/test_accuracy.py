@@ -7,7 +7,7 @@ from chess.engine import Cp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphagateau.games.pgn.accuracy import AnalysedGame, game_accuracy, judge, judgements, move_accuracy
+from alphagateau.games.pgn.accuracy import AnalysedGame, game_accuracy, judgement_of, judgements, move_accuracy
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
 
@@ -51,7 +51,7 @@ def test_accuracy_lies_between_0_and_100(chances, white_begins):
 
 
 def test_judgements_go_by_winning_chances_lost():
-    names = [found and found.name for found in map(judge, [50] * 5, [45.1, 45, 40, 35, 60])]
+    names = [found and found.name for found in map(judgement_of, [50] * 5, [45.1, 45, 40, 35, 60])]
     assert names == [None, "inaccuracy", "mistake", "blunder", None]
 
 

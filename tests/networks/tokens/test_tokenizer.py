@@ -7,7 +7,7 @@ import pytest
 from boards import CASTLING_AND_PROMOTION, GAMES, KIWIPETE, PROMOTIONS
 
 from alphagateau.games.move_numbers import action_names
-from alphagateau.games.notation import board_edges, board_from_fen, ending, from_fens
+from alphagateau.games.notation import board_edges, board_from_fen, board_outcome, from_fens
 from alphagateau.games.variants import get_game
 from alphagateau.networks.tokens.tokenizer import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
@@ -42,7 +42,7 @@ def random_fens(game, number: int) -> list[str]:
     """The boards of random games by python-chess."""
     rng, board, fens = np.random.default_rng(0), board_from_fen(game, game.start_fen), []
     while len(fens) < number:
-        if ending(game, board, 1)[0] != "*":
+        if board_outcome(game, board, 1)[0] != "*":
             board = board_from_fen(game, game.start_fen)
         fens.append(board.fen())
         moves = sorted(move.uci() for move in board.legal_moves)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.attacks import WORTH
-from alphagateau.games.notation import board_edges, ending
+from alphagateau.games.attacks import PIECE_VALUES
+from alphagateau.games.notation import board_edges, board_outcome
 from alphagateau.games.rules import Game
 from alphagateau.search.minimax.node_pool import STATIC_LIMIT
 from alphagateau.search.minimax.values import MATE_PLIES, MATE_STEP
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 def search(game: Game, rules: Rules, board: chess.Board, plies: int = 0, probability: float = 1.0) -> Found:
     """The result of a node of the main tree, `plies` from the root."""
-    if ending(game, board, 1)[0] != "*":
+    if board_outcome(game, board, 1)[0] != "*":
         return Found(_end(board, plies), (), 1)
     is_deep = probability < rules.threshold if rules.depth is None else plies >= rules.depth
     if is_deep and plies:
@@ -65,7 +65,7 @@ def leaf(game: Game, rules: Rules, board: chess.Board, plies: int) -> Found:
 
 def quiet(game: Game, rules: Rules, board: chess.Board, plies: int, left: int) -> Found:
     """The result of a quiescence node, whose noisy moves are followed for `left` plies."""
-    if ending(game, board, 1)[0] != "*":
+    if board_outcome(game, board, 1)[0] != "*":
         return Found(_end(board, plies), (), 1)
     static = max(-STATIC_LIMIT, min(STATIC_LIMIT, rules.evaluate(board)))
     children = []
@@ -89,7 +89,7 @@ def is_noisy(board: chess.Board, uci: str) -> bool:
         return False
     victim = board.piece_type_at(move.to_square) or chess.PAWN
     is_defended = board.is_attacked_by(not board.turn, move.to_square)
-    return bool(WORTH[victim] >= WORTH[board.piece_type_at(move.from_square)] or not is_defended)
+    return bool(PIECE_VALUES[victim] >= PIECE_VALUES[board.piece_type_at(move.from_square)] or not is_defended)
 
 
 def _best(children: list[tuple[str, Found]]) -> Found:

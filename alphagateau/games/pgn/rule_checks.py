@@ -31,7 +31,7 @@ class Plies(NamedTuple):
     before: State  # [T, B], as if the game went on
 
 
-class Ruling(NamedTuple):
+class RuleCheck(NamedTuple):
     """What the rules say of a game."""
 
     illegal: int  # the first move that they do not allow, from 1; 0: there is none
@@ -39,35 +39,35 @@ class Ruling(NamedTuple):
     states: State | None  # numpy [plies + 1], from the start to the last position, if they were asked for
 
 
-class Judged(NamedTuple):
+class CheckedGame(NamedTuple):
     """A written game, what it is by the rules, and what they say of its plies; None if it breaks them before that."""
 
     game: Replayed
-    ruling: Ruling | None
+    check: RuleCheck | None
 
 
-def judge(games: Iterable[WrittenGame], with_states: bool = False) -> Iterator[Judged]:
+def check_games(games: Iterable[WrittenGame], with_states: bool = False) -> Iterator[CheckedGame]:
     """Plays games of any boards twice, by python-chess and by the rules of `rules.py`; ROWS games are held at once."""
     left = iter(games)
     while batch := list(map(replay, islice(left, ROWS))):
-        rulings: dict[int, Ruling] = {}
+        rulings: dict[int, RuleCheck] = {}
         for name in {one.record.game for one in batch if one.record}:
             found = [i for i, one in enumerate(batch) if one.record and one.record.game == name]
             records = [one.record for one in batch if one.record and one.record.game == name]
-            rulings |= dict(zip(found, rule(get_game(name), records, with_states), strict=True))
+            rulings |= dict(zip(found, check_records(get_game(name), records, with_states), strict=True))
         for i, one in enumerate(batch):
             yield _judged(one, rulings.get(i))
 
 
-def _judged(replayed: Replayed, ruling: Ruling | None) -> Judged:
+def _judged(replayed: Replayed, ruling: RuleCheck | None) -> CheckedGame:
     if ruling is None or not ruling.illegal or replayed.record is None:
-        return Judged(replayed, ruling)
+        return CheckedGame(replayed, ruling)
     uci, name = replayed.record.moves[ruling.illegal - 1], replayed.record.game
     fault = f"move {ruling.illegal}, {uci!r}, is not one by the rules of {name}: expected a legal move"
-    return Judged(replayed._replace(record=None, fault=fault, ply=ruling.illegal), None)
+    return CheckedGame(replayed._replace(record=None, fault=fault, ply=ruling.illegal), None)
 
 
-def rule(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[Ruling]:
+def check_records(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[RuleCheck]:
     """The Rulings of up to ROWS games of one board, whose moves python-chess has found legal."""
     edges = np.full((max((len(r.moves) for r in records), default=0) // PLIES * PLIES + PLIES, ROWS), NONE, np.int16)
     starts = [_start(game.name, record.start_fen) for record in records]
@@ -81,10 +81,10 @@ def rule(game: Game, records: Sequence[GameRecord], with_states: bool = False) -
     return [_ruling(whole, row, len(record.moves)) for row, record in enumerate(records)]
 
 
-def _ruling(plies: Plies, row: int, count: int) -> Ruling:
+def _ruling(plies: Plies, row: int, count: int) -> RuleCheck:
     illegal, over = (np.flatnonzero(x[:, row]) + 1 for x in (~plies.is_legal, plies.is_over))
     states = None if plies.before is None else jax.tree.map(lambda x: x[: count + 1, row], plies.before)
-    return Ruling(*(int(found[0]) if len(found) else 0 for found in (illegal, over)), states)
+    return RuleCheck(*(int(found[0]) if len(found) else 0 for found in (illegal, over)), states)
 
 
 @lru_cache(maxsize=1024)
