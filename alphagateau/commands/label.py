@@ -13,9 +13,9 @@ from alphagateau.cli.arguments import UsageError, parse
 from alphagateau.cli.outputs import FOLDER
 
 if TYPE_CHECKING:
-    from alphagateau.data.crew import Order
+    from alphagateau.data.label_files import LabelJob
 
-TELL_SECONDS = 10
+REPORT_SECONDS = 10
 ENGINE = "stockfish"
 
 
@@ -67,13 +67,13 @@ def run(words: Sequence[str]) -> int:
     check(arguments)
     try:
         stop = StopRequest(parse_duration(arguments.stop_after) if arguments.stop_after else None)
-        order = make_order(arguments)
-        teller = Teller(order.workers)
+        job = make_job(arguments)
+        reporter = LabelReporter(job.workers)
         with stop.listening():
-            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, teller.hear)
+            is_done = run_job(job, arguments.player, lambda: stop.reason is not None, reporter.report)
     except (DataError, PlayerError, CheckpointError, ValueError) as error:
         raise UsageError(str(error)) from None
-    teller.conclude(is_done, stop.reason, order.output)
+    reporter.conclude(is_done, stop.reason, job.output)
     return 0
 
 
@@ -97,16 +97,16 @@ def check(arguments: Arguments) -> None:
         raise UsageError("--target must be best or states with --player, got actions: a search plays one move")
 
 
-def make_order(arguments: Arguments) -> "Order":
+def make_job(arguments: Arguments) -> "LabelJob":
     """What is to be labelled and how. Raises DataError, PlayerError, ValueError."""
-    from alphagateau.data.crew import Order
+    from alphagateau.data.label_files import LabelJob
     from alphagateau.data.positions import board_name
     from alphagateau.games.variants import get_game
     from alphagateau.matches.players import split_spec
     from alphagateau.networks.chunks import num_cores
 
     command, options = split_spec(arguments.engine)
-    return Order(
+    return LabelJob(
         game=get_game(board_name(arguments.boards)),
         boards=arguments.boards,
         output=arguments.output or arguments.boards / "labels",
@@ -122,31 +122,30 @@ def make_order(arguments: Arguments) -> "Order":
     )
 
 
-def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool], tell: Callable) -> bool:
+def run_job(job: "LabelJob", player: str | None, should_stop: Callable[[], bool], report: Callable) -> bool:
     """True once all is labelled. Raises DataError, PlayerError, CheckpointError."""
-    if player is None:
-        from alphagateau.data.labelling import label
+    from alphagateau.data.labelling import label, label_by_player
 
-        return label(order, should_stop, tell)
+    if player is None:
+        return label(job, should_stop, report)
     from alphagateau.cli.compilation import use_compilation_cache
-    from alphagateau.data.player_labelling import label_by_player
     from alphagateau.matches.player_specs import load_player
     from alphagateau.suites.player_labels import make_labeller
 
     use_compilation_cache()
-    labeller = make_labeller(order.game, load_player(player, order.game.name))
-    return label_by_player(order, labeller, should_stop, tell)
+    labeller = make_labeller(job.game, load_player(player, job.game.name))
+    return label_by_player(job, labeller, should_stop, report)
 
 
-class Teller:
-    """What a person hears of the labelling."""
+class LabelReporter:
+    """Reports the labelling on standard error."""
 
     def __init__(self, workers: int) -> None:
         self._workers, self._last, self._pace = workers, 0.0, None
 
-    def hear(self, pace) -> None:
+    def report(self, pace) -> None:
         self._pace = pace
-        if pace.seconds - self._last >= TELL_SECONDS:
+        if pace.seconds - self._last >= REPORT_SECONDS:
             self._last = pace.seconds
             rate = pace.labelled / pace.seconds
             left = (pace.total - pace.done) / rate / 60 if rate else float("inf")
