@@ -18,8 +18,9 @@ from pathlib import Path
 
 from kills import copy_of, die_at, forked
 
-from alphagateau.data import labelling
-from alphagateau.data.labelling import Order, label
+from alphagateau.data import label_files
+from alphagateau.data.label_files import LabelJob
+from alphagateau.data.labelling import label
 from alphagateau.data.positions import gather
 from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord
@@ -45,7 +46,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {name: content for name, content in found.items() if not name.endswith(".lock")}
 
 
-def kill(order: Order, expected: dict[str, bytes], change: int, seconds: float | None = None) -> tuple[bool, str]:
+def kill(order: LabelJob, expected: dict[str, bytes], change: int, seconds: float | None = None) -> tuple[bool, str]:
     """(whether a kill hit, what was wrong after it, if anything)."""
     folder = copy_of(None, order.output)
 
@@ -66,11 +67,11 @@ def kill(order: Order, expected: dict[str, bytes], change: int, seconds: float |
 
 def kills(work: Path, every: int, count: int) -> dict[str, int | list[str]]:
     """The kills that hit, and those after which something was wrong."""
-    labelling.UNIT = BOARDS_OF_A_PART
+    label_files.UNIT = BOARDS_OF_A_PART
     game, rng = get_game("gardner_chess"), random.Random(0)
     (work / "boards").mkdir()
     gather(game, [random_game(game, rng) for _ in range(4)], work / "boards", 0.25)
-    order = Order(game, work / "boards", work / "whole", ENGINE, {}, 50, "actions", "move", 2, 20.0)
+    order = LabelJob(game, work / "boards", work / "whole", ENGINE, {}, 50, "actions", "move", 2, 20.0)
     began = time.perf_counter()
     if forked(lambda: label(order, lambda: False, lambda pace: None)) != 0:
         raise SystemExit("the boards could not be labelled")

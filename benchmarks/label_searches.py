@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from alphagateau.data.crew import Order, label_board, start
+from alphagateau.data.label_files import LabelJob
 from alphagateau.data.positions import board_name
 from alphagateau.data.scores import win_probability
 from alphagateau.data.tables import BOARDS, read_table
+from alphagateau.data.workers import label_board, open_engine
 from alphagateau.engines.engine import Engine
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import split_spec
@@ -26,7 +27,7 @@ from alphagateau.matches.players import split_spec
 NEAR = 0.1  # of the best move: one that may be played
 
 
-def ways_of(order: Order, deep: int) -> dict[str, Order]:
+def ways_of(order: LabelJob, deep: int) -> dict[str, LabelJob]:
     """What is compared, by name; the first is what the others are held against."""
     ways = {f"each move, {deep} nodes": order._replace(nodes=deep)}
     for nodes in (50, 100, 200):
@@ -37,9 +38,9 @@ def ways_of(order: Order, deep: int) -> dict[str, Order]:
     return ways
 
 
-def label_all(order: Order, fens: list[str]) -> tuple[list[np.ndarray], float]:
+def label_all(order: LabelJob, fens: list[str]) -> tuple[list[np.ndarray], float]:
     """q of each board's moves, and milliseconds of processor time a board."""
-    engine = start(order)
+    engine = open_engine(order)
     try:
         label_board(order, engine, fens[0])  # the first finds pages and tables cold
         began = processor_seconds(engine)
@@ -67,7 +68,7 @@ def main() -> None:
     fens = fens[:: max(1, len(fens) // count)][:count]
     game = get_game(board_name(args.folder))
     command, options = split_spec(args.engine)
-    order = Order(game, args.folder, args.folder, command, options, 0, "actions", "move", 1, 60.0)
+    order = LabelJob(game, args.folder, args.folder, command, options, 0, "actions", "move", 1, 60.0)
     print(f"{len(fens)} boards\n{'':44}{'ms':>8}{'all moves':>12}{'near best':>12}{'lost':>10}")
     deep: list[np.ndarray] = []
     for name, way in ways_of(order, args.deep).items():

@@ -57,7 +57,7 @@ def run(words: Sequence[str]) -> int:
     if len(arguments.words) < 2:
         raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
     use_compilation_cache()
-    from alphagateau.data.labelling import read_manifest
+    from alphagateau.data.label_files import read_manifest
     from alphagateau.data.packed import open_packed
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game

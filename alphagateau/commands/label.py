@@ -12,7 +12,8 @@ from alphagateau.cli.outputs import FOLDER
 from alphagateau.cli.streams import REPORT_SECONDS, report
 
 if TYPE_CHECKING:
-    from alphagateau.data.crew import Order, Pace
+    from alphagateau.data.label_files import LabelJob
+    from alphagateau.data.workers import Pace
 
 ENGINE = "stockfish"
 
@@ -62,15 +63,15 @@ def run(words: Sequence[str]) -> int:
     check(arguments)
     stop = StopRequest(arguments.stop_after)
     try:
-        order = make_order(arguments)
-        reporter = Reporter(order.workers)
+        job = make_job(arguments)
+        reporter = Reporter(job.workers)
         with stop.listening():
-            is_done = run_order(order, arguments.player, lambda: stop.reason is not None, reporter.report)
+            is_done = run_job(job, arguments.player, lambda: stop.reason is not None, reporter.report)
     except LabellingError:
         raise
     except (DataError, ValueError) as error:
         raise UsageError(str(error)) from None
-    reporter.conclude(is_done, stop.reason, order.output)
+    reporter.conclude(is_done, stop.reason, job.output)
     return 0
 
 
@@ -90,16 +91,16 @@ def check(arguments: Arguments) -> None:
         raise UsageError("--target must be best or states with --player, got actions: a search plays one move")
 
 
-def make_order(arguments: Arguments) -> "Order":
-    """The Order of the command line. Raises DataError, PlayerError, ValueError."""
-    from alphagateau.data.crew import Order
+def make_job(arguments: Arguments) -> "LabelJob":
+    """The labelling of the command line. Raises DataError, PlayerError, ValueError."""
+    from alphagateau.data.label_files import LabelJob
     from alphagateau.data.positions import board_name
     from alphagateau.games.variants import get_game
     from alphagateau.matches.players import split_spec
     from alphagateau.networks.chunks import num_cores
 
     command, options = split_spec(arguments.engine)
-    return Order(
+    return LabelJob(
         game=get_game(board_name(arguments.boards)),
         boards=arguments.boards,
         output=arguments.output or arguments.boards / "labels",
@@ -115,20 +116,19 @@ def make_order(arguments: Arguments) -> "Order":
     )
 
 
-def run_order(order: "Order", player: str | None, should_stop: Callable[[], bool], on_pace: Callable) -> bool:
+def run_job(job: "LabelJob", player: str | None, should_stop: Callable[[], bool], on_pace: Callable) -> bool:
     """Labels boards; True once all are labelled. Raises DataError, PlayerError, CheckpointError."""
-    if player is None:
-        from alphagateau.data.labelling import label
+    from alphagateau.data.labelling import label, label_by_player
 
-        return label(order, should_stop, on_pace)
+    if player is None:
+        return label(job, should_stop, on_pace)
     from alphagateau.cli.compilation import use_compilation_cache
-    from alphagateau.data.player_labelling import label_by_player
     from alphagateau.matches.player_specs import load_player
     from alphagateau.suites.player_labels import make_labeller
 
     use_compilation_cache()
-    labeller = make_labeller(order.game, load_player(player, order.game.name))
-    return label_by_player(order, labeller, should_stop, on_pace)
+    labeller = make_labeller(job.game, load_player(player, job.game.name))
+    return label_by_player(job, labeller, should_stop, on_pace)
 
 
 class Reporter:

@@ -105,7 +105,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _sound_games(
-    judged: "Iterator[CheckedGame]", arguments: Arguments, name: str, tally: Tally
+    checked: "Iterator[CheckedGame]", arguments: Arguments, name: str, tally: Tally
 ) -> "Iterator[CheckedGame]":
     """The games without faults; counts all of them and prints the faults."""
     for one in checked:

@@ -100,7 +100,7 @@ def without_programs_of_search(experiment: config.Experiment, run: Path) -> conf
 
 def labels_of(experiment: config.Experiment) -> dict[str, Any]:
     """The manifest of the labels that an experiment learns from; empty if it has none, or they are gone."""
-    from alphagateau.data.labelling import read_manifest
+    from alphagateau.data.label_files import read_manifest
     from alphagateau.data.tables import DataError
 
     if experiment.data is None:

@@ -19,8 +19,6 @@ from alphagateau.data.tables import DataError
 MAX_RECORDS = 2**26  # of a shard
 MAX_RECORD = 4096  # bytes
 Kind = Literal["action_value", "state_value", "behavioral_cloning"]
-
-
 TARGETS = {"action_value": "actions", "state_value": "states", "behavioral_cloning": "best"}
 
 
@@ -33,14 +31,14 @@ class Record(NamedTuple):
 
 
 def find_shards(path: Path) -> list[Path]:
-    """The Bagz files that a path is or holds, by name; none if it is something else."""
+    """The Bagz file `path`, or those in the folder `path`, by name; none if it is something else."""
     if path.suffix == ".bag":
         return [path]
     return sorted(path.glob("*.bag")) if path.is_dir() else []
 
 
-def describe_shards(shards: list[Path]) -> dict[str, Any]:
-    """What a manifest of labels would say of shards. Raises DataError if they are of several kinds, or of none."""
+def shards_manifest(shards: list[Path]) -> dict[str, Any]:
+    """A manifest of labels for shards. Raises DataError if they are of several kinds, or of none."""
     kinds = {next((kind for kind in TARGETS if shard.name.startswith(kind)), None) for shard in shards}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:
@@ -94,8 +92,8 @@ def open_bag(path: Path, kind: Kind) -> Bag:
 def by_board(bag: Bag) -> Iterator[np.ndarray]:
     """The numbers of a shard's records, those of a board together, boards in the order of their first records.
 
-    Boards are told apart by 64 bits of a hash of the FEN, so that memory is some tens of bytes a record, whatever it
-    says. Raises DataError, naming file and record.
+    Boards are told apart by 64 bits of a hash of the FEN, so that memory is some tens of bytes a record. Raises
+    DataError, naming file and record.
     """
     count = len(bag.ends)
     hashes = np.fromiter((_hash_of_fen(bag, number) for number in range(count)), np.int64, count)

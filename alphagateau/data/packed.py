@@ -1,4 +1,4 @@
-"""Labels in parquet parts or Bagz shards in, memory-mapped columns that training reads by row out."""
+"""Packs labels, in parquet parts or Bagz shards, into memory-mapped columns that training reads by row."""
 
 import json
 import shutil
@@ -14,12 +14,12 @@ import numpy as np
 from filelock import FileLock
 
 from alphagateau.data.bagz import Bag, Kind, Record, by_board, open_bag
-from alphagateau.data.labelling import identity_of, read_manifest, read_part
+from alphagateau.data.label_files import identity_of, read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import State, pad_rows
 from alphagateau.games.variants import get_game
 from alphagateau.runs.files import filling, sync, write_text
 
@@ -73,7 +73,7 @@ def columns_of(game: Game) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 class Labelled(NamedTuple):
-    """The labels of a board, as codes: round(65534 q), NO_VALUE where there is none."""
+    """The labels of a board, coded as in Boards."""
 
     where: str  # file and row, for errors
     fen: str
@@ -86,8 +86,8 @@ class Labelled(NamedTuple):
 def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards:
     """The columns of a finished folder of labels, or of shards, memory-mapped; packed first where they are not yet.
 
-    mate_value: as in `win_probability`. Raises DataError if the labelling has not ended, or a part is damaged or of
-    other labels; shards have no splits, and probabilities that say nothing of mates.
+    mate_value: as in `win_probability`; shards have no splits, and probabilities without mates. Raises DataError if the
+    labelling has not ended, or a part is damaged or of other labels.
     """
     manifest, grade = read_manifest(labels), "" if mate_value == "certain" else f"-{mate_value}"
     if grade and "shards" in manifest:
@@ -161,7 +161,7 @@ def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value:
             continue
         path = labels / f"{name}.parquet"
         if path.exists() and file_hash(path) != digest:
-            raise DataError(f"{path} is not the file whose hash manifest.json has")
+            raise DataError(f"{path} does not have the hash in its manifest.json")
         found = enumerate(read_part(labels, name, identity))
         rows = (labels_of_row(f"{path}, row {n}", row, mate_value) for n, row in found if not row["failed"])
         while some := list(islice(rows, CHUNK)):
@@ -248,9 +248,9 @@ def _enter(game: Game, found: Sequence[Labelled]) -> State:
     """The states of boards, the first repeated up to CHUNK, so that it is compiled once. Raises DataError."""
     fens = [row.fen for row in found]
     try:
-        return from_fens(game, fens + fens[:1] * (CHUNK - len(fens)))
+        return from_fens(game, pad_rows(fens, CHUNK))
     except ValueError:
-        for row in found:  # which one it was
+        for row in found:  # the error names the row
             try:
                 board_from_fen(game, row.fen)
             except ValueError as error:

@@ -1,9 +1,9 @@
-"""Games in, the boards that occurred in them out: each once, and cut into training and test by game."""
+"""Gathers the boards that occur in games, each once, cut into training and test by game."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import chess
 import numpy as np
@@ -26,7 +26,7 @@ class Board(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """What was made of the games."""
+    """Counts of a gathering."""
 
     games: int
     boards: dict[str, int]  # by split
@@ -36,16 +36,16 @@ class Gathered(NamedTuple):
 def boards_of(game: Game, record: GameRecord, random_moves: float = 0.0) -> Iterator[Board]:
     """The boards of a game that are not its end by rule, with their clocks, in order.
 
-    After a share `random_moves` of them comes the board that a legal move leads to which was not played, each drawn
-    alike: positions after mistakes, as a search meets them and games do not. Draws depend on the board alone.
+    After a share `random_moves` of them comes the board after a random legal move that was not played: positions after
+    mistakes, as a search meets them and games do not. What is sampled depends on the board alone.
     """
     identity = game_hash(record)
     board = board_from_fen(game, record.start_fen)
     for ply, uci in enumerate([*record.moves, None]):
         if board_outcome(game, board, 1)[0] == "*":
             yield (here := _board(board, identity, ply))
-            draw, choice = np.frombuffer(hashlib.sha256(here.key.encode()).digest()[:16], ">u8")
-            if draw < random_moves * 2**64:
+            sample, choice = np.frombuffer(hashlib.sha256(here.key.encode()).digest()[:16], ">u8")
+            if sample < random_moves * 2**64:
                 moves = sorted(move.uci() for move in board.legal_moves if move.uci() != uci)
                 if moves:
                     board.push_uci(moves[int(choice) % len(moves)])
@@ -68,7 +68,7 @@ def game_hash(record: GameRecord) -> int:
 
 
 def split_of(identity: int, test_share: float) -> str:
-    """Where all boards of a game go."""
+    """The split of all boards of a game."""
     return "test" if identity < test_share * 2**64 else "train"
 
 
@@ -103,22 +103,28 @@ def gather(
     sizes = {}
     for split in SPLITS:
         boards = [first[key] for key in kept if split_of(first[key].game, test_share) == split]
-        _write(folder / f"{split}.parquet", about, boards, [counts[board.key] for board in boards])
+        columns = {
+            "fen": [board.fen for board in boards],
+            "game": [board.game for board in boards],
+            "ply": [board.ply for board in boards],
+            "count": [counts[board.key] for board in boards],
+        }
+        write_table(folder / f"{split}.parquet", columns, BOARDS, about)
         sizes[split] = len(boards)
     return Gathered(num_games, sizes, sum(counts.values()) - len(first))
 
 
 def board_name(folder: Path) -> str:
-    """Of which game the boards in a folder are. Raises DataError, also if they were not gathered together."""
-    found = {}
+    """The game of the boards in a folder. Raises DataError, also if they were not gathered together."""
+    about = {}
     for split in SPLITS:
         path = folder / f"{split}.parquet"
         if not path.exists():
             raise DataError(f"{path} does not exist: expected a folder that `alphagateau positions` wrote")
-        found[split] = read_table(path, BOARDS)[1]
-    if found["train"].get("gathered") != found["test"].get("gathered"):
+        about[split] = read_table(path, BOARDS)[1]
+    if about["train"].get("gathered") != about["test"].get("gathered"):
         raise DataError(f"{folder} holds train.parquet and test.parquet of two gatherings: gather the boards again")
-    return found["train"].get("board", "")
+    return about["train"].get("board", "")
 
 
 def _lowest(keys: Sequence[str], number: int) -> Sequence[str]:
@@ -127,13 +133,3 @@ def _lowest(keys: Sequence[str], number: int) -> Sequence[str]:
         return keys
     chosen = set(sorted(keys, key=lambda key: hashlib.sha256(key.encode()).digest())[:number])
     return [key for key in keys if key in chosen]
-
-
-def _write(path: Path, about: Mapping[str, str], boards: Sequence[Board], counts: Sequence[int]) -> None:
-    columns: dict[str, list[Any]] = {
-        "fen": [board.fen for board in boards],
-        "game": [board.game for board in boards],
-        "ply": [board.ply for board in boards],
-        "count": list(counts),
-    }
-    write_table(path, columns, BOARDS, about)

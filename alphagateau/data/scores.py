@@ -1,4 +1,4 @@
-"""Scores of positions as one int16 each, and as the probabilities of winning that ChessBench learns.
+"""Codes scores of positions as int16, and converts them to probabilities of winning.
 
 Centipawns lie in [-CENTIPAWNS, CENTIPAWNS]; the mover mates in k moves: MATE - k, is mated in k: k - MATE.
 """
@@ -24,11 +24,11 @@ def encode(kind: str, number: int) -> int:
 def win_probability(scores: np.ndarray, mate_value: str = "certain") -> np.ndarray:
     """float64 in [0, 1] for the player to move, of coded scores; NaN where there is none.
 
-    That of centipawns is `win_chance`; a mate for the mover is 1, against it 0 (Ruoss et al. 2024, section 2). With
-    `mate_value` "graded" a mate in k moves is 1 - min(k, 20) / 500, so that a player of values that has won goes on.
+    Centipawns give `win_chance`; a mate for the mover gives 1, against it 0 (Ruoss et al. 2024, section 2). With
+    `mate_value` "graded" a mate in k moves gives 1 - min(k, 20) / 500, so that a player of values that has won goes on.
     """
     scores = np.asarray(scores, np.int16).astype(np.float64)
     moves = np.minimum(MATE - np.abs(scores), SLOWEST_MATE) if mate_value == "graded" else 0
     of_mate = np.where(scores > 0, 1 - moves / MATE_STEPS, moves / MATE_STEPS)
-    found = np.where(np.abs(scores) > CENTIPAWNS, of_mate, win_chance(scores))
-    return np.where(scores == NO_SCORE, np.nan, found)
+    q = np.where(np.abs(scores) > CENTIPAWNS, of_mate, win_chance(scores))
+    return np.where(scores == NO_SCORE, np.nan, q)

@@ -1,14 +1,13 @@
-"""Tables of boards and of labels as parquet files that are whole or not there."""
+"""Reads and writes tables of boards and of labels as parquet files that are whole or not there."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from alphagateau.runs.files import replacing, sync
+from alphagateau.runs.files import reason, replacing, sync
 
 BOARDS = pa.schema(
     [
@@ -43,7 +42,7 @@ class LabellingError(DataError):
 
 
 def write_table(path: Path, columns: Mapping[str, list], schema: pa.Schema, about: Mapping[str, str]) -> None:
-    """Writes rows, with `about` kept beside them; the same rows give the same bytes."""
+    """Writes rows, with `about` in the schema's metadata; the same rows give the same bytes."""
     table = pa.table(dict(columns), schema=schema.with_metadata(dict(about)))
     with replacing(path, table.nbytes) as temporary:
         pq.write_table(table, temporary, compression="zstd")
@@ -51,7 +50,7 @@ def write_table(path: Path, columns: Mapping[str, list], schema: pa.Schema, abou
 
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
-    """The rows and what is kept beside them. Raises DataError for a file that is damaged, or of another kind."""
+    """(rows, the schema's metadata). Raises DataError for a file that is damaged, or of another kind."""
     try:
         with pq.ParquetFile(path) as file:
             found = file.schema_arrow
@@ -59,7 +58,7 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]
                 raise DataError(f"{path} has the columns {', '.join(found.names)}, expected {', '.join(schema.names)}")
             table = pa.Table.from_batches(_batches(path, file), found)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}") from None
+        raise DataError(f"{path} cannot be read: {reason(error)}") from None
     about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     return table, about
 
@@ -74,11 +73,6 @@ def _batches(path: Path, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         if size > MAX_BYTES:
             raise DataError(f"{path} has more than {MAX_BYTES >> 20} MB of rows, expected fewer: split the table")
         yield batch
-
-
-def rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows one by one."""
-    return table.to_pylist()
 
 
 def file_hash(path: Path) -> str:

@@ -6,8 +6,8 @@ from functools import partial
 import jax
 import numpy as np
 
-from alphagateau.data.player_labelling import Labeller
-from alphagateau.data.searches import Found
+from alphagateau.data.engine_searches import SearchResult
+from alphagateau.data.labelling import Labeller
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import centipawns
@@ -25,16 +25,16 @@ def make_labeller(game: Game, rated: RatedPlayer) -> Labeller:
         raise SpecError(f"player {rated.name!r} has no network: expected a run or a checkpoint")
     look, variables = jax.jit(player.search), jax.device_put(player.variables)
 
-    def search(fens: Sequence[str]) -> list[Found]:
+    def search(fens: Sequence[str]) -> list[SearchResult]:
         return [found for first in range(0, len(fens), ROWS) for found in search_rows(fens[first : first + ROWS])]
 
-    def search_rows(fens: Sequence[str]) -> list[Found]:
+    def search_rows(fens: Sequence[str]) -> list[SearchResult]:
         states = from_fens(game, [*fens, *[fens[0]] * (ROWS - len(fens))])
         made = jax.device_get(look(variables, jax.random.split(jax.random.key(0), ROWS), states))
         host = jax.device_get(states)
         moves = map(partial(edge_to_uci, game), (one_state(host, row) for row in range(len(fens))), made.edge)
         scores = (centipawns(float(value)) for value in np.asarray(made.search_value))
-        return [Found(score, 0, move) for move, score in zip(moves, scores, strict=False)]
+        return [SearchResult(score, 0, move) for move, score in zip(moves, scores, strict=False)]
 
     about = {"name": rated.name, "weights": player.identity.weights, "search": player.identity.search}
     return Labeller(about, search)

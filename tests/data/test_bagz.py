@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from alphagateau.data.bagz import Record, by_board, decode, open_bag
-from alphagateau.data.labelling import read_manifest
+from alphagateau.data.label_files import read_manifest
 from alphagateau.data.packed import LARGEST, NO_VALUE, open_packed
 from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
 from alphagateau.games.notation import from_fen, legal_moves

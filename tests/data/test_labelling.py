@@ -16,12 +16,13 @@ import pytest
 from fake_engine import score
 from random_games import random_records
 
-from alphagateau.data import crew
-from alphagateau.data.labelling import Order, label, read_manifest, read_part
+from alphagateau.data import workers
+from alphagateau.data.engine_searches import search, search_moves
+from alphagateau.data.label_files import LabelJob, Unit, read_manifest, read_part
+from alphagateau.data.labelling import label
 from alphagateau.data.positions import gather
 from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
-from alphagateau.data.searches import search, search_moves
-from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, rows, write_table
+from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
 from alphagateau.engines.engine import EngineFault, EngineSetup, start_engine
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.scores import centipawns
@@ -42,13 +43,17 @@ def boards(gardner, tmp_path_factory) -> Path:
     return folder
 
 
-def order_of(gardner, boards: Path, output: Path, command: str, **changes) -> Order:
-    order = Order(gardner, boards, output, command, {}, 50, "actions", "move", 2, 20.0)
+def order_of(gardner, boards: Path, output: Path, command: str, **changes) -> LabelJob:
+    order = LabelJob(gardner, boards, output, command, {}, 50, "actions", "move", 2, 20.0)
     return order._replace(**changes)
 
 
-def run(order: Order) -> bool:
+def run(order: LabelJob) -> bool:
     return label(order, lambda: False, lambda pace: None)
+
+
+def rows_of(path: Path) -> list[dict]:
+    return read_table(path, LABELS)[0].to_pylist()
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -142,7 +147,7 @@ def test_an_engine_that_fails_costs_its_board(gardner, boards, tmp_path, manner,
     failure = json.loads(line)
     assert failure["fen"] == victim and failure["row"] == 5 and why in failure["why"]
     table, _ = read_table(tmp_path / "train-00000.parquet", LABELS)
-    assert [row["state_score"] == NO_SCORE for row in rows(table)].count(True) == 1
+    assert [row["state_score"] == NO_SCORE for row in table.to_pylist()].count(True) == 1
 
 
 def test_what_is_done_is_done_without_the_engine(gardner, boards, labelled, tmp_path):
@@ -164,7 +169,9 @@ def test_what_an_engine_remembers_of_a_board_is_the_same_with_any_workers(gardne
     order = order_of(gardner, boards, tmp_path / "one", fake("remember"), clear="board", workers=1)
     assert run(order) and run(order._replace(output=tmp_path / "four", workers=4))
     assert files_of(tmp_path / "one") == files_of(tmp_path / "four")
-    once, fresh = (rows(read_table(path / "test-00000.parquet", LABELS)[0]) for path in (tmp_path / "one", labelled))
+    once, fresh = (
+        read_table(path / "test-00000.parquet", LABELS)[0].to_pylist() for path in (tmp_path / "one", labelled)
+    )
     for known, row in zip(once, fresh, strict=True):
         assert known["scores"] == [score + number for number, score in enumerate(row["scores"], 1)]
     with pytest.raises(DataError, match=r"manifest.json has engine"):
@@ -176,7 +183,9 @@ def test_one_search_scores_all_moves(gardner, boards, labelled, tmp_path, manner
     """By the last whole depth, without bounds; of moves without a score more is asked. The state has the best score."""
     order = order_of(gardner, boards, tmp_path / "one", fake(manner), multipv=True, workers=3)
     assert run(order)
-    together, alone = (rows(read_table(path / "test-00000.parquet", LABELS)[0]) for path in (order.output, labelled))
+    together, alone = (
+        read_table(path / "test-00000.parquet", LABELS)[0].to_pylist() for path in (order.output, labelled)
+    )
     count = 0
     for row, each in zip(together, alone, strict=True):
         if len(row["edges"]) > 1:  # a single move is one line, which the fake answers as it answers any search
@@ -219,14 +228,14 @@ def test_an_engine_that_hangs_is_not_tried_twice_on_each_board(gardner, tmp_path
         raise EngineFault("engine 'x' did not answer 'go nodes 50' within 60 s")
 
     idle = SimpleNamespace(process=SimpleNamespace(pid=2**30), close=lambda: None)  # no process has this number
-    monkeypatch.setattr(crew, "label_board", hang)
-    monkeypatch.setattr(crew, "start", lambda order, should_stop: SimpleNamespace(**vars(idle)))
+    monkeypatch.setattr(workers, "label_board", hang)
+    monkeypatch.setattr(workers, "open_engine", lambda order, should_stop: SimpleNamespace(**vars(idle)))
     order = order_of(gardner, tmp_path, tmp_path, "x", workers=1)
-    units = [crew.Unit("train-00000", [{"fen": str(number)} for number in range(256)], "train.parquet")]
-    workers = crew.Crew(order, "", units, lambda fen: None, lambda: False, lambda pace: None)
-    workers.work(idle)
+    units = [Unit("train-00000", [{"fen": str(number)} for number in range(256)], "train.parquet")]
+    pool = workers.Workers(order, "", units, lambda fen: None, lambda: False)
+    pool.run(idle, lambda pace: None)
     assert fens == ["0", "0", "1", "2", "3", "4"]
-    assert str(workers.failure) == (
+    assert str(pool.failure) == (
         "train.parquet, row 4: the engine is given up: it failed on 5 boards one after another, engine 'x' did not "
         "answer 'go nodes 50' within 60 s"
     )
@@ -301,8 +310,10 @@ def test_labels_found_before_are_taken_over(gardner, boards, labelled, tmp_path,
     gather(gardner, random_records(gardner, 8, seed=3), tmp_path / "more", 0.25)
     whole = order_of(gardner, tmp_path / "more", tmp_path / "whole", fake())
     assert run(whole)
-    asked, ask = [], crew.label_board
-    monkeypatch.setattr(crew, "label_board", lambda order, engine, fen: (asked.append(fen), ask(order, engine, fen))[1])
+    asked, ask = [], workers.label_board
+    monkeypatch.setattr(
+        workers, "label_board", lambda order, engine, fen: (asked.append(fen), ask(order, engine, fen))[1]
+    )
     assert run(whole._replace(output=tmp_path / "labels", known=labelled))
     assert files_of(tmp_path / "labels") == files_of(tmp_path / "whole")
     before = {fen for path in boards.glob("*.parquet") for fen in read_table(path, BOARDS)[0]["fen"].to_pylist()}
@@ -324,7 +335,7 @@ def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
 def test_stockfish_scores_all_moves_at_once():
     """The two mates are mates; what each move is worth is near what longer searches of its own say."""
-    engine = start_engine(EngineSetup(str(STOCKFISH), defaults=crew.OWN_OPTIONS), get_game("chess"))
+    engine = start_engine(EngineSetup(str(STOCKFISH), defaults=workers.OWN_OPTIONS), get_game("chess"))
     try:
         fen = "6k1/5ppp/8/8/8/8/1R6/R5K1 w - - 0 1"
         moves = [move.uci() for move in chess.Board(fen).legal_moves]
@@ -340,7 +351,7 @@ def test_stockfish_scores_all_moves_at_once():
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
 def test_stockfish_says_mate_and_stalemate():
-    engine = start_engine(EngineSetup(str(STOCKFISH), defaults=crew.OWN_OPTIONS), get_game("chess"))
+    engine = start_engine(EngineSetup(str(STOCKFISH), defaults=workers.OWN_OPTIONS), get_game("chess"))
     try:
         mate = search(engine, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
         stalemate = search(engine, "7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", 1000, "f1f7")

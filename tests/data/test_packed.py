@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from alphagateau.data import packed as packing
-from alphagateau.data.labelling import UNIT, Unit, finish
+from alphagateau.data.label_files import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, labels_of_row, open_packed, pack_labels
 from alphagateau.data.scores import MATE, NO_SCORE, win_probability
 from alphagateau.data.tables import LABELS, DataError, write_table
@@ -127,7 +127,7 @@ def packed_files(labels) -> list[Path]:
 def test_a_part_that_changed_is_named(labels):
     part = labels / "train-00001.parquet"
     part.write_bytes((labels / "test-00000.parquet").read_bytes())
-    with pytest.raises(DataError, match=r"train-00001.parquet is not the file whose hash"):
+    with pytest.raises(DataError, match=r"train-00001.parquet does not have the hash"):
         open_packed(labels, "train")
 
 

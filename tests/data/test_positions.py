@@ -7,7 +7,7 @@ import pytest
 from random_games import random_records
 
 from alphagateau.data.positions import board_name, boards_of, gather, split_of
-from alphagateau.data.tables import BOARDS, DataError, read_table, rows
+from alphagateau.data.tables import BOARDS, DataError, read_table
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
@@ -20,7 +20,7 @@ def record(*moves: str, start_fen: str = CHESS.start_fen) -> GameRecord:
 
 
 def gathered(folder: Path, split: str) -> list[dict]:
-    return rows(read_table(folder / f"{split}.parquet", BOARDS)[0])
+    return read_table(folder / f"{split}.parquet", BOARDS)[0].to_pylist()
 
 
 def test_a_board_seen_again_counts_and_keeps_its_first_clocks(tmp_path):

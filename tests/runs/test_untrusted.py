@@ -115,7 +115,7 @@ def test_a_file_whose_name_has_a_line_end_gives_no_folder_its_name(tmp_path, mon
 
 
 def test_labels_name_no_files_elsewhere(tmp_path):
-    from alphagateau.data.labelling import read_manifest
+    from alphagateau.data.label_files import read_manifest
     from alphagateau.data.tables import DataError
 
     whole = {"game": "chess", "target": "best", "engine": {}}

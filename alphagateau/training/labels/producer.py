@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 
 from alphagateau.config import ConfigError, DataConfig, Experiment
 from alphagateau.data.bagz import find_shards
-from alphagateau.data.labelling import read_manifest
+from alphagateau.data.label_files import read_manifest
 from alphagateau.data.packed import NO_VALUE, Boards, Moves, columns_of, open_packed
 from alphagateau.data.tables import DataError
 from alphagateau.distributed.mesh import BY_FIRST, shardings

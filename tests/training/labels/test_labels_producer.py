@@ -18,7 +18,7 @@ from stopping import StopAfter, share_trainer
 from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import ConfigError, DataConfig, Experiment
-from alphagateau.data.labelling import UNIT, Unit, finish
+from alphagateau.data.label_files import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, open_packed
 from alphagateau.data.positions import boards_of
 from alphagateau.data.scores import MATE

@@ -1,0 +1,168 @@
+"""Folders of labels: manifest.json, a part for each unit of boards, failed.jsonl; each file is whole or not there."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from alphagateau.data.bagz import find_shards, shards_manifest
+from alphagateau.data.positions import SPLITS
+from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, write_table
+from alphagateau.games.entries import GAME_NAMES
+from alphagateau.games.rules import Game
+from alphagateau.runs.files import reason, remove_half_written, write_text
+
+UNIT = 256  # boards of a part
+FORMAT = 1
+FILES = ("parts", "shards")  # keys of a manifest that name files beside it
+
+
+class LabelJob(NamedTuple):
+    """Boards to label, and how. A player's job leaves the keys of an engine unused."""
+
+    game: Game
+    boards: Path  # folder of train.parquet and test.parquet
+    output: Path
+    command: str
+    options: Mapping[str, str]
+    nodes: int
+    target: str  # "actions": all legal moves and the state; "states": the state; "best": the state and its best move
+    clear: str  # "move" or "board": before which the hash table is emptied
+    workers: int
+    timeout: float  # seconds of a search
+    known: Path | None = None  # folder of labels that are taken over for the boards in it
+    multipv: bool = False  # one search, of so many nodes a move, scores all moves of a board
+
+
+class Unit(NamedTuple):
+    """Boards whose labels are one file."""
+
+    name: str  # such as train-00012
+    boards: list[dict[str, Any]]
+    source: str = ""  # their file
+    first: int = 0  # row of the first of them there
+
+
+def part_path(folder: Path, unit: Unit) -> Path:
+    return folder / f"{unit.name}.parquet"
+
+
+def read_units(job: LabelJob) -> list[Unit]:
+    """The units of both splits. Raises DataError."""
+    units: list[Unit] = []
+    for split in SPLITS:
+        path = job.boards / f"{split}.parquet"
+        table, about = read_table(path, BOARDS)
+        if about.get("board") != job.game.name:
+            raise DataError(f"{path} holds boards of {about.get('board')}, expected {job.game.name}")
+        units += [
+            Unit(f"{split}-{number:05}", table.slice(start, UNIT).to_pylist(), str(path), start)
+            for number, start in enumerate(range(0, table.num_rows, UNIT))
+        ]
+    return units
+
+
+def write_parts(
+    job: LabelJob,
+    identity: str,
+    units: list[Unit],
+    should_stop: Callable[[], bool],
+    label_unit: Callable[[Unit], list[dict[str, Any]] | None],
+) -> None:
+    """Writes the parts that are missing and that nobody else has locked; `label_unit` returns None where stopped."""
+    locks = job.output / ".locks"
+    locks.mkdir(exist_ok=True)
+    for unit in units:
+        if should_stop():
+            return
+        path = part_path(job.output, unit)
+        with suppress(Timeout), FileLock(locks / unit.name, timeout=0):
+            if not path.exists() and (labels := label_unit(unit)) is not None:
+                columns = {name: [row[name] for row in labels] for name in LABELS.names}
+                write_table(path, columns, LABELS, {"board": job.game.name, "labels": identity})
+
+
+def labels_manifest(job: LabelJob, engine: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of a job's labels by an engine or a player; `engine`: its name and what its labels depend on."""
+    return {
+        "format": FORMAT,
+        "game": job.game.name,
+        "target": job.target,
+        "engine": dict(engine),
+        "boards": {split: file_hash(job.boards / f"{split}.parquet") for split in SPLITS},
+        "unit": UNIT,
+    }
+
+
+def identity_of(manifest: Mapping[str, Any]) -> str:
+    """The mark of every part of a manifest's labels."""
+    return json.dumps({key: value for key, value in manifest.items() if key != "parts"}, sort_keys=True)
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Writes manifest.json, or checks that the one there is of the same labels; returns their identity."""
+    path = folder / "manifest.json"
+    with FileLock(folder / ".manifest.lock"):
+        if not path.exists():
+            write_text(path, json.dumps(manifest, indent=1))
+        there = read_manifest(folder)
+    for key, value in manifest.items():
+        if there.get(key) != value:
+            raise DataError(
+                f"{path} has {key} {json.dumps(there.get(key))}, not {json.dumps(value)}: use another folder"
+            )
+    return identity_of(manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """manifest.json of a folder of labels, or one made for Bagz shards. Raises DataError."""
+    path = folder / "manifest.json"
+    if not path.exists() and (shards := find_shards(folder)):
+        return shards_manifest(shards)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not {"game", "target", "engine"} <= found.keys():
+            raise ValueError("it lacks game, target or engine")
+        if found["game"] not in GAME_NAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
+            raise ValueError("it names a board that there is not, or files elsewhere")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"{path} is no manifest of labels: {reason(error)}") from None
+    return found
+
+
+def finish(folder: Path, units: list[Unit], identity: str) -> bool:
+    """False if parts are missing; else checks them, writes failed.jsonl, and the parts' hashes into manifest.json."""
+    paths = {unit.name: part_path(folder, unit) for unit in units}
+    if not all(path.exists() for path in paths.values()):
+        return False
+    failed = [
+        json.dumps({"part": name, "row": number, "fen": row["fen"], "why": row["failed"]})
+        for name in paths
+        for number, row in enumerate(read_part(folder, name, identity))
+        if row["failed"]
+    ]
+    parts = {name: file_hash(path) for name, path in paths.items()}
+    with FileLock(folder / ".manifest.lock"):
+        remove_half_written(folder)
+        write_text(folder / "failed.jsonl", "".join(f"{line}\n" for line in failed))
+        write_text(folder / "manifest.json", json.dumps({**json.loads(identity), "parts": parts}, indent=1))
+    shutil.rmtree(folder / ".locks", ignore_errors=True)
+    return True
+
+
+def read_part(folder: Path, name: str, identity: str) -> Iterator[dict[str, Any]]:
+    """The rows of a part. Raises DataError if it is damaged, or of other labels than `identity`."""
+    yield from read_part_table(folder / f"{name}.parquet", identity).to_pylist()
+
+
+def read_part_table(path: Path, identity: str) -> pa.Table:
+    """As `read_part`, not yet cut into rows."""
+    table, about = read_table(path, LABELS)
+    if about.get("labels") != identity:
+        raise DataError(f"{path} holds labels of another engine, other options or other boards than its manifest.json")
+    return table
