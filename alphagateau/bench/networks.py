@@ -97,7 +97,7 @@ def make_learners(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
 
 
 def training_rows(rounds: int) -> Iterator[Row]:
-    """Rows of optimizer steps, of an action value against the token transformer's, and of training from the window."""
+    """Rows of optimizer steps, of action values against a token transformer's, and of training from the window."""
     for size in SIZES:
         learners, state, frames = make_learners(size)
         steps = {k: jax.jit(learner.step) for k, learner in learners.items()}
