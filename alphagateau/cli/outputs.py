@@ -53,8 +53,8 @@ def _mark(hint: Any) -> Output | None:
 
 def _paths(value: Any) -> Iterator[Path]:
     """The existing paths that an argument may read: a path, or a player with options behind its path, or several."""
-    if isinstance(value, tuple | list):
-        for item in value:
+    if isinstance(value, tuple | list | dict):  # of a ladder's settings, its file's keys too
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _paths(item)
     elif isinstance(value, str | Path):
         for text in {str(value), str(value).partition("?")[0]}:

@@ -19,6 +19,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     Path("results.csv").write_text(RESULTS)
     Path("other").mkdir()
     Path("other/results.csv").write_text(RESULTS)
+    Path("other/games.jsonl").write_text("")
+    Path("ladder.toml").write_text('players = ["random"]\nopenings = "other/games.pgn"\n')
+    Path("other/games.pgn").write_text(GAME)
     Path("soft.pgn").symlink_to("games.pgn")
     os.link("games.pgn", "hard.pgn")
     return tmp_path
@@ -41,6 +44,7 @@ def folder(tmp_path, monkeypatch) -> Path:
         "positions games.pgn --output .",
         "evaluate random other --json other/results.csv",
         "pgn games.pgn --json x --analyse C --annotate x",
+        "ladder ladder.toml --out other",
     ],
 )
 def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, folder, capfd):
