@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 
+class OutputError(ValueError):
+    """An output that must not be written; one sentence."""
+
+
 class Output(NamedTuple):
     """Marks an argument that names a file to write, or a folder in which files are written."""
 
@@ -90,7 +94,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
 
 
 def check_games(option: str, path: Path, tag: str, value: str) -> None:
-    """Raises UsageError where a PGN file holds games that this command did not write: `tag` has another value.
+    """Raises OutputError where a PGN file holds games that this command did not write: `tag` has another value.
 
     Games without the tag count as written: an annotated file has those with faults unchanged.
     """
@@ -101,9 +105,7 @@ def check_games(option: str, path: Path, tag: str, value: str) -> None:
         return
     values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
     if values != {value}:
-        from alphagateau.cli.arguments import UsageError
-
-        raise UsageError(f"{option} {path} holds other games: write somewhere else, or move that away")
+        raise OutputError(f"{option} {path} holds other games: write somewhere else, or move that away")
 
 
 def _is_json(path: Path) -> bool:
