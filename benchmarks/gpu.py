@@ -20,10 +20,10 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau import config
-from alphagateau.bench.networks import forward_flops
 from alphagateau.bench.ratios import frames_of, random_positions
 from alphagateau.config import Experiment
 from alphagateau.search.make_search import make_search
+from alphagateau.training.flops import forward_flops
 from alphagateau.training.plan import make_plan
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
 from alphagateau.training.trainer import make_run_learner
@@ -83,7 +83,7 @@ def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
     search = make_search(game, network, experiment.search)
     ply = jax.jit(make_selfplay(game, search, 1))
     forward = jax.jit(lambda v, p: network.apply(v, p, False)[0])
-    flops = forward_flops(game, experiment.network)
+    flops = forward_flops(game, network)
     evaluations = experiment.search.num_simulations + 1
     for factor in factors:
         games = max(1, int(factor * experiment.selfplay.num_games))

@@ -18,7 +18,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.bench.networks import forward_flops
 from alphagateau.bench.ratios import PAPER, QUICKSTART, frames_of, random_positions
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
@@ -27,6 +26,7 @@ from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.network import Network
+from alphagateau.training.flops import forward_flops
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
 from alphagateau.training.losses.policy_value import policy_value_loss
@@ -50,7 +50,7 @@ def step_of(game: Game, network: Network, frames: Frame) -> Call:
 def products_of(game: Game, config: GateauConfig, batch: int) -> Call:
     """A step's products: for each layer forward, gradient of rows, gradient of weights; 5 of nodes for one of edges.
 
-    A head and a first layer that has none of its own make 2 L of edges in all, as `forward_flops` counts them.
+    A head and a first layer that has none of its own make 2 L of edges in all.
     """
     size = batch // equal_chunks(batch, chunk_size(game.num_edges, config.hidden_size))
     weights = jax.random.normal(jax.random.key(0), (config.hidden_size, config.hidden_size))
@@ -109,7 +109,7 @@ def main() -> None:
     game = get_game(args.game)
     calls = make_calls(game, args.kinds, args.batch)
     seconds = in_turns(calls, args.rounds)
-    flops = 3 * args.batch * forward_flops(game, SIZES[args.game])
+    flops = 3 * args.batch * forward_flops(game, make_gateau(game, SIZES[args.game]))
     print(
         f"{args.game}, batch {args.batch}, {flops / 1e9:.2f} GFLOP of products a step; medians of {args.rounds} rounds"
     )

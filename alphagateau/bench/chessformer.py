@@ -1,7 +1,7 @@
 """Times Chessformer's forward pass and gradient against their own matrix products, in CPU time.
 
-The products are read off the traced program and run alone, each on contiguous operands: a lower bound of the network's
-time with these kernels. The rest is everything else.
+The products are taken from the traced program and run alone on contiguous operands: a lower bound of the network's time
+with these kernels.
 """
 
 import math

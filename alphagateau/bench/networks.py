@@ -21,6 +21,7 @@ from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables, statistics_of
 from alphagateau.networks.tokens.config import TokenTransformerConfig
+from alphagateau.training.flops import forward_flops
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.learner import Learner, TrainState, make_learner
 from alphagateau.training.losses.policy_value import LOSSES, policy_value_loss, reduce_terms
@@ -65,23 +66,12 @@ def network_rows(rounds: int) -> Iterator[Row]:
             yield flops_row(game, size, calls["fast"], rounds)
 
 
-def forward_flops(game: Game, config: GateauConfig) -> float:
-    """Multiplications and additions of the matrix products of one position in `gateau/network.py`.
-
-    A layer has one K x K product an edge (W_e) and five a node (W_u, W_v, W_0, W_h, W_g); the first layer's edges take
-    two values for the whole batch and are not counted; each head has one K x K product.
-    """
-    nodes, edges, k = game.num_squares, game.num_edges, config.hidden_size
-    layers = 2 * config.num_blocks
-    return 2.0 * k * k * ((layers - 1) * edges + layers * 5 * nodes + nodes + edges)
-
-
 def flops_row(game: Game, size: Size, forward: Callable[[], Array], rounds: int) -> Row:
-    """The row of useful FLOP/s of the forward pass as a fraction of those of a large float32 matrix product."""
+    """The row of FLOP/s of the forward pass as a fraction of those of a large float32 matrix product."""
     width = 2048
     a, product = jnp.ones((width, width)), jax.jit(jnp.matmul)
     seconds = in_turns({"fast": forward, "plain": lambda: product(a, a)}, rounds)
-    flops, large = forward_flops(game, size.config) * BATCH, 2 * width**3
+    flops, large = forward_flops(game, make_gateau(game, size.config)) * BATCH, 2 * width**3
     rates, peaks = [flops / s for s in seconds["fast"]], [large / s for s in seconds["plain"]]
     shares = [rate / peak for rate, peak in zip(rates, peaks, strict=True)]
     name = f"forward FLOP/s, {size.name}, against a {width} x {width} product"
@@ -98,7 +88,7 @@ def make_learners(size: Size) -> tuple[dict[str, Learner], TrainState, Frame]:
 
 
 def training_rows(rounds: int) -> Iterator[Row]:
-    """Rows of optimizer steps, of an action value against the token transformer's, and of training from the window."""
+    """Rows of optimizer steps, of action values against a token transformer's, and of training from the window."""
     for size in SIZES:
         learners, state, frames = make_learners(size)
         steps = {k: jax.jit(learner.step) for k, learner in learners.items()}

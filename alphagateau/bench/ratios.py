@@ -1,7 +1,6 @@
-"""Times functions in turns in one process; the table and the JSON of `alphagateau bench`.
+"""Times functions in turns in one process, and prints the table of `alphagateau bench`.
 
-Times on a shared CPU vary from minute to minute, the ratio of two programs that take turns hardly. A row has a figure,
-its reference, their ratio and the target.
+Times on a shared CPU vary from minute to minute; the ratio of two programs that take turns hardly does.
 """
 
 import json
@@ -29,7 +28,7 @@ QUICKSTART = GateauConfig(hidden_size=32, num_blocks=2)
 
 
 class Row(NamedTuple):
-    """A figure against a reference: the median ratio, its least and greatest value over the rounds, and its target."""
+    """A value and its reference, the median of their ratio, its least and greatest value, and its target."""
 
     name: str
     value: float

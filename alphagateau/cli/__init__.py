@@ -1,1 +1,1 @@
-"""The command line's shared parts: arguments, experiments by name, compiled programs kept, progress."""
+"""Shared parts of commands: arguments, experiments by name, outputs, the compilation cache, progress."""

@@ -7,6 +7,7 @@ A record of `config` inside an argument record adds an option for each of its ke
 import contextlib
 import dataclasses
 import io
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -111,15 +112,19 @@ def _unknown(word: str, text: str) -> str:
 
 
 def _one_sentence(box: str, kind: Any, command: str) -> str:
-    """The text of tyro's error box, up to the first line drawn in it."""
+    """The first paragraph of tyro's error box, below its title; where output is ASCII a rule underlines the title."""
     lines = [line.strip("│| ") for line in box.splitlines()[1:]]
-    end = next((i for i, line in enumerate(lines) if not line.strip("─-╰╯+")), len(lines))
-    text = " ".join(lines[:end]).rstrip(".")
+    below = itertools.dropwhile(_is_rule, lines)
+    text = " ".join(itertools.takewhile(lambda line: not _is_rule(line), below)).rstrip(".")
     if text.startswith("Missing from"):
         needed = [field.name.upper() for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING]
         return f"{command} needs {' and '.join(needed)}, as in: {kind.__doc__.partition('Example: ')[2].strip()}"
     text = re.sub(r"^Missing value for argument '(\S+)'.*", r"\1 needs a value", text)
     return re.sub(r"^Error parsing (\S+): ", r"\1 ", text)
+
+
+def _is_rule(line: str) -> bool:
+    return not line.strip("─-╰╯+")
 
 
 @REGISTRY.primitive_rule

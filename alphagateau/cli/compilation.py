@@ -1,4 +1,4 @@
-"""What makes a start quick: compiled programs kept between commands, and garbage that waits."""
+"""Settings that make a start quick: the compilation cache, and rare garbage collection."""
 
 import gc
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def use_compilation_cache() -> None:
-    """JAX keeps compiled programs on disk, so a second start is quick; JAX_COMPILATION_CACHE_DIR moves it."""
+    """Keeps compiled programs on disk, in the user's cache folder or in JAX_COMPILATION_CACHE_DIR."""
     import jax
 
     if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
@@ -16,6 +16,6 @@ def use_compilation_cache() -> None:
 
 
 def collect_rarely() -> None:
-    """Garbage is collected less often: tracing makes objects that stay, and visiting them took a fifth of its time."""
+    """Makes garbage collection rare: tracing creates objects that stay, and visiting them took a fifth of its time."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)

@@ -1,4 +1,4 @@
-"""The experiment of a command line: a name and options in, a checked Experiment out."""
+"""Reads the experiment of a command line: a file or a name, and its keys as options."""
 
 import dataclasses
 import re
@@ -48,17 +48,17 @@ def print_help(kind: type[Arguments], words: Sequence[str], command: str, defaul
     Raises SystemExit(0), UsageError.
     """
     place = next(i for i, word in enumerate(words) if word in ("-h", "--help"))
-    asked = next(iter(words[place + 1 : place + 2]), "")
+    section = next(iter(words[place + 1 : place + 2]), "")
     text = "".join(f"{line.rstrip()}\n" for line in help_of(kind, command, default).splitlines())
     head, *parts = re.split(r"^(?= [a-z ]+\n -{9})", text, flags=re.MULTILINE)  # each below its title, underlined
     by_name = {part.split()[0]: part for part in parts}
     sections = [name for name in by_name if name not in ("positional", "options")]
-    if asked in sections:
-        print(by_name[asked].rstrip())
-    elif asked == "all":
+    if section in sections:
+        print(by_name[section].rstrip())
+    elif section == "all":
         print(text, end="")
-    elif asked and not asked.startswith("-"):
-        raise UsageError(f"--help {show(asked)}: expected one of {', '.join(sections)}, or all")
+    elif section and not section.startswith("-"):
+        raise UsageError(f"--help {show(section)}: expected one of {', '.join(sections)}, or all")
     else:
         print(head + by_name["positional"] + by_name["options"], end="")
         print(f" Options of a section: --help SECTION, one of {', '.join(sections)}; --help all")
@@ -66,7 +66,7 @@ def print_help(kind: type[Arguments], words: Sequence[str], command: str, defaul
 
 
 def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment:
-    """The experiment `name` with options such as `--search.num-simulations 32 --no-aim`. UsageError, ConfigError."""
+    """The experiment `name` with options such as `--no-aim`. Raises UsageError, ConfigError."""
     return parse_experiment(ExperimentArguments, [str(name), *options], "train")[2]
 
 
@@ -76,9 +76,9 @@ def _table_of(arguments: ExperimentArguments) -> Mapping[str, Any]:
 
 
 def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
-    """The experiment with the architecture and the search that options ask for, other keys kept where they exist.
+    """The experiment with the architecture and the search of the options, which decide what other options there are.
 
-    Looked for before all else, as they say which other options there are.
+    Other keys are kept where the new kind has them.
     """
     changes = {}
     for name, register in config.REGISTERS.items():
@@ -91,14 +91,14 @@ def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
 
 
 def _value_of(option: str, words: Sequence[str]) -> str:
-    """What an option is given, "" if it is not."""
+    """The value of an option, "" without it."""
     after = [word for before, word in pairwise(words) if before == option]
     joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
     return next(iter(after + joined), "")
 
 
 def check(experiment: Experiment, name: str | Path) -> None:
-    """Raises ConfigError, one line that opens with `name`, for what only games and losses can tell is impossible."""
+    """Raises ConfigError, naming `name`, for an experiment that its game, losses or openings make impossible."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.openings import make_openings
     from alphagateau.training.checks import check_experiment

@@ -1,4 +1,4 @@
-"""The pool of a ladder in, what its page and tables say of it out: costs of its runs are looked up on the way."""
+"""Makes the report of a ladder's pool, with the costs of its runs."""
 
 import math
 from pathlib import Path
@@ -19,7 +19,7 @@ COSTS = ("frames", "device_seconds", "simulations", "flops", "joules")
 
 
 def report_of(pool: RatedPool) -> RatingsReport:
-    """All of it, with a column for each kind of cost; empty where a player has none."""
+    """The report of a pool, with a column for each kind of cost, empty where a player has none."""
     spent = spent_by(pool.players)
     columns: dict[str, dict[str, Any]] = {
         "search": {p.name: p.player.identity.search for p in pool.players},
@@ -42,15 +42,15 @@ def report_of(pool: RatedPool) -> RatingsReport:
 
 
 def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
-    """By curve."""
-    found: dict[str, LearntOn] = {}
+    """The boards and iterations that the run of each curve learnt on."""
+    by_curve: dict[str, LearntOn] = {}
     for p in pool.players:
         folders = [p.folder, *(folder for folder, _ in p.also)]
         for folder, (curve, _) in zip(folders, pool.curves.get(p.name, ()), strict=False):
-            if folder is not None and curve not in found:
+            if folder is not None and curve not in by_curve:
                 board, (iterations, others) = _board_of(folder) or pool.board, _learnt_before(folder)
-                found[curve] = LearntOn(board, iterations, tuple(other for other in others if other != board))
-    return found
+                by_curve[curve] = LearntOn(board, iterations, tuple(other for other in others if other != board))
+    return by_curve
 
 
 def _board_of(folder: Path) -> str:
@@ -61,7 +61,7 @@ def _board_of(folder: Path) -> str:
 
 
 def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
-    """How many iterations led to the weights that a run began from, through all the runs before it; on which boards."""
+    """(iterations, boards) of all the runs that led to the weights a run began from."""
     try:
         origin = find_origin(folder, read_record(folder))
     except RunError:
@@ -74,8 +74,8 @@ def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
 
 
 def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
-    """By name, of the players whose run says what it has cost."""
-    known: dict[Path, dict[int, Spent]] = {}
+    """Costs by name, of the players whose run has a record of them."""
+    by_run: dict[Path, dict[int, Spent]] = {}
     flops: dict[tuple, dict[str, float]] = {}
 
     def forward_flops(experiment: Experiment) -> dict[str, float]:
@@ -84,15 +84,15 @@ def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
             flops[key] = _forward_flops(experiment)
         return flops[key]
 
-    found = {}
+    by_name = {}
     for p in players:
         if p.folder is None or p.iteration is None:
             continue
-        if p.folder not in known:
-            known[p.folder] = read_spent(p.folder, forward_flops)
-        if p.iteration in known[p.folder]:
-            found[p.name] = known[p.folder][p.iteration]
-    return found
+        if p.folder not in by_run:
+            by_run[p.folder] = read_spent(p.folder, forward_flops)
+        if p.iteration in by_run[p.folder]:
+            by_name[p.name] = by_run[p.folder][p.iteration]
+    return by_name
 
 
 def _forward_flops(experiment: Experiment) -> dict[str, float]:
@@ -104,7 +104,7 @@ def _forward_flops(experiment: Experiment) -> dict[str, float]:
 
 
 def _number(value: float) -> float | str:
-    """A whole number, but of less than 10, as the seconds of a small run; an empty cell where it is not known."""
+    """A table cell: a whole number, with decimals below 10, empty for NaN."""
     if not math.isfinite(value):
         return ""
     return round(value) if value >= 10 or value == round(value) else round(value, 3)

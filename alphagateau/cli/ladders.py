@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 from alphagateau.cli.ladder_report import report_of
@@ -25,24 +24,23 @@ def run_ladder(
     should_stop: Callable[[], bool] = lambda: False,
     should_renew: Callable[[], bool] = lambda: False,
 ) -> list[Ratings]:
-    """Plays what is left, and writes and prints each board's table, plot, games and page."""
+    """Plays the games that are left, and writes and prints each board's table, plot, games and page."""
     return _report(ladder, folder, play_ladder(ladder, folder, Say(say, should_stop, should_renew)))
 
 
 def merge_into_ladder(
     ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
 ) -> list[Ratings]:
-    """Takes up the games of other ladders, and writes and prints what `run_ladder` does."""
+    """Adds the games of other ladders, and writes and prints what `run_ladder` does."""
     return _report(ladder, folder, merge_ladders(ladder, folder, sources, Say(say)))
 
 
 def watch_ladder(
     ladder: LadderConfig, folder: Path, say: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> None:
-    """Plays for ever: each time that the checkpoints of its runs are others, on with them."""
+    """Plays until it is stopped, and begins anew whenever the checkpoints of its runs change."""
     while not should_stop():
-        known = list_specs(ladder.players, ladder.every)
-        has_changed = _every_seconds(WATCH_SECONDS, partial(_has_changed, ladder, known))
+        has_changed = _watch(ladder, list_specs(ladder.players, ladder.every))
         try:
             run_ladder(ladder, folder, say, should_stop, has_changed)
         except (MissingPlayers, CheckpointError) as error:
@@ -53,24 +51,22 @@ def watch_ladder(
             time.sleep(0.2)
 
 
-def _has_changed(ladder: LadderConfig, known: list[str]) -> bool:
-    return list_specs(ladder.players, ladder.every) != known
+def _watch(ladder: LadderConfig, specs: list[str]) -> Callable[[], bool]:
+    """A call that is True once the checkpoints differ from `specs`; it scans the folders every WATCH_SECONDS."""
+    next_scan, is_changed = 0.0, False
 
+    def has_changed() -> bool:
+        nonlocal next_scan, is_changed
+        if not is_changed and time.monotonic() >= next_scan:
+            next_scan = time.monotonic() + WATCH_SECONDS
+            is_changed = list_specs(ladder.players, ladder.every) != specs
+        return is_changed
 
-def _every_seconds(seconds: float, ask: Callable[[], bool]) -> Callable[[], bool]:
-    """`ask`, asked at most every so many seconds; once it has said yes it is not asked again."""
-    state = {"next": 0.0, "answer": False}
-
-    def answer() -> bool:
-        if not state["answer"] and time.monotonic() >= state["next"]:
-            state.update(next=time.monotonic() + seconds, answer=ask())
-        return bool(state["answer"])
-
-    return answer
+    return has_changed
 
 
 def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> list[Ratings]:
-    """Writes and prints what there is to say of each board, as it ends, and at last of all of them."""
+    """Writes and prints the results of each board as it ends, and at last the page of all boards."""
     reports = {}
     for pool in pools:
         reports[pool.board] = report_of(pool)

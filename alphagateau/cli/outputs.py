@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 
+class OutputError(ValueError):
+    """An output that must not be written; one sentence."""
+
+
 class Output(NamedTuple):
     """Marks an argument that names a file to write, or a folder in which files are written."""
 
@@ -53,8 +57,8 @@ def _mark(hint: Any) -> Output | None:
 
 def _paths(value: Any) -> Iterator[Path]:
     """The existing paths that an argument may read: a path, or a player with options behind its path, or several."""
-    if isinstance(value, tuple | list):
-        for item in value:
+    if isinstance(value, tuple | list | dict):  # of a ladder's settings, its file's keys too
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _paths(item)
     elif isinstance(value, str | Path):
         for text in {str(value), str(value).partition("?")[0]}:
@@ -80,7 +84,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:
-        return None  # `refusal_of_games` follows, once a command can name its games
+        return None  # `check_games` follows, once a command can name its games
     if mark.kind == "JSON":
         return None if _is_json(path) else "holds something that is not JSON"
     with path.open("rb") as file:
@@ -89,8 +93,8 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     return None if is_same else f"holds something that is not {mark.kind}"
 
 
-def refusal_of_games(option: str, path: Path, tag: str, value: str) -> str | None:
-    """A sentence on a PGN file with games that this command did not write: `tag` has another value; None: no such.
+def check_games(option: str, path: Path, tag: str, value: str) -> None:
+    """Raises OutputError where a PGN file holds games that this command did not write: `tag` has another value.
 
     Games without the tag count as written: an annotated file has those with faults unchanged.
     """
@@ -98,11 +102,10 @@ def refusal_of_games(option: str, path: Path, tag: str, value: str) -> str | Non
     from alphagateau.games.pgn.text_files import read_lines
 
     if not path.is_file() or not path.stat().st_size:
-        return None
+        return
     values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
-    if values == {value}:
-        return None
-    return f"{option} {path} holds other games: write somewhere else, or move that away"
+    if values != {value}:
+        raise OutputError(f"{option} {path} holds other games: write somewhere else, or move that away")
 
 
 def _is_json(path: Path) -> bool:

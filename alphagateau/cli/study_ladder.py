@@ -1,13 +1,13 @@
-"""The runs of a study in, played on one ladder, their ratings by board out."""
+"""Rates the runs of a study on one ladder."""
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from alphagateau.cli.arguments import UsageError
+from alphagateau.cli.arguments import usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.ladders import run_ladder
+from alphagateau.cli.streams import report
 from alphagateau.config import LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
@@ -26,7 +26,7 @@ def rate_runs(
 ) -> dict[str, tuple[Ratings, Names]]:
     """Ratings and players by board; none if the study has no ladder or less than two players.
 
-    Raises UsageError for players, an anchor or openings that cannot be; once the file is mended the same command plays.
+    Raises UsageError for wrong players, anchors or openings; with the file corrected the same command continues.
     """
     ladder = study.plan.study.ladder
     if ladder is None:
@@ -38,11 +38,9 @@ def rate_runs(
     choose_platform(study.plan.reference.experiment.platform)
     use_compilation_cache()
     whole = dataclasses.replace(ladder, players=(*specs, *ladder.players), boards=boards)
-    try:
-        found = run_ladder(whole, folder, lambda text: print(text, file=sys.stderr), lambda: stop.reason is not None)
-    except ValueError as error:
-        raise UsageError(f"{study.plan.study.name}, [ladder]: {error}") from None
-    return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, found, strict=True)}
+    with usage_errors(f"{study.plan.study.name}, [ladder]"):
+        rated = run_ladder(whole, folder, report, lambda: stop.reason is not None)
+    return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, rated, strict=True)}
 
 
 def list_players(

@@ -1,4 +1,4 @@
-"""`alphagateau attention`: a Chessformer in, a page of what its heads attend to out."""
+"""Writes a page of what the heads of a Chessformer attend to."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import UsageError, number, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from alphagateau.networks.chessformer.attention import HeadStudy
     from alphagateau.runs.checkpoint import Checkpoint
 
-RANDOM_PLIES = 16  # of the games whose positions say what a head follows
+RANDOM_PLIES = 16  # of the games whose positions correlations are taken over
 
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
     """Show what the heads of a Chessformer attend to, on one page.
 
-    Which heads follow the moves of a piece, squares of one color or pieces, by correlation over positions of random
-    games; and of one position the map of each head, seen from one square. `alphagateau board` shows other squares.
+    The page names the heads that follow a piece's moves, squares of one color or pieces, by correlation over positions
+    of random games, and draws each head's attention from one square of one position. `alphagateau board` shows the
+    other squares.
 
     Example: alphagateau attention checkpoints/chessformer_gardner --square c3 --output attention.html
     """
@@ -41,51 +42,54 @@ class Arguments:
     game: str | None = None
     """the board; None: the one it learnt on"""
     fen: str | None = None
-    """the position whose maps are drawn; None: the start"""
+    """the position that is drawn; None: the start"""
     square: str | None = None
-    """the querying square of the maps; None: one in the middle"""
-    positions: int = 32
-    """of random games, over which correlations are taken"""
+    """the square that attends; None: one in the middle"""
+    positions: Annotated[int, number(int, 1, 1024)] = 32
+    """positions of random games over which correlations are taken"""
     least: float = 0.5
-    """correlation from which a head is said to follow a pattern"""
+    """correlation from which a head counts as following a pattern"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the correlations"""
 
 
 def run(words: Sequence[str]) -> int:
-    """Writes the page and says how many heads follow what."""
+    """Writes the page and prints how many heads follow which pattern."""
     arguments = parse(Arguments, words, "attention")
-    if not 1 <= arguments.positions <= 1024:
-        raise UsageError(f"--positions must be 1 to 1024, got {arguments.positions}")
     use_compilation_cache()
+    from alphagateau.games.notation import from_fen, normalize_fen
+    from alphagateau.games.variants import get_game
     from alphagateau.networks.chessformer.attention import best_patterns
     from alphagateau.reports.attention_page import attention_page
     from alphagateau.runs import files
     from alphagateau.runs.newest import newest_checkpoint
 
     found = newest_checkpoint(arguments.path)
-    game = _game(arguments.game or found.manifest["game"])
-    fen, state = _position(game, arguments.fen)
+    with usage_errors("--game"):
+        game = get_game(arguments.game or found.manifest["game"])
+    fen = normalize_fen(arguments.fen or game.start_fen)
+    with usage_errors("--fen"):
+        state = from_fen(game, fen)
     square = _square(game, state, arguments.square)
     study, shown = study_checkpoint(found, game, state, arguments.positions)
     names, output = best_patterns(study, arguments.least), arguments.output or Path("attention.html")
     files.write_result(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
-    print(f"{output}: {describe(names)}")
+    print(f"{output}: {count_followers(names)}")
     if arguments.json:
-        table = {name: known(x.tolist()) for name, x in study.correlations.items()}
+        table = {name: rounded(x.tolist()) for name, x in study.correlations.items()}
         files.write_result(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
     return 0
 
 
-def known(rows: list[list[float]]) -> list[list[float | None]]:
-    """Rounded numbers, and null for what was never seen, as JSON has no NaN."""
+def rounded(rows: list[list[float]]) -> list[list[float | None]]:
+    """Rounded numbers, with null in place of NaN, which JSON lacks."""
     return [[None if math.isnan(x) else round(x, 4) for x in row] for row in rows]
 
 
 def study_checkpoint(
     found: "Checkpoint", game: "Game", state: "State", num_positions: int
 ) -> "tuple[HeadStudy, np.ndarray]":
-    """What the heads follow over positions of random games, and their weights [L, H, N, N] in `state`.
+    """The correlations of heads over positions of random games, and their weights [L, H, N, N] in `state`.
 
     Raises CheckpointError if the weights do not fit the board, UsageError if they are no Chessformer's.
     """
@@ -105,31 +109,12 @@ def study_checkpoint(
     return study, np.asarray(attend(variables, jax.tree.map(lambda x: x[None], game.position(state))))[0]
 
 
-def describe(names: list[list[str]]) -> str:
+def count_followers(names: list[list[str]]) -> str:
     """Such as "7 of 12 heads follow a pattern (4 rook, 3 knight)"."""
     all_names = [name for heads in names for name in heads]
     counts = {name: all_names.count(name) for name in sorted(set(all_names) - {""})}
     listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
     return f"{sum(counts.values())} of {len(all_names)} heads follow a pattern" + (f" ({listed})" if listed else "")
-
-
-def _game(name: str) -> "Game":
-    from alphagateau.games.variants import get_game
-
-    try:
-        return get_game(name)
-    except ValueError as error:
-        raise UsageError(f"--game: {error}") from None
-
-
-def _position(game: "Game", fen: str | None) -> tuple[str, "State"]:
-    from alphagateau.games.notation import from_fen, normalize_fen
-
-    fen = normalize_fen(fen or game.start_fen)
-    try:
-        return fen, from_fen(game, fen)
-    except ValueError as error:
-        raise UsageError(f"--fen: {error}") from None
 
 
 def _square(game: "Game", state: "State", name: str | None) -> int:

@@ -1,4 +1,4 @@
-"""`alphagateau bench`: this machine in, its throughput as ratios out."""
+"""Measures this machine's throughput, as ratios."""
 
 import dataclasses
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import UsageError, number, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.config.records import show
@@ -20,8 +20,7 @@ GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", 
 class Arguments:
     """Measure this machine's throughput, as ratios against a plain reference and pgx.
 
-    Each pair is timed in turns in this process. The plain reference is slower than the paper authors' code: see
-    docs/performance.md.
+    The two programs of a ratio take turns in this process. docs/performance.md explains the references.
 
     Example: alphagateau bench training selfplay --json bench.json
     """
@@ -29,11 +28,11 @@ class Arguments:
     what: tyro.conf.Positional[tuple[str, ...]] = ("games", "network", "memory")
     """games, network, training, selfplay, minimax, compilation, memory, chessformer, data, or all: some 10 minutes"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
-    """3 rounds in place of 7"""
-    cpu_devices: int = 1
-    """devices that a CPU counts as, among which minimax cuts its games; the others use the first"""
+    """3 rounds instead of 7"""
+    cpu_devices: Annotated[int, number(int, 1)] = 1
+    """devices that a CPU counts as; minimax divides its games among them, the others use the first"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
-    """also write the rows as JSON"""
+    """also write the table as JSON"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -42,8 +41,6 @@ def run(words: Sequence[str]) -> int:
     for name in arguments.what:
         if name not in GROUPS:
             raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")
-    if arguments.cpu_devices < 1:
-        raise UsageError(f"--cpu-devices: expected 1 or more, got {arguments.cpu_devices}")
     use_compilation_cache()
     from alphagateau.distributed.mesh import choose_platform
 

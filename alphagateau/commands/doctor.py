@@ -1,4 +1,4 @@
-"""`alphagateau doctor`: an experiment in, the memory and time that it will need here out."""
+"""Estimates the memory and time of an experiment on this machine."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from alphagateau.cli.experiments import ExperimentArguments, check, parse_experi
 
 @dataclasses.dataclass(frozen=True)
 class Arguments(ExperimentArguments):
-    """Say how much memory and time an experiment will need here.
+    """Estimate the memory and time of an experiment on this machine.
 
-    Found from its shapes and a few short trials. Exit code 1: its memory does not fit. Every key of the experiment is
-    an option, as of train.
+    Computed from its shapes and a few short trials. Exit code 1: its memory does not fit. Every key of the experiment
+    is an option, as with train.
 
     Example: alphagateau doctor quickstart --search.num-simulations 64
     """

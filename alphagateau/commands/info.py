@@ -1,4 +1,4 @@
-"""`alphagateau info`: a run or a checkpoint in, what it is out, as a table or JSON."""
+"""Describes a run or a checkpoint, as a table or JSON."""
 
 import dataclasses
 import json
@@ -13,26 +13,26 @@ from alphagateau.cli.arguments import parse
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Say what a run or a checkpoint is: board, network, iteration, weights hash, size, protocol.
+    """Describe a run or a checkpoint: board, network, iteration, weights hash, size, search.
 
     Example: alphagateau info checkpoints/quickstart --json
     """
 
     path: tyro.conf.Positional[Path]
-    """a checkpoint, or a run: its newest one"""
+    """a checkpoint, or a run for its newest one"""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
-    """as JSON"""
+    """print JSON"""
 
 
 def run(words: Sequence[str]) -> int:
-    """Prints it."""
+    """Prints the description."""
     arguments = parse(Arguments, words, "info")
-    print_description(describe(arguments.path), arguments.json)
+    print_description(description_of(arguments.path), arguments.json)
     return 0
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """The checkpoint `path`, or the newest whole one of the run `path`, its files checked. Raises CheckpointError."""
+def description_of(path: Path) -> dict[str, Any]:
+    """The facts of a checkpoint, or of the newest of a run, its files verified. Raises CheckpointError."""
     from alphagateau.runs import checkpoint
     from alphagateau.runs.newest import newest_checkpoint
     from alphagateau.runs.run_record import read_record
@@ -68,7 +68,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def print_description(description: dict[str, Any], as_json: bool) -> None:
-    """On standard output."""
+    """Prints the facts as a table or JSON."""
     if as_json:
         print(json.dumps(description, indent=1))
         return

@@ -1,4 +1,4 @@
-"""`alphagateau play`: a checkpoint in, a game against it at the terminal."""
+"""Plays a game against a checkpoint at the terminal."""
 
 import contextlib
 import dataclasses
@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.streams import open_input
 
@@ -20,29 +20,27 @@ TREE_MEGABYTES = 256
 class Arguments:
     """Play against a network at the terminal.
 
-    Moves are typed as Nf3 or g1f3; `help` lists what else there is. With `?search=action_value`, `state_value` or
-    `policy` behind the checkpoint it plays without search, with `?search=probability&nodes=1000` or `depth` by minimax.
+    Type moves as Nf3 or g1f3; `help` lists the other commands. Options follow the checkpoint: `?search=action_value`,
+    `state_value` or `policy` plays without search, `?search=probability&nodes=1000` or `depth` by minimax.
 
     Example: alphagateau play checkpoints/quickstart --side black
     """
 
     path: tyro.conf.Positional[str]
-    """a checkpoint, or a run: its newest one"""
+    """a checkpoint, or a run for its newest one"""
     side: Literal["white", "black"] = "white"
-    """what you play"""
+    """your color"""
     simulations: int = 200
     """search simulations of each of its moves; 0: the move of its highest prior"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """the board; None: what it learnt on"""
+    """the board; None: the one it learnt on"""
     platform: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
-    """device kind to run on"""
+    """kind of device"""
 
 
 def run(words: Sequence[str]) -> int:
     """Plays until `quit` or the end of input."""
     arguments = parse(Arguments, words, "play")
-    if arguments.simulations < 0:
-        raise UsageError(f"--simulations is {arguments.simulations}: expected 0 or more")
     open_input("play")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
@@ -54,10 +52,8 @@ def run(words: Sequence[str]) -> int:
     choose_platform(arguments.platform)
     use_compilation_cache()
     found = find_player(arguments.path)
-    try:
+    with usage_errors("--game"):
         game = get_game(arguments.game or found.manifest["game"])
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
     thinker = make_thinker(found, game.name, TREE_MEGABYTES)
@@ -71,7 +67,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def typed() -> Iterator[str]:
-    """The lines that a person types, up to the end of input."""
+    """The typed lines, up to the end of input."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401, so that input() has the arrow keys
     with contextlib.suppress(EOFError, KeyboardInterrupt):

@@ -1,7 +1,6 @@
-"""`alphagateau positions`: games in, boards to label out."""
+"""Gathers boards of games, to be labelled."""
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
-from alphagateau.cli.streams import make_reporter
+from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 class Arguments:
     """Gather the boards of games, each once, for `alphagateau label`.
 
-    Sources are PGN files (also .gz, .bz2, .xz, .zst), such as those of matches and ladders, runs, whose sample games
-    are taken, and games of --players against one another, which are kept as games.pgn. All boards of a game are either
-    for training or for tests. Games of other boards and games that break the rules are left out; how many is said.
+    Sources are PGN files (also .gz, .bz2, .xz, .zst), the sample games of runs, and games of --players against one
+    another, which are kept as games.pgn. All boards of a game are either for training or for tests. Games of other
+    boards and games that break the rules are left out and counted.
 
     Example: alphagateau positions club.pgn checkpoints/quickstart --output data/club
     """
@@ -37,28 +36,28 @@ class Arguments:
     """where train.parquet and test.parquet go"""
     game: str = "chess"
     """the board"""
-    test_share: float = 0.1
-    """of the games, whose boards are for tests"""
+    test_share: Annotated[float, number(float, 0, 1)] = 0.1
+    """share of the games whose boards are for tests"""
     max_boards: int = 0
-    """of more boards, a sample of so many is kept; 0: all"""
-    random_moves: float = 0.0
-    """of the boards: so many are followed by the board that a random move leads to, as a search tries mistakes"""
+    """keep a sample of so many boards; 0: all"""
+    random_moves: Annotated[float, number(float, 0, 1)] = 0.0
+    """share of boards after which the board behind a random move is taken too, as a search meets mistakes"""
     players: tuple[str, ...] = ()
-    """who plays games for it: uci:COMMAND?nodes=50, random, checkpoints; one alone plays itself"""
+    """players of more games: uci:COMMAND?nodes=50, random, checkpoints; one alone plays itself"""
     games: int = 100
-    """of each pair, an even number: each opening is played with both colors; one player alone plays each once"""
+    """games of each pair, an even number: each opening is played with both colors; one player alone plays each once"""
     opening_plies: int = 8
     """random plies that open their games"""
     simulations: int = 0
     """search simulations a ply of players that do not say; 0: as in their training"""
     seed: int = 0
-    """of their openings and of the random mover"""
+    """seed of their openings and of the random mover"""
     max_megabytes: MaxMegabytes = MEGABYTES
     """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 def run(words: Sequence[str]) -> int:
-    """Writes the boards and says how many there are."""
+    """Writes the boards and prints how many there are."""
     arguments = parse(Arguments, words, "positions")
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
@@ -69,10 +68,6 @@ def run(words: Sequence[str]) -> int:
 
     if arguments.game not in GAME_NAMES:
         raise UsageError(f"--game must be one of {', '.join(GAME_NAMES)}, got {arguments.game!r}")
-    if not 0 <= arguments.test_share <= 1:
-        raise UsageError(f"--test-share must be from 0 to 1, got {arguments.test_share:g}")
-    if not 0 <= arguments.random_moves <= 1:
-        raise UsageError(f"--random-moves must be from 0 to 1, got {arguments.random_moves:g}")
     if not arguments.sources and not arguments.players:
         raise UsageError("positions needs sources or --players, as in: alphagateau positions games.pgn --output data/x")
     if arguments.games % 2:
@@ -93,7 +88,7 @@ def run(words: Sequence[str]) -> int:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None
     if left_out:
-        print(f"{len(left_out)} of the games and players left out, the first: {left_out[0]}", file=sys.stderr)
+        report(f"{len(left_out)} of the games and players left out, the first: {left_out[0]}")
     boards = ", ".join(f"{counted(number, 'board')} for {split}" for split, number in found.boards.items())
     repeated = counted(found.repeated, "repeated board")
     print(f"{arguments.output}: {boards}, from {counted(found.games, 'game')}; {repeated} removed")
@@ -101,7 +96,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"]:
-    """The games of the sources on one board; why others are none goes into `left_out`."""
+    """The games of the sources on one board; `left_out` takes the reasons against others."""
     from alphagateau.games.pgn.pgn import replay
     from alphagateau.games.pgn.text import read_games
     from alphagateau.games.pgn.text_files import read_lines
@@ -145,9 +140,11 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
     pairs = enumerate(combinations(players, 2))
     matches = [Match(a, b, openings, arguments.seed + number, done) for number, (a, b) in pairs]
     records: list[PlayedGame] = []
-    tell = make_reporter(len(matches) * arguments.games, "games")
+    report_games = make_reporter(len(matches) * arguments.games, "games")
     try:
-        statistics = play_games(game, matches, on_game=lambda played: tell(records.append(played) or len(records)))
+        statistics = play_games(
+            game, matches, on_game=lambda played: report_games(records.append(played) or len(records))
+        )
     finally:
         for player in players:
             if isinstance(player, HostPlayer):

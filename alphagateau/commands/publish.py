@@ -1,4 +1,4 @@
-"""`alphagateau publish`: a run or a checkpoint of one in, a small checkpoint to play, with its card, out."""
+"""Publishes a checkpoint of a run: its weights, its experiment and a model card."""
 
 import dataclasses
 import re
@@ -18,24 +18,24 @@ if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait fo
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """Publish a run's checkpoint: the weights that play, its experiment and a model card, in checkpoints/NAME.
+    """Publish a checkpoint of a run in checkpoints/NAME, with a model card.
 
-    It plays like any checkpoint, also from a fresh clone: git takes it up. The card says what the run's own files say:
-    how it was trained, cost, data, ratings; `info` checks the files.
+    It has the weights and the experiment, plays like any checkpoint and can be committed to git. The card lists
+    training, cost, data and ratings from the run's own files. `alphagateau info` verifies the files.
 
     Example: alphagateau publish checkpoints/quickstart gardner_small --ratings eval/quickstart/ratings.csv
     """
 
     path: tyro.conf.Positional[Path]
-    """a run: its newest checkpoint; or one of its checkpoints"""
+    """a run for its newest checkpoint, or one of its checkpoints"""
     name: tyro.conf.Positional[str]
-    """of the folder in which it is published"""
+    """the name of its folder"""
     ratings: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE.csv")] = ()
     """ratings.csv of ladders that rate it"""
     note: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SENTENCE")] = ()
-    """more on its limits, for the card"""
+    """more limits, for the card"""
     license: str = "Apache-2.0, as the code."
-    """of the weights, for the card"""
+    """license of the weights, for the card"""
     folder: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("checkpoints")
     """where published checkpoints live"""
 
@@ -57,7 +57,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
-    """The checkpoint to publish, and what its run says of it. Raises CheckpointError, ConfigError, RunError."""
+    """The checkpoint to publish and its Card. Raises CheckpointError, ConfigError, RunError."""
     from alphagateau.reports.model_card import Card, read_ratings
     from alphagateau.runs.checkpoint import NoCheckpointError
     from alphagateau.runs.newest import newest_checkpoint
@@ -88,7 +88,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
 
 
 def without_programs_of_search(experiment: config.Experiment, run: Path) -> config.Experiment:
-    """The experiment as it may be handed on: its search names no program and no path, which is said."""
+    """The experiment without programs and paths of its search, which are reported."""
     from alphagateau.runs.newest import warn_left_out
 
     kind = type(experiment.search)

@@ -1,4 +1,4 @@
-"""`alphagateau report`: a run, or the results of a study or a ladder in, one self-contained page or drawing out."""
+"""Writes a page of a run, or anew the page of a study or the curves of a ladder."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from alphagateau.cli.outputs import DRAWING
 class Arguments:
     """Write one self-contained HTML page of a run.
 
-    Curves, health, calibration, cost, versions, sample games. Of the results of a study, eval/<study>, its page and
-    beside it curves.svg are made anew from study.json; neither runs nor games are needed. Of the results of a ladder
-    its curves are drawn from ratings.csv: Elo against iterations, frames, device-hours, FLOPs.
+    It shows curves, health, calibration, cost, versions and sample games. For a study's results in eval/<study>, its
+    page and curves.svg are written anew from study.json. For a ladder's results, curves of Elo against iterations,
+    frames, device-hours and FLOPs are drawn from ratings.csv.
 
     Example: alphagateau report checkpoints/quickstart
     """
 
     run: tyro.conf.Positional[Path]
-    """the run's folder, or that of a study's or a ladder's results"""
+    """folder of the run, or of the results of a study or ladder"""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.html"), DRAWING] = None
-    """where to; None: RUN/report.html, index.html of a study, curves.svg of a ladder"""
+    """the file to write; None: RUN/report.html, index.html of a study, curves.svg of a ladder"""
 
 
 def run(words: Sequence[str]) -> int:

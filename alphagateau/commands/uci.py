@@ -1,4 +1,4 @@
-"""`alphagateau uci`: a checkpoint in, a UCI engine on standard input and output."""
+"""Serves a checkpoint as a UCI engine on standard input and output."""
 
 import dataclasses
 import os
@@ -21,31 +21,30 @@ if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait fo
 class Arguments:
     """Play as a UCI engine, for a chess GUI.
 
-    The board is chosen by the option UCI_Variant: chess unless the network plays no other board than its own. Without
-    limits, `go` takes as many simulations as the option Simulations says; `go depth D` takes 2 ** (D + 3). Temperature
-    is in hundredths, Hash in megabytes, Move Overhead in milliseconds. With `?search=action_value`, `state_value` or
-    `policy` behind the checkpoint it plays without search, with `?search=probability&nodes=1000` or `depth` by minimax
-    of so many positions, as a run that was trained by minimax does without being told.
+    The option UCI_Variant chooses the board: chess, unless the network plays its own board only. Without limits `go`
+    takes Simulations simulations; `go depth D` takes 2 ** (D + 3). Temperature is in hundredths, Hash in megabytes,
+    Move Overhead in milliseconds. Options follow the checkpoint: `?search=action_value`, `state_value` or `policy`
+    plays without search, `?search=probability&nodes=1000` or `depth` by minimax, the default of runs trained by it.
 
     Example: alphagateau uci checkpoints/quickstart
     """
 
     path: tyro.conf.Positional[str]
-    """a checkpoint, or a run: its newest one"""
+    """a checkpoint, or a run for its newest one"""
     platform: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
-    """device kind to run on"""
+    """kind of device"""
 
 
 def write(text: str) -> None:
-    """A whole line, at once."""
+    """Writes a line and flushes it."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def once_it_can_play(found: "Checkpoint", lines: Iterable[str]) -> Iterator[str]:
-    """The lines, the weights read before the first that needs them: the greeting waits for nothing.
+def checked_lines(found: "Checkpoint", lines: Iterable[str]) -> Iterator[str]:
+    """The lines; the weights are read before the first that needs them, so that the greeting waits for nothing.
 
-    Raises CheckpointError for weights that cannot play: a GUI would hear no move, and not why.
+    Raises CheckpointError for weights that cannot play, which a GUI would only notice by the absence of moves.
     """
     from alphagateau.networks.trained import load_weights
 
@@ -71,7 +70,7 @@ def run(words: Sequence[str]) -> int:
     verify(found, WEIGHTS)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread = serve(found, once_it_can_play(found, lines_in), write)
+        thread = serve(found, checked_lines(found, lines_in), write)
     except KeyboardInterrupt:
         os._exit(0)
     if thread.is_alive():  # compiling: nothing else would end it

@@ -19,7 +19,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path, capsys: pyte
         ([squares, "--square", "f1"], "--square must be a1 to e5, got 'f1'"),
         ([squares, "--fen", "8/8 w"], "--fen: "),
         ([squares, "--game", "go"], "--game: "),
-        ([squares, "--positions", "0"], "--positions must be 1 to 1024, got 0"),
+        ([squares, "--positions", "0"], '--positions must be a whole number, from 1 to 1024, got "0"'),
         ([edges], "holds no Chessformer"),
     ):
         assert main(["attention", *words]) == 2

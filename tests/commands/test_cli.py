@@ -249,6 +249,16 @@ def test_wrong_commands_get_one_line_and_exit_code_2(words, said, capfd, tmp_pat
     assert said in error and error.count("\n") == 1 and not out
 
 
+def test_an_error_has_its_sentence_where_output_is_ascii():
+    """The rule below the title of tyro's box ended it before it began."""
+    program = (
+        "import sys; from alphagateau.commands.main import main; sys.exit(main(['match', 'a', 'b', '--games', 'x']))"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 2 and done.stderr.startswith("alphagateau: --games must be a whole number, 0 or more")
+
+
 def test_ctrl_c_is_a_word_and_an_exit_code(monkeypatch, capfd):
     def interrupted(name, words):
         raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from alphagateau.cli.outputs import OutputError, check_games
 from alphagateau.commands.main import main
 
 GAME = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1. e4 1-0\n'
@@ -19,6 +20,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     Path("results.csv").write_text(RESULTS)
     Path("other").mkdir()
     Path("other/results.csv").write_text(RESULTS)
+    Path("other/games.jsonl").write_text("")
+    Path("ladder.toml").write_text('players = ["random"]\nopenings = "other/games.pgn"\n')
+    Path("other/games.pgn").write_text(GAME)
     Path("soft.pgn").symlink_to("games.pgn")
     os.link("games.pgn", "hard.pgn")
     return tmp_path
@@ -41,6 +45,7 @@ def folder(tmp_path, monkeypatch) -> Path:
         "positions games.pgn --output .",
         "evaluate random other --json other/results.csv",
         "pgn games.pgn --json x --analyse C --annotate x",
+        "ladder ladder.toml --out other",
     ],
 )
 def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, folder, capfd):
@@ -86,12 +91,11 @@ def test_games_of_the_same_match_are_replaced_and_those_of_another_are_not(capfd
 
 
 def test_annotated_games_are_replaced_by_the_same_analyst_alone(capfd):
-    from alphagateau.cli.outputs import refusal_of_games
-
     Path("annotated.pgn").write_text(GAME.replace("[White", '[Annotator "r/1, policy"]\n[White') + GAME)
-    assert not refusal_of_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy")  # one has a fault
+    check_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy")  # one of them has a fault
     for path, analyst in (("annotated.pgn", "r/2, policy"), ("games.pgn", "r/1, policy")):
-        assert "holds other games" in str(refusal_of_games("--annotate", Path(path), "Annotator", analyst))
+        with pytest.raises(OutputError, match="holds other games"):
+            check_games("--annotate", Path(path), "Annotator", analyst)
 
 
 def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):

@@ -127,10 +127,10 @@ def test_labels_name_no_files_elsewhere(tmp_path):
 
 def test_an_engine_greets_and_then_refuses_weights_that_cannot_play(tiny):
     """It answered `bestmove (none)` for ever."""
-    from alphagateau.commands.uci import once_it_can_play
+    from alphagateau.commands.uci import checked_lines
 
     found = tiny._replace(manifest={**tiny.manifest, "weights_hash": "0" * 16})
-    lines = once_it_can_play(found, iter(["uci\n", "setoption name Hash value 1\n", "isready\n"]))
+    lines = checked_lines(found, iter(["uci\n", "setoption name Hash value 1\n", "isready\n"]))
     assert [next(lines), next(lines)] == ["uci\n", "setoption name Hash value 1\n"]
     with pytest.raises(checkpoint.CheckpointError, match="the weights do not have the hash in its manifest"):
         next(lines)
