@@ -39,7 +39,7 @@ def ways_of(order: LabelJob, deep: int) -> dict[str, LabelJob]:
 
 
 def label_all(order: LabelJob, fens: list[str]) -> tuple[list[np.ndarray], float]:
-    """q of each board's moves, and milliseconds of processor time a board."""
+    """Q of each board's moves, and milliseconds of processor time a board."""
     engine = open_engine(order)
     try:
         label_board(order, engine, fens[0])  # the first finds pages and tables cold

@@ -157,13 +157,20 @@ def test_a_submodule_that_is_imported_is_used():
             assert re.search(rf"(?<!import ){re.escape(name)}\.\w", source), f"{module}: {name}"
 
 
+def test_a_docstring_begins_with_a_verb_or_a_noun_of_the_field():
+    """The form "what goes in, what comes out" names neither."""
+    for module, path in modules().items():
+        first = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+        assert not re.search(r"\bin, .*\bout\b", first), module
+
+
 def test_nothing_imports_what_stands_outside_the_package():
     for module, path in modules().items():
         assert not OUTSIDE & {name.partition(".")[0] for name in imports_of(path)}, module
 
 
 def test_a_run_starts_without_what_it_needs_later_or_never():
-    """pgx compiles programs when it is imported; orbax and Aim are imported with the first checkpoint and log."""
+    """Pgx compiles programs when it is imported; orbax and Aim are imported with the first checkpoint and log."""
     later = {"pgx", "orbax", "aim", "statsmodels", "scipy", "pandas", "matplotlib"}
     code = f"import sys, alphagateau.commands.train, alphagateau.training.loop; print({later} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""`alphagateau evaluate`: players and labelled boards in, how well each plays and ranks the moves out."""
+"""Measures how well players play and rank the moves of labelled boards."""
 
 import dataclasses
 import json

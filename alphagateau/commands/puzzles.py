@@ -1,4 +1,4 @@
-"""`alphagateau puzzles`: players and a file of puzzles in, how many each solves out, on the terminal and as a page."""
+"""Measures how many puzzles players solve."""
 
 import dataclasses
 import json

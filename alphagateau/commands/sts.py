@@ -1,4 +1,4 @@
-"""`alphagateau sts`: players and a file of positions whose moves have points in, their scores by theme out."""
+"""Scores players on the Strategic Test Suite, by theme."""
 
 import dataclasses
 import json

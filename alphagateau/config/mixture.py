@@ -1,4 +1,4 @@
-"""An experiment that plays several boards in, one experiment a board out: what each plays and keeps of the whole."""
+"""Splits an experiment of several boards into one experiment a board."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""A search's configuration in, the words that name it in players' specs, identities and PGN out."""
+"""Names of searches and their options, in players' specs, identities and PGN."""
 
 from typing import Any
 

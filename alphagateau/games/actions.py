@@ -11,7 +11,7 @@ from alphagateau.games.state import Array, Position, State
 
 
 def legal_edge_mask(game: Game, positions: Position) -> Array:
-    """bool [B, E], True where the edge is a legal move; of Positions [B]."""
+    """Bool [B, E], True where the edge is a legal move; of Positions [B]."""
     return jnp.unpackbits(positions.legal, axis=-1, count=game.num_edges).astype(bool)
 
 

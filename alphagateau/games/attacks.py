@@ -1,4 +1,4 @@
-"""A board in, what each side attacks out: the least attacker of every square, how many there are, and checks.
+"""Attacks on a board: the least attacker of every square, the number of attackers, and checks.
 
 Squares are numbered as in `rules.py`. No attacker is seen through another piece, and a pin hinders none.
 """

@@ -29,7 +29,7 @@ def pack(mask: Array | np.ndarray) -> Array:
 
 
 def is_empty(words: Words) -> Array:
-    """bool of a set [W]; of sets [W, K], bool [K]."""
+    """Bool of a set [W]; of sets [W, K], bool [K]."""
     return (jnp.asarray(words) == 0).all(axis=0)
 
 

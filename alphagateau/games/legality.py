@@ -82,14 +82,14 @@ def sets_of(chosen: np.ndarray) -> np.ndarray:
 
 
 def _is_on_ray(size: int, files: int, ranks: int) -> np.ndarray:
-    """bool [N, N]: is the first square reached from the second by such steps?"""
+    """Bool [N, N]: is the first square reached from the second by such steps?"""
     df, dr = offsets(size)
     steps = np.maximum(abs(df), abs(dr))
     return (steps > 0) & (df == files * steps) & (dr == ranks * steps)
 
 
 def _all_rays(size: int) -> np.ndarray:
-    """bool [8, N, N], in the order of Views: is the first square on the ray of the second?"""
+    """Bool [8, N, N], in the order of Views: is the first square on the ray of the second?"""
     rising = (*STRAIGHT_STEPS, *DIAGONAL_STEPS)
     return np.stack([_is_on_ray(size, sign * files, sign * ranks) for sign in (1, -1) for files, ranks in rising])
 

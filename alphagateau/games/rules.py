@@ -1,4 +1,4 @@
-"""Board games as pure functions over static tables: an entry's facts in, exact states with edge actions out.
+"""Board games as pure functions over static tables, with edges of the move graph as actions.
 
 An action is an edge of the board's move graph: a (from, to, under-promotion) triple, numbered by receiver, sender,
 promotion. Squares are numbered file by file as in pgx, `file * size + rank`, seen by the player to move:

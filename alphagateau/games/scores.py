@@ -40,7 +40,7 @@ def white_score(value: float, is_white: bool, mate: int | None = None) -> chess.
 
 
 def score_text(score: chess.engine.Score) -> str:
-    """ "+0.23" in pawns, "#-3", or "#" of a mate on the board."""
+    """Such as "+0.23" in pawns, "#-3", or "#" of a mate on the board."""
     if score.is_mate():
         return f"#{score.mate() or ''}"
     return f"{(score.score() or 0) / 100:+.2f}"

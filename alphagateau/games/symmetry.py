@@ -49,7 +49,7 @@ def edges_from_other_side(game: Game) -> np.ndarray:
 
 
 def has_mirror(positions: Position) -> Array:
-    """bool [B]: whether the mirror image of each Position is a position of the same worth."""
+    """Bool [B]: whether the mirror image of each Position is a position of the same worth."""
     return positions.castling == 0
 
 

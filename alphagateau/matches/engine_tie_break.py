@@ -1,4 +1,4 @@
-"""Positions that a player of values holds for won in, the move by which an engine would win them out.
+"""Breaks ties of players of values in won positions by a UCI engine.
 
 To such a player every move that keeps a won game won is worth the same, and it may never mate. As in Ruoss et al.
 (2024): where its best moves are all as good as won and the engine agrees, the engine's choice among them is played. It

@@ -1,4 +1,4 @@
-"""Matches as a user asks for them: players in, a table of scores out."""
+"""Plays the match that ends a run, and prints its table of scores."""
 
 import json
 import math

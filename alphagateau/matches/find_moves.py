@@ -1,4 +1,4 @@
-"""States and a player in, the moves that it makes out: one device call, or one answer."""
+"""Finds a player's moves in a batch of states: one device call, or one answer of an engine."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Matches between players: openings in, game records and wins, draws and losses out."""
+"""Plays matches between two players and counts wins, draws and losses."""
 
 import math
 import time

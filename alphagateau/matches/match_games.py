@@ -1,4 +1,4 @@
-"""The games of matches: two players and openings in, the games to play one by one, each as it was played out."""
+"""Games of a match: openings and colors to play, and the record of each game."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date

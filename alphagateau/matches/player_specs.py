@@ -1,4 +1,4 @@
-"""Players by name: a run, a checkpoint, `random` or an engine in, a player of a match with its identity out.
+"""Loads players by spec: a run, a checkpoint, `random` or an engine.
 
 checkpoints/quickstart            the newest checkpoint of a run
 checkpoints/quickstart/checkpoints/3?simulations=64

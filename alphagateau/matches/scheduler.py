@@ -1,4 +1,4 @@
-"""Plays many matches at once: players and openings in, games out as they end, each opening with both colors.
+"""Plays many matches at once, each opening with both colors, and yields games as they end.
 
 The games in progress lie on the host, where each waits for its player to move. One device call is one search
 of one player over a few of the games that wait for it, the player first for whom most wait: so rows are filled

@@ -1,4 +1,4 @@
-"""How wide searches are: players, games and a device's memory in, games in progress and rows of a search out."""
+"""Widths of searches, from players, games and a device's memory."""
 
 import os
 from collections.abc import Iterable

@@ -13,7 +13,7 @@ CHUNK_BYTES = 2**19  # of a CPU core's activations at a time: half of a common L
 
 
 def map_chunks(fn: Callable, *chunks: Array) -> Any:
-    """fn of each of the C chunks [C, ...], one after the other; results [C, ...].
+    """Fn of each of the C chunks [C, ...], one after the other; results [C, ...].
 
     A chunk's intermediates stay in the cache: the backward pass computes them again.
     """

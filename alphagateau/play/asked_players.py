@@ -1,4 +1,4 @@
-"""A player's spec in, its checkpoint out, which knows whether a tree that grows or another search is to play it."""
+"""Finds the checkpoint of a player's spec, and whether it plays by the growing tree or by another search."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Lines typed at a terminal in, the text of a game against a network out."""
+"""Plays a game against a network at the terminal."""
 
 from collections.abc import Iterable, Iterator
 from datetime import date

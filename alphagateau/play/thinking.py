@@ -1,4 +1,4 @@
-"""A checkpoint and a game so far in, a search of its position out, for as long as its limits say."""
+"""Searches the position of a game by a checkpoint, within limits of nodes and time."""
 
 import math
 import time

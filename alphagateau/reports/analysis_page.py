@@ -123,7 +123,7 @@ def _swing(game: AnalysedGame, board: chess.Board, ply: int, judgement: Judgemen
 
 
 def _numbered(board: chess.Board, uci: str) -> str:
-    """ "12. Nf3" or "12... e5"."""
+    """Such as "12. Nf3" or "12... e5"."""
     return f"{board.fullmove_number}{'.' if board.turn else '...'} {board.san(chess.Move.from_uci(uci))}"
 
 

@@ -1,4 +1,4 @@
-"""A ladder's ratings.csv in, its players out, and their curves as one drawing; nothing else of the ladder is read."""
+"""Reads the players of a ladder's ratings.csv and draws their curves; no other file is read."""
 
 import csv
 from pathlib import Path

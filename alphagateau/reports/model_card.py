@@ -1,4 +1,4 @@
-"""What is known of a run's checkpoint in, its model card as Markdown out."""
+"""Writes the model card of a run's checkpoint as Markdown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -60,7 +60,7 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def network_sentence(card: Card) -> str:
-    """Such as "Network: gateau, 32,001 parameters, hidden_size 32, num_blocks 2." """
+    """Such as "Network: gateau, 32,001 parameters, hidden_size 32, num_blocks 2"."""
     network = card.manifest["network"]
     sizes = ", ".join(
         f"{key} {network[key]}" for key in ("hidden_size", "num_blocks", "normalization") if key in network

@@ -1,4 +1,4 @@
-"""A run's files in, one self-contained HTML page out. Nothing is read but the run's folder."""
+"""Builds the HTML page of a run from the files in its folder."""
 
 import csv
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 
 def visible(text: str) -> str:
-    """The text with its line ends and tabs; other control and format characters become escapes such as \\x1b."""
+    r"""The text with its line ends and tabs; other control and format characters become escapes such as \x1b."""
     if text.isprintable():
         return text
     return "".join(letter if _is_harmless(letter) else ascii(letter)[1:-1] for letter in text)

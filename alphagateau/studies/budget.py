@@ -1,4 +1,4 @@
-"""What runs cost in FLOPs, and when one has reached its budget: experiments and metrics in, numbers and words out."""
+"""Budgets of a study: the FLOPs of its runs, and when each has reached its own."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A study file in, the runs that it needs out."""
+"""Plans the runs that a study file needs."""
 
 import dataclasses
 import math

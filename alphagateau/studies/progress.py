@@ -1,4 +1,4 @@
-"""A study in, what a person wants to know of its progress out: a line a run, and the time that is left."""
+"""Formats the progress of a study: a line a run, and the time that is left."""
 
 import math
 from collections.abc import Mapping

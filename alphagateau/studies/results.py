@@ -1,4 +1,4 @@
-"""Runs that have ended and their ratings in, what a study has found out: costs, measures, differences, curves."""
+"""Results of a study: costs, measures, differences and curves of its variants."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The folder of a run in, how far it is in its study out."""
+"""Reads how far a run is in its study."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Outcomes of many positions in, a share or a mean with its interval of 2 standard errors out.
+"""Shares and means over positions, with intervals of 2 standard errors.
 
 Positions count as independent of one another; boards of one game are not quite, and make the interval a little narrow.
 """

@@ -1,4 +1,4 @@
-"""Labelled boards and a player in, what it plays and how it ranks the moves out; then how right it is.
+"""Compares a player's moves and its ranking of them with labels.
 
 A board has no past. Networks look at many boards in a device call, engines at one at a time.
 """

@@ -1,4 +1,4 @@
-"""A network's player in, what labels boards by its searches out."""
+"""Labels boards by the searches of a network's player."""
 
 from collections.abc import Sequence
 from functools import partial

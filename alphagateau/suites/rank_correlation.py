@@ -1,4 +1,4 @@
-"""True and predicted worths of a position's moves in, how alike they rank them out: tau-b, and what was published.
+"""Kendall's tau-b between true and predicted values of a position's moves, and the published variant.
 
 The published "Kendall's tau" is no rank correlation: the code of Ruoss et al. (2024) hands the two orders (argsort) to
 it in the place of the two sequences of ranks, so a good ranking scores 0.3. It depends on how moves are numbered.

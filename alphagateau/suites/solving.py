@@ -1,4 +1,4 @@
-"""Puzzles and a player in, which it solves out: each move of the line must be found, but any mate at once will do."""
+"""Solves puzzles: each move of the line must be found, but any mate at once will do."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

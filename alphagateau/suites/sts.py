@@ -1,4 +1,4 @@
-"""Positions whose moves have points and a player in, the points of the moves that it plays out."""
+"""Scores a player's moves on positions whose moves have points."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What only games and losses can tell of an experiment: an Experiment in, one sentence on what is impossible out."""
+"""Checks of an experiment that need games and losses."""
 
 import re
 from pathlib import Path

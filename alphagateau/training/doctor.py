@@ -1,4 +1,4 @@
-"""What an experiment will need here: an Experiment in, memory and time out, from shapes and a few short trials."""
+"""Estimates memory and time of an experiment here, from shapes and a few short trials."""
 
 import dataclasses
 import time

@@ -1,4 +1,4 @@
-"""An experiment in, the FLOPs of a forward pass on each of its boards out; as a program, of files as JSON."""
+"""Counts the FLOPs of a forward pass on each board of an experiment; as a program, of files as JSON."""
 
 import json
 import math

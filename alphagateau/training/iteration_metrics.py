@@ -1,4 +1,4 @@
-"""What metrics.jsonl says of an iteration: sums and seconds in, means and rates by slash names out."""
+"""Metrics of an iteration: means and rates by slash names, from sums and seconds."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The randomness of a run: its seed and what a key is for in, the key out."""
+"""Random keys of a run, from its seed and the purpose and place of each."""
 
 import functools
 

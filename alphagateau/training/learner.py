@@ -1,4 +1,4 @@
-"""The learner: a batch of Frames in, one optimizer step on a network's weights out, whoever made the Frames."""
+"""The learner: one optimizer step from a batch of Frames, whatever produced them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -111,7 +111,7 @@ def make_learner(
 
 
 def by_part(x: Array, num_parts: int) -> Array:
-    """x [B, ...], part after part; each has as much of every share of the batch, so parts are alike on any mesh."""
+    """X [B, ...], part after part; each has as much of every share of the batch, so parts are alike on any mesh."""
     return x if num_parts == 1 else x.reshape(-1, num_parts, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
 
 

@@ -1,4 +1,4 @@
-"""New weights in, weights that count material out: a network's first lesson, from positions of random games (Lai 2015).
+"""Trains new weights to count material, on positions of random games, as a first lesson (Lai 2015).
 
 The values of the pieces are those of the code that Giraffe's author published.
 """

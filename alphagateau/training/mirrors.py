@@ -1,4 +1,4 @@
-"""Frames and draws in, the frames with those drawn mirrored out."""
+"""Mirrors a sample of a batch's frames."""
 
 from collections.abc import Callable
 
@@ -15,13 +15,13 @@ from alphagateau.training.keys import MIRROR
 def mirrored_batches(
     batch_of: Callable[[Array], Frame], game: Game, key: Array, share_ids: Array, share_batch: int
 ) -> Callable[[Array], Frame]:
-    """step -> its batch, half of it mirrored, as drawn from an epoch's key."""
+    """Step -> its batch, half of it mirrored, as drawn from an epoch's key."""
     mirror_key = jax.random.fold_in(key, MIRROR)
     return lambda step: mirror_frames(game, batch_of(step), sample_mirrors(mirror_key, share_ids, step, share_batch))
 
 
 def sample_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:
-    """bool [R * share_batch]: for each frame of a step's batch, heads or tails; of a share whatever device has it."""
+    """Bool [R * share_batch]: for each frame of a step's batch, heads or tails; of a share whatever device has it."""
 
     def draw(share: Array) -> Array:
         return jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, step), share), shape=(share_batch,))

@@ -74,10 +74,9 @@ def make_muon(
     max_gradient_norm: float = 0.0,
     moments: Moments = ADAM,
 ) -> optax.GradientTransformation:
-    """Muon (Jordan 2024): momentum of 0.95 of each matrix, made orthogonal; vectors and tables, with a row
-    a token, square or offset, by NAdam.
+    """Muon (Jordan 2024): momentum of 0.95 of each matrix, made orthogonal; all else by NAdam.
 
-    Its steps have the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so that rates and decays of
+    That is vectors, and tables with a row a token, square or offset. Muon's steps have the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so that rates and decays of
     AdamW serve. Kernels of convolutions are matrices with a column an output.
     """
     muon = optax.contrib.muon(

@@ -1,4 +1,4 @@
-"""An experiment and a mesh in, a run's phases and the arrays that they change out."""
+"""Builds the parts of a run from its plan: producer, learner, phases and the shapes of its state."""
 
 from collections.abc import Callable
 from functools import partial
@@ -131,7 +131,6 @@ def make_build(
 
 def place(state: RunState, mesh: Mesh, producer_specs: Any) -> RunState:
     """A sharding for each array of a RunState."""
-
     specs = RunState(REPLICATED, producer_specs, REPLICATED)  # pyright: ignore[reportArgumentType]
 
     def spread(place, part):

@@ -1,4 +1,4 @@
-"""Games as written down in, what the rules of `rules.py` say of every ply out: many games at once, on the device.
+"""Replays games by the rules of `rules.py`, many at once on the device.
 
 Shapes are fixed, so that a game of any length compiles nothing new: ROWS games go on by PLIES plies a call.
 """

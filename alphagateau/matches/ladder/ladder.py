@@ -1,4 +1,4 @@
-"""The ladder: players in, games on disk as they end, ratings out; the same command goes on where it was killed.
+"""The ladder: games between many players, kept on disk as they end, and their ratings; a killed one continues.
 
 What is rated is worked out from the games on disk alone, by the players' identities (weights, search, board) and the
 protocol of the games, so games under different protocols are never pooled.

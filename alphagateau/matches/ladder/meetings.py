@@ -1,4 +1,4 @@
-"""The meetings of a ladder: a pair and the games it has played in, the match of its next openings out."""
+"""Meetings of a ladder: the next openings of a pair, as a match."""
 
 import itertools
 from collections.abc import Sequence

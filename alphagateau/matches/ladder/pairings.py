@@ -1,4 +1,4 @@
-"""A ladder's players and results in, the meetings to play next out."""
+"""Chooses the next meetings of a ladder from its players and results."""
 
 import itertools
 import math

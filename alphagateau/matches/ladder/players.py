@@ -1,4 +1,4 @@
-"""The players of a ladder: specs in, runs among them, the players that can be had and a note on each other out."""
+"""Loads the players of a ladder, with a note on each that cannot play."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a ladder's games are pooled by: games on disk in, those of one protocol out, and sentences on the others.
+"""The protocol of a ladder: only games of one protocol are pooled.
 
 A protocol is what decides a game besides its players: openings, ply limit, rules. What a player does by itself, its
 search with simulations, considered moves and noise, is in the player's identity.

@@ -1,4 +1,4 @@
-"""Plays a ladder at its table: players and the games on disk in, the meetings still to be played out onto disk.
+"""Plays the meetings of a ladder that are left, and writes each game as it ends.
 
 An informative ladder begins a round while the last games of the one before are in progress. Who meets is then decided
 by the results of the rounds before that one, and by what that one is expected to tell: by no game of which nobody knows

@@ -88,7 +88,7 @@ def layer(net: Encoder, w: Params, x: Array) -> Array:
 
 @jax.custom_vjp
 def mish(x: Array) -> Array:
-    """x tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
+    """X tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
     e = jnp.exp(jnp.minimum(x, MISH_IS_LINEAR))
     n = e * (e + 2)
     return x * (n / (n + 2))
@@ -112,7 +112,7 @@ mish.defvjp(_mish_forward, _mish_backward)
 
 @jax.custom_vjp
 def rms_norm(g: Array, y: Array) -> Array:
-    """g y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
+    """G y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
     return _rms_forward(g, y)[0]
 
 

@@ -62,7 +62,7 @@ def square_weights(kind: str, num_squares: int, hidden_size: int) -> dict[str, W
 
 
 def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
-    """x [B, N, d] times max(1 + scale, 0), plus shift, by square; both are 0 at first.
+    """X [B, N, d] times max(1 + scale, 0), plus shift, by square; both are 0 at first.
 
     Scale and shift of a square are its row, or the sum of rows by distance to the board's four edges.
     """

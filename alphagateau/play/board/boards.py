@@ -1,4 +1,4 @@
-"""A checkpoint in, what it is called and the boards that its network plays out, before any of its weights are read."""
+"""Names of a checkpoint and of the boards that its network plays; no weights are read."""
 
 from alphagateau.config import NETWORKS
 from alphagateau.games.entries import GAMES

@@ -1,4 +1,4 @@
-"""Checkpoints in, the files of the browser's page out; the page asks the server for all else."""
+"""Files of the browser's page; the page requests all else from the server."""
 
 from collections.abc import Sequence
 from importlib import resources

@@ -1,4 +1,4 @@
-"""A game so far in, what the browser's page shows of it out: positions, their legal moves, PGN; no network is asked."""
+"""A game as the browser's page shows it: positions, legal moves and PGN, without a network."""
 
 from collections.abc import Sequence
 from datetime import date

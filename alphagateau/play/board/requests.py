@@ -1,4 +1,4 @@
-"""What the browser's page asks for: the body of a request in, a checked record out."""
+"""Requests of the browser's page, checked as records."""
 
 import json
 from typing import Any, TypeVar

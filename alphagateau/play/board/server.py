@@ -1,4 +1,4 @@
-"""Requests of a browser on this machine in, games and a network's view of them out; nothing is kept of a game.
+"""Serves games and a network's view of them to a browser on this machine; no game is stored.
 
 Each request brings its game whole, so that two pages meet only in the queue for a network. The page is the only one
 that may ask: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it ask nobody

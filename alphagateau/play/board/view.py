@@ -1,4 +1,4 @@
-"""A game and a network in, what the network makes of it out: values, policy, a search in progress, attention.
+"""A network's view of a game: values, policy, a search in progress, attention.
 
 All values are white's, in [-1, 1], as the value bar shows them.
 """

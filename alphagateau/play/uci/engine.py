@@ -1,4 +1,4 @@
-"""Lines of the UCI protocol in, an engine's answers out: one thread reads, another searches.
+"""The UCI engine: one thread reads, another searches.
 
 The thread that reads answers `uci`, `stop`, `ponderhit` and `quit` at once, and `isready` while a search is in
 progress; all else is done in order by the other.

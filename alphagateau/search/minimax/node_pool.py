@@ -97,7 +97,7 @@ def init_trees(evaluate: NodeEvaluator, states: State, quiet: int, size: int) ->
 
 
 def frontier(trees: Trees, is_expandable: Callable[[Nodes], Array]) -> Array:
-    """bool [P]: the leaves that may be expanded, of games with room."""
+    """Bool [P]: the leaves that may be expanded, of games with room."""
     is_node = jnp.arange(len(trees.expansion)) < trees.count
     is_live = is_node & (trees.expansion == 0) & ~trees.nodes.states.terminated
     return is_live & trees.is_open[trees.nodes.game] & is_expandable(trees.nodes)

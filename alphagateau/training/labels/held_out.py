@@ -1,4 +1,4 @@
-"""Held-out labelled boards in, what a loss and its measures say of a network's weights on them out."""
+"""Measures a loss on held-out labelled boards."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Rows of labelled boards or moves in, Frames that any network learns from out; on the device."""
+"""Makes Frames from rows of labelled boards or moves, on the device."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A network and labelled boards in, how well its distributions of values fit the labels out.
+"""Measures how well a network's distributions of values fit labels.
 
 Of networks with bins, beside what every player can be asked (`suites/labelled_moves.py`).
 """

@@ -67,7 +67,7 @@ def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation,
 
 
 def best_is_chosen(q: Array, found: Array, known: Array) -> tuple[Array, Array]:
-    """bool [B]: whether the move of the highest value found is one of the highest q, and where any move is known."""
+    """Bool [B]: whether the move of the highest value found is one of the highest q, and where any move is known."""
     chosen = jnp.argmax(jnp.where(known, found, -jnp.inf), axis=-1)[:, None]
     best = jnp.max(jnp.where(known, q, -jnp.inf), axis=-1)
     return jnp.take_along_axis(q, chosen, axis=-1)[:, 0] >= best, known.any(axis=-1)

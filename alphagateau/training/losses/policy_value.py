@@ -1,4 +1,4 @@
-"""Losses: what a network said of a batch and its Frames in, terms to minimize and to log out.
+"""Losses of frames from games, and the register of all losses.
 
 A loss is chosen by its name in LOSSES; add one there.
 """

@@ -1,4 +1,4 @@
-"""Keys in, where new games begin out: at the first position, or after a few random moves."""
+"""First positions of new games: the initial one, or after a few random moves."""
 
 from collections.abc import Callable
 from typing import NamedTuple

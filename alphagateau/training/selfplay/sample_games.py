@@ -1,4 +1,4 @@
-"""The finished games of an iteration on the host: a Trajectory in, sample PGN and a count of repeated games out."""
+"""Sample games of an iteration as PGN, and the rate of repeated games; on the host."""
 
 import dataclasses
 from collections.abc import Mapping

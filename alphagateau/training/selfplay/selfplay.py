@@ -1,4 +1,4 @@
-"""Self-play: States and a search in, Trajectories out."""
+"""Self-play: trajectories of a search from states."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -64,7 +64,7 @@ PLAIN = SelfPlayOptions()
 
 
 def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) -> Callable[[int | Array], Games]:
-    """ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's.
+    """Ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's.
 
     Whether a game begins after random plies is drawn for each. Where that is, is drawn once for all games that begin
     in the same row and iteration, or for each game: a search without noise plays from one place but one game.

@@ -1,4 +1,4 @@
-"""A file of positions in, where games begin out: one of them drawn for each game slot, and changed by random moves."""
+"""First positions of games sampled from a file, and changed by random moves."""
 
 from collections.abc import Iterator
 from pathlib import Path

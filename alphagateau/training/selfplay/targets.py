@@ -1,4 +1,4 @@
-"""What a position should have been worth: rewards, discounts and the search's values in, value targets out."""
+"""Value targets from rewards, discounts and the search's values."""
 
 from collections.abc import Sequence
 from typing import Any

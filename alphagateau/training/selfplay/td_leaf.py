@@ -1,4 +1,4 @@
-"""TD-Leaf(lambda): searches of successive plies in, targets for the last positions of their lines out.
+"""TD-Leaf(lambda): targets for the last positions of successive searches' lines.
 
 Baxter, Tridgell and Weaver 1998; Lai 2015, section 4.4: what a position was thought to be worth is moved towards what
 the searches after it say, and it is the leaf of the search's line that learns it, for its value is what was backed up.

@@ -1,5 +1,7 @@
-"""metrics.jsonl, run.json, results.json: whatever a kill or a stranger left in them. Aim: one run, no step twice, and
-whatever fails in it is one warning."""
+"""metrics.jsonl, run.json, results.json: whatever a kill or a stranger left in them.
+
+Aim: one run, no step twice, and whatever fails in it is one warning.
+"""
 
 import errno
 import json
