@@ -76,8 +76,9 @@ def make_muon(
 ) -> optax.GradientTransformation:
     """Muon (Jordan 2024): momentum of 0.95 of each matrix, made orthogonal; all else by NAdam.
 
-    That is vectors, and tables with a row a token, square or offset. Muon's steps have the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so that rates and decays of
-    AdamW serve. Kernels of convolutions are matrices with a column an output.
+    That is vectors, and tables with a row a token, square or offset. Muon's steps have the size of Adam's (Liu et al.
+    2025: a root mean square of 0.2 an entry), so that rates and decays of AdamW serve. Kernels of convolutions are
+    matrices with a column an output.
     """
     muon = optax.contrib.muon(
         learning_rate,
