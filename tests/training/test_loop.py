@@ -482,7 +482,7 @@ def test_sick_weights_and_endless_games_are_named(run_copy, capfd, monkeypatch):
     ):
         assert f"unhealthy in iteration 4: the {meaning}" in said or f"unhealthy in iteration 4: {meaning}" in said
     left = checkpoint.find(run_copy / "checkpoints")[0]
-    assert len(info.describe(run_copy)["symptoms"]) == 9
+    assert len(info.description_of(run_copy)["symptoms"]) == 9
     assert [c.order[0] for c in left if "training" in c.manifest["parts"]] == [4, 3]
 
 
@@ -493,11 +493,11 @@ def test_a_run_that_health_stops_names_its_last_healthy_checkpoint(run_copy, who
         assert train(run_copy.parent, *strict) == 1
         error = capfd.readouterr().err
         assert said_before in error and "above health.max_weight_norm = 1; the last healthy checkpoint is 3;" in error
-        assert info.describe(run_copy)["stopped_by_health"]["last_healthy_checkpoint"] == "3"
+        assert info.description_of(run_copy)["stopped_by_health"]["last_healthy_checkpoint"] == "3"
         assert not (run_copy / "checkpoints" / "4").exists()
     assert train(run_copy.parent) == 0
     assert weights(run_copy, "4") == weights(whole_run, "4")
-    assert info.describe(run_copy)["stopped_by_health"] is None
+    assert info.description_of(run_copy)["stopped_by_health"] is None
 
 
 def test_an_unhealthy_checkpoint_is_not_gone_on_from_silently(run_copy, capfd):

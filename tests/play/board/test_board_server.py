@@ -406,7 +406,7 @@ def test_the_command_refuses_what_it_cannot_serve(
             ([], 2, "board takes one or two checkpoints, got 0"),
             (["a", "b", "c"], 2, "got 3"),
             ([str(tmp_path / "none")], 2, "no such run or checkpoint"),
-            ([str(found.path), "--port", "70000"], 2, "--port must be 0 to 65535, got 70000"),
+            ([str(found.path), "--port", "70000"], 2, '--port must be a whole number, from 0 to 65535, got "70000"'),
             ([str(found.path), "--port", str(taken.getsockname()[1])], 2, "choose another by --port"),
         ):
             assert main(["board", *words]) == code
