@@ -161,6 +161,7 @@ LOSES_INTERRUPTS = """
 import os, signal, sys
 from alphagateau.commands import main as command
 assert not {"alphagateau.config", "tyro", "pydantic", "typing"} & set(sys.modules) - BEFORE
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests begun in the background have it ignored
 
 def import_library(name, words):
     try:
