@@ -157,7 +157,7 @@ FENS = [
         ";\n".join([*FENS, ""]),
         "".join(f'{fen.rsplit(" ", 2)[0]} hmvc 0; fmvn 2; id "# {n}; it\'s \\"so\\"";\n' for n, fen in enumerate(FENS)),
         "".join(f"{fen} bm Nf3;  # good\n" for fen in FENS),
-        gzip.compress("\n".join(FENS).encode()),
+        gzip.compress("\n".join(FENS).encode(), mtime=0),
         ("# Réti\n" + "\n".join(FENS)).encode("latin-1"),
         "\n".join(FENS).encode("utf-16"),
         f'[FEN "{FENS[0]}"]\n\n*\n\n[Event "x"]\n[FEN "{FENS[1]}"]\n\n*\n',
