@@ -64,7 +64,7 @@ SCENARIOS = (
 
 
 def toy_train(folder: Path, iterations: int, looks: int = 10**6) -> None:
-    loop.make_trainer = lambda experiment, mesh: toy_trainer()
+    loop.make_trainer = lambda experiment, mesh: toy_trainer(experiment)
     loop.train(toy_experiment(iterations), folder, StopAfter(looks))
 
 

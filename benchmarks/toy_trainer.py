@@ -3,7 +3,7 @@
 So a process that starts, plays, checkpoints and is killed costs a second where a real one costs fifteen.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from alphagateau.training.frames import Trajectory
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.learner import TrainState
 from alphagateau.training.phases import Phase, Producer, RunState
+from alphagateau.training.plan import BoardPlan, Plan
 from alphagateau.training.selfplay.replay import Window
 from alphagateau.training.selfplay.state import SelfPlayState
 from alphagateau.training.trainer import Trainer
@@ -107,14 +108,14 @@ def _producer(start: RunState) -> Producer:
     )
 
 
-def toy_trainer() -> Trainer:
-    start = _start()
+def toy_trainer(experiment: Experiment) -> Trainer:
+    start, nothing = _start(), cast(Any, None)
     producer = _producer(start)
     held = start.producer
     return Trainer(
-        plan=None,  # pyright: ignore[reportArgumentType]
-        mesh=None,  # pyright: ignore[reportArgumentType]
-        learner=None,  # pyright: ignore[reportArgumentType]
+        plan=Plan(experiment, (BoardPlan(experiment, nothing, nothing),), nothing, nothing),
+        mesh=nothing,
+        learner=nothing,
         producer=producer,
         phases=(*producer.phases, Phase("train", lambda _: 2, _train)),
         init_variables=lambda: start.train.variables,

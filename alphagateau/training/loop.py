@@ -131,6 +131,8 @@ def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
     try:
         return restore(trainer, saved)
     except CheckpointError as error:
+        if processes.count() > 1 and not processes.is_everywhere(error):  # as where another process is lost
+            raise
         if processes.is_first():
             checkpoint.remove(saved)
         raise CheckpointError(f"what this run writes cannot be read, so it does not begin: {error}") from None

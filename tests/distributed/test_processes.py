@@ -106,7 +106,7 @@ def lost(tmp_path_factory) -> tuple[Path, int, str]:
     """A run of two processes, of which process 1 was killed in the first games; how process 0 ended."""
     runs = tmp_path_factory.mktemp("lost")
     pair = start_two(runs, *FOREVER)
-    wait_until(lambda: newest(runs / "smoke") >= (0, 0), pair)
+    wait_until(lambda: newest(runs / "smoke") >= (0, 0) and bool(starts(runs / "smoke")), pair)
     pair[1].kill()
     return runs, *end_of(pair[0], BOUND)
 

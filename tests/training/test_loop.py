@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,6 +20,7 @@ from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
 from alphagateau.commands import info
 from alphagateau.commands.main import main
+from alphagateau.distributed import processes
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
@@ -524,3 +526,24 @@ def test_weights_that_are_not_finite_are_never_written(run_copy):
 
 def test_nothing_outside_the_run_folder_is_written(whole_run):
     assert sorted(os.listdir(whole_run.parent)) == ["smoke"]
+
+
+def test_a_process_lost_while_the_first_checkpoint_is_read_costs_no_checkpoint(run_copy, monkeypatch):
+    """It was called unreadable, and removed."""
+    saved = newest_checkpoint(run_copy)
+    weights = {"w": np.zeros(2, np.float32)}
+
+    def lose(*_):
+        raise RuntimeError("Gloo AllGather failed: Connection reset by peer")
+
+    monkeypatch.setattr(trees, "read", lose)
+    monkeypatch.setattr(loop, "restore", lambda trainer, found: checkpoint.load(found, checkpoint.WEIGHTS, weights))
+    trainer: Any = None
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "count", lambda: 2)
+        with pytest.raises(checkpoint.CheckpointError) as caught:
+            loop.read_back(trainer, saved)
+        assert processes.is_loss(caught.value) and saved.path.exists()
+    with pytest.raises(checkpoint.CheckpointError, match="cannot be read, so it does not begin"):
+        loop.read_back(trainer, saved)
+    assert not saved.path.exists()
