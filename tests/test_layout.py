@@ -161,7 +161,7 @@ def test_a_docstring_begins_with_a_verb_or_a_noun_of_the_field():
     """The form "what goes in, what comes out" names neither."""
     for module, path in modules().items():
         first = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
-        assert not re.search(r"\bin, .*\bout\b", first), module
+        assert not re.search(r"\bin[,;] .*\bout\b", first), module
 
 
 def test_nothing_imports_what_stands_outside_the_package():

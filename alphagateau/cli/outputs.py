@@ -84,7 +84,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:
-        return None  # `check_games` follows, once a command can name its games
+        return None  # `check_own_games` follows, once a command can name its games
     if mark.kind == "JSON":
         return None if _is_json(path) else "holds something that is not JSON"
     with path.open("rb") as file:
@@ -93,7 +93,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     return None if is_same else f"holds something that is not {mark.kind}"
 
 
-def check_games(option: str, path: Path, tag: str, value: str) -> None:
+def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
     """Raises OutputError where a PGN file holds games that this command did not write: `tag` has another value.
 
     Games without the tag count as written: an annotated file has those with faults unchanged.

@@ -11,7 +11,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.outputs import PGN, check_games
+from alphagateau.cli.outputs import PGN, check_own_games
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
@@ -109,7 +109,7 @@ def run(words: Sequence[str]) -> int:
     if arguments.pgn:
         from alphagateau.games.pgn.pgn import plain_tag
 
-        check_games("--pgn", arguments.pgn, "Event", plain_tag(setup.title))
+        check_own_games("--pgn", arguments.pgn, "Event", plain_tag(setup.title))
     return play(arguments, setup)
 
 

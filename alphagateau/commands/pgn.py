@@ -13,7 +13,7 @@ import tyro
 
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.outputs import HTML, JSON, PGN, check_games
+from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -188,7 +188,7 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
     shown, num_games = [], 0
     for game in analyse_games(str(arguments.analyse), arguments.simulations, analysed()):
         if arguments.annotate and not num_games:
-            check_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst))
+            check_own_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst))
         num_games += 1
         shown += [game] if len(shown) < MAX_GAMES else []
         one = pending.popleft()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.cli.outputs import OutputError, check_games
+from alphagateau.cli.outputs import OutputError, check_own_games
 from alphagateau.commands.main import main
 
 GAME = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1. e4 1-0\n'
@@ -92,10 +92,10 @@ def test_games_of_the_same_match_are_replaced_and_those_of_another_are_not(capfd
 
 def test_annotated_games_are_replaced_by_the_same_analyst_alone(capfd):
     Path("annotated.pgn").write_text(GAME.replace("[White", '[Annotator "r/1, policy"]\n[White') + GAME)
-    check_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy")  # one of them has a fault
+    check_own_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy")  # one of them has a fault
     for path, analyst in (("annotated.pgn", "r/2, policy"), ("games.pgn", "r/1, policy")):
         with pytest.raises(OutputError, match="holds other games"):
-            check_games("--annotate", Path(path), "Annotator", analyst)
+            check_own_games("--annotate", Path(path), "Annotator", analyst)
 
 
 def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):

@@ -1,4 +1,4 @@
-"""The openings of a ladder: a file, or random plies, in; numbered openings, made as they are asked for, out."""
+"""Openings of a ladder by number, from a file or of random plies."""
 
 import hashlib
 import itertools

@@ -1,4 +1,4 @@
-"""A position and a `go` in; lines of information while it is searched and the best move out."""
+"""Answers a `go`: lines of information during the search, then the best move."""
 
 import time
 from collections.abc import Callable, Mapping

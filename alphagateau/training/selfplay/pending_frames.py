@@ -1,4 +1,4 @@
-"""Plies whose game goes on, and an iteration's new ones in; those whose result is known, and those that wait, out.
+"""Pending frames: plies of games in progress, until their result is known.
 
 Each game slot has room for the longest game but one ply, newest last, so what waits and what is new follow one
 another, and what waits next is the end of both.

@@ -1,4 +1,4 @@
-"""A sample of an iteration's positions in; how noisy their policy targets are, and what a mirror changes, out."""
+"""Measures the noise of policy targets and the effect of mirrors, on a sample of an iteration's positions."""
 
 from collections.abc import Callable, Mapping
 

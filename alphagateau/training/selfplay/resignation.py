@@ -1,4 +1,4 @@
-"""Search values in; who resigns, and whether those who had to play on would have been right to, out."""
+"""Resignations by the search's values, and how often they would have been wrong in games played out."""
 
 from typing import NamedTuple
 
