@@ -1,12 +1,15 @@
 """AlphaGateau: board-game players trained by self-play with graph networks.
 
-From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `read_metrics`
-of a run; docs/python.md shows each. They are imported when first asked for, so that `import alphagateau` is quick.
+From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `train` an
+experiment, `read_metrics` of a run, and `make_game`, `make_network`, `make_search`, `make_selfplay`, `make_learner` to
+compose an algorithm of one's own; docs/python.md shows each. They are imported when first asked for, so that
+`import alphagateau` is quick.
 """
 
 TYPE_CHECKING = False  # as in typing, whose import the command line need not wait for
 if TYPE_CHECKING:
-    from alphagateau.api import (
+    from alphagateau.api.parts import SelfPlay, make_game, make_learner, make_network, make_search, make_selfplay
+    from alphagateau.api.players import (
         FoundMove,
         Model,
         PositionEvaluation,
@@ -14,29 +17,42 @@ if TYPE_CHECKING:
         load,
         play_match,
         rate,
-        read_metrics,
         search_position,
     )
+    from alphagateau.api.training import TrainedRun, read_metrics, train
 
 __all__ = [
     "FoundMove",
     "Model",
     "PositionEvaluation",
+    "SelfPlay",
+    "TrainedRun",
     "evaluate",
     "load",
+    "make_game",
+    "make_learner",
+    "make_network",
+    "make_search",
+    "make_selfplay",
     "play_match",
     "rate",
     "read_metrics",
     "search_position",
+    "train",
 ]
+_HOMES = {
+    "parts": ("SelfPlay", "make_game", "make_learner", "make_network", "make_search", "make_selfplay"),
+    "training": ("TrainedRun", "read_metrics", "train"),
+}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'alphagateau' has no attribute {name!r}")
-    from alphagateau import api
+    from importlib import import_module
 
-    return getattr(api, name)
+    home = next((home for home, names in _HOMES.items() if name in names), "players")
+    return getattr(import_module(f"alphagateau.api.{home}"), name)
 
 
 def __dir__() -> list[str]:

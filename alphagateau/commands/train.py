@@ -3,21 +3,17 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
 
 from alphagateau import config
 from alphagateau.cli.arguments import DURATION, UsageError, usage_errors
-from alphagateau.cli.compilation import collect_rarely, use_compilation_cache
-from alphagateau.cli.experiments import ExperimentArguments, check, parse_experiment
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.cli.compilation import collect_rarely
+from alphagateau.cli.experiments import ExperimentArguments, parse_experiment
+from alphagateau.config import Experiment
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.budget import make_ask
-
-if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
-    from alphagateau.runs.logging.progress import Reporter
-    from alphagateau.training.phases import RunState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +63,9 @@ def run(words: Sequence[str]) -> int:
         with processes.ending_together():
             if arguments.network_from_init:
                 experiment = with_network_of(arguments.init_from, experiment, folder)
+            from alphagateau.api.training import run_experiment
+
+            collect_rarely()
             run_experiment(experiment, path, folder, stop, arguments.init_from)
     return 0
 
@@ -84,47 +83,3 @@ def with_network_of(source: Path | None, experiment: Experiment, folder: Path) -
     own = folder / "config.toml"
     network = config.load(own).network if own.exists() else network_config(newest_checkpoint(source))
     return dataclasses.replace(experiment, network=network)
-
-
-def run_experiment(experiment: Experiment, path: Path, folder: Path, stop: StopRequest, init_from: Path | None) -> None:
-    """Checks that all processes run the same possible experiment, then trains."""
-    import jax
-
-    from alphagateau.distributed import processes
-    from alphagateau.distributed.mesh import choose_platform
-    from alphagateau.runs import run_record
-
-    processes.check_same(run_record.process_facts(experiment, init_from))
-    choose_platform(experiment.platform, experiment.cpu_devices)
-    use_compilation_cache()
-    jax.devices()  # JAX's start needs all processes at once, so none may begin to compute alone
-    processes.on_first(lambda: check(experiment, path), ConfigError)
-    from alphagateau.training.loop import train
-
-    collect_rarely()
-    train(
-        experiment, folder, stop, init_from, lambda state, reporter: conclude(experiment, folder, state, reporter, stop)
-    )
-
-
-def conclude(experiment: Experiment, folder: Path, state: "RunState", reporter: "Reporter", stop: StopRequest) -> bool:
-    """Plays and prints the match at the end, on process 0; False if a stop came before its end."""
-    import jax
-
-    from alphagateau.distributed import processes
-    from alphagateau.matches.final_match import final_match, known_scores, print_scores
-
-    is_first = processes.is_first()
-    processes.disconnect()
-    if not experiment.evaluation.num_games or not is_first:
-        return True
-    variables = jax.device_get(state.train.playing)
-    scores = known_scores(experiment, folder, variables)
-    if not scores:
-        reporter.say("the match at the end: the last network against iteration 0 and the random mover")
-        scores = final_match(experiment, folder, variables, lambda: stop.reason is not None)
-    if scores is None:
-        reporter.say(f"stopped ({stop.reason}) in the match at the end; the same command plays it")
-        return False
-    print_scores(scores, f"{folder.name}, {experiment.game}")
-    return True

@@ -56,6 +56,7 @@ class Run(NamedTuple):
     log: MetricsLog | None  # of process 0
     reporter: Reporter
     stop: StopRequest
+    on_iteration: Callable[[int, dict[str, Any]], None]
 
 
 def train(
@@ -64,11 +65,13 @@ def train(
     stop: StopRequest,
     init_from: Path | None = None,
     conclude: Callable[[RunState, Reporter], bool] = lambda state, reporter: True,
+    on_iteration: Callable[[int, dict[str, Any]], None] = lambda iteration, values: None,
 ) -> bool:
     """Runs or continues the experiment in the run's folder; True once it is finished, False if stopped before.
 
-    `conclude` does what follows the last iteration, while the folder is still held; False: it was stopped. All
-    processes of a run call `train`, on one folder. Raises RunError, ConfigError, CheckpointError, DeviceError,
+    `conclude` does what follows the last iteration, while the folder is still held; False: it was stopped.
+    `on_iteration` is called with each finished iteration, from 1, and its metrics. All processes of a run call `train`,
+    on one folder. Raises RunError, ConfigError, CheckpointError, DeviceError,
     ProcessError: each one sentence.
     """
     reporter = Reporter(is_quiet=not processes.is_first())
@@ -88,7 +91,8 @@ def train(
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
-                state = loop(Run(experiment, folder, trainer, log, reporter, stop), state, progress, sick)
+                run = Run(experiment, folder, trainer, log, reporter, stop, on_iteration)
+                state = loop(run, state, progress, sick)
         except Unhealthy as error:
             advice = on_first(partial(run_record.mark_unhealthy, folder, str(error)))
             raise everywhere(RunError(f"{error}; {advice}")) from None
@@ -199,6 +203,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
             with timer("checkpoint"):
                 save(trainer, experiment, run.folder, state, progress, sick)
             saved = progress
+        run.on_iteration(iteration, values)
     return state
 
 

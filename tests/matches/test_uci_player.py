@@ -11,7 +11,7 @@ import chess
 import pytest
 from chess.engine import Cp, Mate
 
-from alphagateau.api import play_match as play_api_match
+from alphagateau.api.players import play_match as play_api_match
 from alphagateau.engines.engine import ScoredLine
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game

@@ -1,4 +1,4 @@
-"""What `import alphagateau` offers: checkpoints, positions, matches, ratings and metrics in a few functions.
+"""Loads checkpoints, evaluates and searches positions, plays matches and rates their results.
 
 Positions are FENs, moves are UCI, players are named as for the commands (a run, a checkpoint, `random`, `uci:COMMAND`).
 Values are for the player to move, in [-1, 1].
@@ -29,7 +29,6 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
-from alphagateau.runs.logging.log import read_metrics as read_metrics_file
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.search import Search, SearchOutput, evaluate_states
 
@@ -128,11 +127,6 @@ def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None
     Raises ResultsError.
     """
     return rate_results(read_any_results(path)[0], method, anchor)
-
-
-def read_metrics(run: str | PathLike) -> list[dict[str, Any]]:
-    """The rows of a run's metrics.jsonl, one an iteration."""
-    return read_metrics_file(Path(run) / "metrics.jsonl")
 
 
 def _by_move(game: Game, state: State, weights: np.ndarray) -> dict[str, float]:

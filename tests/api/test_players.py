@@ -1,5 +1,7 @@
-"""The Python face: docs/python.md runs as it stands; what is offered and refused."""
+"""The library: docs/python.md runs as it stands; what is offered and refused."""
 
+import contextlib
+import io
 import re
 import subprocess
 import sys
@@ -8,41 +10,36 @@ from pathlib import Path
 import pytest
 
 import alphagateau
-from alphagateau.commands.main import main
 from alphagateau.runs.checkpoint import CheckpointError
 
-PAGE = Path(__file__).parents[1] / "docs" / "python.md"
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
 @pytest.fixture(scope="module")
-def small_run(tmp_path_factory) -> Path:
-    """The folder in which the page's blocks run: one iteration of the smallest run, named as there."""
-    folder = tmp_path_factory.mktemp("page")
-    options = [
-        "--run",
-        "small",
-        "--num-iterations",
-        "1",
-        "--evaluation.num-games",
-        "0",
-        "--search.num-simulations",
-        "2",
-    ]
-    assert main(["train", "smoke", "--runs", str(folder / "checkpoints"), *options]) == 0
-    return folder
-
-
-def test_the_blocks_of_the_page_run(small_run, monkeypatch, capsys):
-    monkeypatch.chdir(small_run)
+def page(tmp_path_factory) -> tuple[Path, dict]:
+    """The folder in which the page's blocks ran, and what they left."""
+    folder, scope = tmp_path_factory.mktemp("page"), {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    scope: dict = {}
-    exec("\n".join(blocks), scope)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as output:
+        exec("\n".join(blocks), scope)
+    return folder, {**scope, "blocks": blocks, "output": output.getvalue()}
+
+
+@pytest.fixture(scope="module")
+def small_run(page) -> Path:
+    return page[0]
+
+
+def test_the_blocks_of_the_page_run(page):
+    _, scope = page
     first, second = scope["first"], scope["second"]
-    assert len(blocks) == 6 and "c: 0 +- 0 Elo" in capsys.readouterr().out
+    assert len(scope["blocks"]) == 8 and "c: 0 +- 0 Elo" in scope["output"]
+    assert scope["run"].is_finished and [row["iteration"] for row in scope["rows"]] == [1]
     assert sum(first.policy.values()) == pytest.approx(1, abs=1e-5) and len(first.policy) == 7
     assert list(second.policy.values()) == sorted(second.policy.values(), reverse=True)
     assert scope["found"].move in {"c4d5", "c4c5", "c4b4", "c4a4"}  # the mates
     assert scope["result"].unfinished == 0
+    assert scope["frames"].value_target.shape == (32,)
 
 
 def test_evaluations_do_not_depend_on_their_batch(small_run):
@@ -70,9 +67,9 @@ def test_what_cannot_be_is_said(small_run):
         alphagateau.serach  # noqa: B018
 
 
-def test_the_list_is_short_documented_and_imported_when_asked_for():
+def test_what_is_offered_is_documented_and_imported_when_asked_for():
     for name in alphagateau.__all__:
-        assert getattr(alphagateau, name).__doc__.count("\n") < 12
+        assert getattr(alphagateau, name).__doc__
     code = "import sys, alphagateau; print({'jax', 'aim', 'pydantic'} & set(sys.modules), sorted(dir(alphagateau))[:2])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "set() ['FoundMove', 'Model']"

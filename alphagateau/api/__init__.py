@@ -1,0 +1,1 @@
+"""The library's face: what `import alphagateau` offers, by what it is for."""

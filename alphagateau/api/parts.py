@@ -1,0 +1,116 @@
+"""Makes the parts of a training algorithm: a board, a network, a search, self-play and a learner.
+
+Each is a record of pure functions for `jax.jit`; examples/minimal_alphazero.py composes them into the whole algorithm.
+Values are for the player to move, in [-1, 1]; slots S are the legal moves of a position in rising order of their edge.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from alphagateau.config import NETWORKS, SEARCHES, ConfigError, NetworkConfig, SearchConfig
+from alphagateau.games.rules import Game
+from alphagateau.games.state import Array, State
+from alphagateau.games.variants import get_game
+from alphagateau.networks import make_network as networks
+from alphagateau.networks.network import Network, Variables
+from alphagateau.search import make_search as searches
+from alphagateau.search.search import Search
+from alphagateau.training import learner as learners
+from alphagateau.training.frames import Frame
+from alphagateau.training.learner import Learner
+from alphagateau.training.losses.policy_value import LOSSES
+from alphagateau.training.losses.terms import Loss
+from alphagateau.training.selfplay import selfplay as plays
+from alphagateau.training.selfplay.targets import frames_from
+
+
+class SelfPlay(NamedTuple):
+    """Games of a search against itself.
+
+    init: `() -> State [B]`, new games.
+    play: `(variables, key, states [B]) -> (states [B], Frames [T * B])`, T plies on; a game that ends starts anew.
+    """
+
+    init: Callable[[], State]
+    play: Callable[[Variables, Array, State], tuple[State, Frame]]
+
+
+def make_game(name: str) -> Game:
+    """The board `name`: `init() -> State`, `step(State, edge) -> State`, `position(State) -> Position`.
+
+    Raises ValueError for an unknown one, with those that there are.
+    """
+    return get_game(name)
+
+
+def make_network(game: Game, config: Mapping[str, Any] | NetworkConfig | None = None) -> Network:
+    """A network for `game`: `init(key) -> variables`, `apply(variables, positions [B]) -> (Evaluation [B], _)`.
+
+    Args:
+        config: the keys of an experiment's [network], such as {"architecture": "chessformer", "num_layers": 2}.
+
+    Raises:
+        ConfigError: an unknown key or an impossible value.
+    """
+    return networks.make_network(game, config if isinstance(config, NetworkConfig) else NETWORKS.read(config or {}))
+
+
+def make_search(game: Game, network: Network, config: Mapping[str, Any] | SearchConfig | None = None) -> Search:
+    """A search: `(variables, keys [B], states [B]) -> SearchOutput [B]`.
+
+    Args:
+        config: the keys of an experiment's [search], such as {"num_simulations": 32}.
+
+    Raises:
+        ConfigError: an unknown key or an impossible value.
+    """
+    keys = config if isinstance(config, SearchConfig) else SEARCHES.read(config or {})
+    return searches.make_search(game, network, keys)
+
+
+def make_selfplay(
+    game: Game, search: Search, num_games: int, num_plies: int, *, auxiliary: tuple[str, ...] = (), **targets: Any
+) -> SelfPlay:
+    """B = `num_games` games at once, T = `num_plies` plies a call.
+
+    A frame's value is known (`value_mask`) from the last finished game of its row back.
+
+    Args:
+        auxiliary: further targets in `Frame.extra`, for the heads of a network that learn them.
+        targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/training.md).
+    """
+    rows, first_ply = jnp.arange(num_games), jnp.int32(0)
+    selfplay = plays.make_selfplay(game, search, num_plies)
+
+    def play(variables: Variables, key: Array, states: State) -> tuple[State, Frame]:
+        games, trajectory = selfplay(variables, key, rows, first_ply, plays.Games(states))
+        frames = frames_from(trajectory, auxiliary, **targets)
+        return games.states, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), frames)
+
+    return SelfPlay(lambda: plays.start_games(game, num_games), play)
+
+
+def make_learner(
+    game: Game,
+    network: Network,
+    loss: str | Loss = "policy_value",
+    optimizer: optax.GradientTransformation | None = None,
+) -> Learner:
+    """A learner: `init(variables) -> TrainState`, `step(TrainState, Frames [B]) -> (TrainState, metrics)`.
+
+    Args:
+        loss: a name as in `training.loss`, or `(game, Evaluation, Frames [B]) -> LossTerms`.
+        optimizer: None: Adam at a rate of 0.001.
+
+    Raises:
+        ConfigError: no loss has that name.
+    """
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ConfigError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+        loss = LOSSES[loss]
+    return learners.make_learner(game, network, loss, optimizer or optax.adam(1e-3))
