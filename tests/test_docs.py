@@ -33,4 +33,4 @@ def test_the_tree_of_the_readme_is_the_package():
     tree = re.findall(r"^      (\w+(?:/|\.py))  ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     package = ROOT / "alphagateau"
     found = [f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()]
-    assert sorted(tree) == sorted([*found, "api.py", "builtin.py"])
+    assert sorted(tree) == sorted([*found, "builtin.py"])

@@ -28,7 +28,7 @@ def test_self_play_gives_frames_that_a_learner_learns(parts):
     assert not frames.value_mask.any()  # no game has ended
     learner = alphagateau.make_learner(game, network)
     state, step = learner.init(variables), jax.jit(learner.step)
-    frames = frames._replace(policy_target=jax.nn.one_hot(jnp.zeros(24), frames.policy_target.shape[1]))
+    frames = frames._replace(policy_target=jax.nn.one_hot(jnp.zeros(24, int), frames.policy_target.shape[1]))
     losses = []
     for _ in range(30):
         state, metrics = step(state, frames)
