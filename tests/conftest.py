@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
@@ -23,8 +23,11 @@ def pytest_configure() -> None:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
         jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    settings.register_profile("patient", deadline=None)  # an example may be slow where the machine does other work
-    settings.load_profile("patient")
+    # The same examples on every machine, however busy it is; tests/fuzzing.py makes new ones.
+    settings.register_profile(
+        "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from fuzzing import fuzzed
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from alphagateau.ratings import wls
@@ -274,7 +275,7 @@ COUNT = st.one_of(st.integers(0, 3), st.integers(0, 10**9))
 ROW = st.tuples(st.integers(0, 5), st.integers(0, 5), COUNT, COUNT, COUNT, st.integers(-1, 1))
 
 
-@settings(max_examples=100)
+@fuzzed(100)
 @given(st.lists(ROW, max_size=12), st.sampled_from(METHODS))
 @example([(0, 1, 0, 38_137, 363_615, 1), (0, 2, 0, 463_129_087, 2, 1)], "bradley-terry")  # a variance of -3e-14
 def test_any_table_is_rated_or_said_not_to_be(rows, method):

@@ -12,7 +12,8 @@ import mctx
 import numpy as np
 import pgx
 import pytest
-from hypothesis import given, settings
+from fuzzing import fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau.games.notation import board_from_fen, edge_to_uci, from_fen, legal_moves, to_board
@@ -376,7 +377,7 @@ def check_random_positions(searcher: Searcher, seed, num_plies, spread, scale) -
     check_legality(game, states, found)
 
 
-@settings(max_examples=8)
+@fuzzed(8)
 @given(**RANDOM_POSITIONS)
 def test_no_search_returns_an_illegal_move(searchers, seed, num_plies, spread, scale):
     check_random_positions(searchers["gardner_chess"], seed, num_plies, spread, scale)
@@ -384,7 +385,7 @@ def test_no_search_returns_an_illegal_move(searchers, seed, num_plies, spread, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-@settings(max_examples=100)
+@fuzzed(100)
 @given(**RANDOM_POSITIONS)
 def test_no_search_of_many_positions_returns_an_illegal_move(searchers, name, seed, num_plies, spread, scale):
     check_random_positions(searchers[name], seed, num_plies, spread, scale)
