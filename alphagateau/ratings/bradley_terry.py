@@ -22,6 +22,7 @@ from alphagateau.ratings.model import (
     score_variance,
 )
 
+ROUNDING = 1e-13  # of points, relative to all games
 MIN_DISPERSION_FREEDOM = 10  # spare pairs; from fewer the scatter cannot be estimated
 
 
@@ -103,7 +104,8 @@ def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: i
         step = np.zeros_like(x)
         step[free] = _solve(information, gradient)
         change = max(np.abs(design @ step).max(initial=0), np.abs(step * (prior > 0)).max())
-        if change < 1e-6:  # the error left is of the order of its square
+        # The error left is of the order of the change squared; among hundreds of millions of games rounding leaves more.
+        if change < 1e-6 or np.abs(gradient).max() < ROUNDING * equations.total.sum():
             return x + step, information
         x = x + step * math.log1p(change) / change
     raise RuntimeError(f"the Bradley-Terry fit did not settle in {max_steps} Newton steps")

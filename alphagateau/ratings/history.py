@@ -32,6 +32,7 @@ from alphagateau.ratings.model import (
 
 TAIL = 1.0  # degrees of freedom of a step's Student distribution; infinite: Brownian motion proper
 LEAST_RATE, LARGEST_RATE = (0.05 / ELO_PER_NAT) ** 2, (2000 / ELO_PER_NAT) ** 2  # of a variance, an iteration
+MOST_WEIGHT = 100.0  # of a game; those that are nearly all drawn would weigh without bound
 NUM_REFITS = 2  # of the weight of the games, which depends on the ratings a little
 MAX_ROUNDS, MAX_CHANGE = 200, 0.01  # of fitting the rates; the change of a rate's logarithm below which it has settled
 RELAXATION = 1.8  # of a step of expectation-maximisation, in logarithms
@@ -69,7 +70,7 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     for _ in range(NUM_REFITS):
         score = scipy.special.expit(unweighted.design @ walk.x)
         spread = dispersion * unweighted.total @ score_variance(score, nu)
-        weight = float(unweighted.total @ (score * (1 - score)) / spread) if spread > 0 else 1.0
+        weight = float(min(unweighted.total @ (score * (1 - score)) / spread, MOST_WEIGHT)) if spread > 0 else 1.0
         equations = unweighted._replace(total=weight * unweighted.total, points=weight * unweighted.points)
         walk = _fit_walk(equations, steps, walk)
         nu = draw_parameter(scipy.special.expit(unweighted.design @ walk.x)[:-1], games)

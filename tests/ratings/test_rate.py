@@ -278,6 +278,8 @@ ROW = st.tuples(st.integers(0, 5), st.integers(0, 5), COUNT, COUNT, COUNT, st.in
 @fuzzed(100)
 @given(st.lists(ROW, max_size=12), st.sampled_from(METHODS))
 @example([(0, 1, 0, 38_137, 363_615, 1), (0, 2, 0, 463_129_087, 2, 1)], "bradley-terry")  # a variance of -3e-14
+@example([(0, 1, 0, 0, 3, 1), (2, 1, 1, 3, 2, -1), (3, 1, 2, 551_455_949, 2, -1)], "history")  # nearly all drawn
+@example([(0, 1, 2, 217_392_226, 0, 0), (2, 3, 126_587_961, 0, 0, 1)], "history")  # a step of rounding alone
 def test_any_table_is_rated_or_said_not_to_be(rows, method):
     results = make_results(Row(f"p{a}", f"p{b}", *n) for a, b, *n in rows if a != b)
     found = rate(results, method)
