@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax._src.clusters import ClusterEnv  # JAX 0.10 has no public name for what its own start-up reads
 
+from alphagateau.distributed.jax_internals import ClusterEnv
 from alphagateau.distributed.processes import LOST, ProcessError, one_line
 
 START_SECONDS = 120  # for all processes to find one another

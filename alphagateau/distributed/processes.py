@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
-from jax._src import distributed  # JAX 0.10 has no public name for its client of the coordination service
+
+from alphagateau.distributed.jax_internals import distributed
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)

@@ -104,7 +104,7 @@ def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: i
         step = np.zeros_like(x)
         step[free] = _solve(information, gradient)
         change = max(np.abs(design @ step).max(initial=0), np.abs(step * (prior > 0)).max())
-        # The error left is of the order of the change squared; among hundreds of millions of games rounding leaves more.
+        # The error left is of the order of the change squared; of hundreds of millions of games rounding leaves more.
         if change < 1e-6 or np.abs(gradient).max() < ROUNDING * equations.total.sum():
             return x + step, information
         x = x + step * math.log1p(change) / change

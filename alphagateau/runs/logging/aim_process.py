@@ -1,6 +1,7 @@
 """Keeps Aim up to date by a process beside the run; whatever fails in it is one warning, and the run goes on."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import queue
@@ -29,6 +30,8 @@ class AimProcess:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         request = {"run": str(run), "aim_run": aim_run, "hyper_parameters": dict(hyper_parameters)}
         self._process: subprocess.Popen[bytes] | None = None
+        if importlib.util.find_spec("aim") is None:
+            return self._give_up("it is not installed; there is none for Windows, nor for Python 3.13")
         try:
             self._process = subprocess.Popen(
                 command,

@@ -196,6 +196,14 @@ def test_a_file_where_the_aim_repository_should_be_is_one_warning(tmp_path):
     assert_failed_with_one_warning(track(tmp_path, 1, 3), tmp_path, 3)
 
 
+def test_without_aim_a_run_has_one_sentence_of_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(aim_process.importlib.util, "find_spec", lambda name: None)
+    aim = aim_process.AimProcess(tmp_path, None, {}, lambda aim_run: None)
+    aim.poke()
+    aim.close()
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("what", ["removed", "full"])
 def test_aim_that_fails_on_the_way_is_one_warning_and_a_later_start_brings_it_up_to_date(what, tmp_path):
