@@ -1,7 +1,8 @@
 """AlphaGateau: board-game players trained by self-play with graph networks.
 
 From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `read_metrics`
-of a run; docs/python.md shows each. They are imported when first asked for, so that `import alphagateau` is quick.
+of a run, `make_env` for programs of pgx; docs/python.md shows each. They are imported when first asked for, so that
+`import alphagateau` is quick.
 """
 
 TYPE_CHECKING = False  # as in typing, whose import the command line need not wait for
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
         PositionEvaluation,
         evaluate,
         load,
+        make_env,
         play_match,
         rate,
         read_metrics,
@@ -24,6 +26,7 @@ __all__ = [
     "PositionEvaluation",
     "evaluate",
     "load",
+    "make_env",
     "play_match",
     "rate",
     "read_metrics",

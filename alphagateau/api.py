@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -32,6 +32,9 @@ from alphagateau.ratings.rate import rate as rate_results
 from alphagateau.runs.logging.log import read_metrics as read_metrics_file
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.search import Search, SearchOutput, evaluate_states
+
+if TYPE_CHECKING:
+    from alphagateau.envs.pgx_env import PgxEnv
 
 
 class Model(NamedTuple):
@@ -133,6 +136,13 @@ def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None
 def read_metrics(run: str | PathLike) -> list[dict[str, Any]]:
     """The rows of a run's metrics.jsonl, one an iteration."""
     return read_metrics_file(Path(run) / "metrics.jsonl")
+
+
+def make_env(game: str) -> "PgxEnv":
+    """The pgx environment of a board, with pgx's actions and planes. Raises ValueError for an unknown board."""
+    from alphagateau.envs.pgx_env import PgxEnv  # pgx compiles programs when it is imported
+
+    return PgxEnv(get_game(game))
 
 
 def _by_move(game: Game, state: State, weights: np.ndarray) -> dict[str, float]:

@@ -38,7 +38,7 @@ def test_the_blocks_of_the_page_run(small_run, monkeypatch, capsys):
     scope: dict = {}
     exec("\n".join(blocks), scope)
     first, second = scope["first"], scope["second"]
-    assert len(blocks) == 6 and "c: 0 +- 0 Elo" in capsys.readouterr().out
+    assert len(blocks) == 7 and "c: 0 +- 0 Elo" in capsys.readouterr().out
     assert sum(first.policy.values()) == pytest.approx(1, abs=1e-5) and len(first.policy) == 7
     assert list(second.policy.values()) == sorted(second.policy.values(), reverse=True)
     assert scope["found"].move in {"c4d5", "c4c5", "c4b4", "c4a4"}  # the mates
