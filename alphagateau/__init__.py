@@ -1,14 +1,22 @@
 """AlphaGateau: board-game players trained by self-play with graph networks.
 
 From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `train` an
-experiment, `read_metrics` of a run, and `make_game`, `make_network`, `make_search`, `make_selfplay`, `make_learner` to
+experiment, `read_metrics` of a run, `make_env` for programs of pgx, and `make_game`, `make_network`, `make_search`, `make_selfplay`, `make_learner` to
 compose an algorithm of one's own; docs/python.md shows each. They are imported when first asked for, so that
 `import alphagateau` is quick.
 """
 
 TYPE_CHECKING = False  # as in typing, whose import the command line need not wait for
 if TYPE_CHECKING:
-    from alphagateau.api.parts import SelfPlay, make_game, make_learner, make_network, make_search, make_selfplay
+    from alphagateau.api.parts import (
+        SelfPlay,
+        make_env,
+        make_game,
+        make_learner,
+        make_network,
+        make_search,
+        make_selfplay,
+    )
     from alphagateau.api.players import (
         FoundMove,
         Model,
@@ -29,6 +37,7 @@ __all__ = [
     "TrainedRun",
     "evaluate",
     "load",
+    "make_env",
     "make_game",
     "make_learner",
     "make_network",
@@ -41,7 +50,7 @@ __all__ = [
     "train",
 ]
 _HOMES = {
-    "parts": ("SelfPlay", "make_game", "make_learner", "make_network", "make_search", "make_selfplay"),
+    "parts": ("SelfPlay", "make_env", "make_game", "make_learner", "make_network", "make_search", "make_selfplay"),
     "training": ("TrainedRun", "read_metrics", "train"),
 }
 

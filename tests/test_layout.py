@@ -34,6 +34,7 @@ TABLE: dict[str, set[str]] = {
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
     "builtin": {"config", "networks", "search"},
+    "envs": {"games"},  # and pgx
     "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
 TABLE["cli"] = TABLE["api"] = {*TABLE, "cli"}

@@ -5,7 +5,7 @@ Values are for the player to move, in [-1, 1]; slots S are the legal moves of a 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,9 @@ from alphagateau.training.losses.terms import Loss
 from alphagateau.training.selfplay import selfplay as plays
 from alphagateau.training.selfplay.targets import frames_from
 
+if TYPE_CHECKING:
+    from alphagateau.envs.pgx_env import PgxEnv
+
 
 class SelfPlay(NamedTuple):
     """Games of a search against itself.
@@ -45,6 +48,13 @@ def make_game(name: str) -> Game:
     Raises ValueError for an unknown one, with those that there are.
     """
     return get_game(name)
+
+
+def make_env(game: str) -> "PgxEnv":
+    """The pgx environment of a board, with pgx's actions and planes. Raises ValueError for an unknown board."""
+    from alphagateau.envs.pgx_env import PgxEnv  # pgx compiles programs when it is imported
+
+    return PgxEnv(get_game(game))
 
 
 def make_network(game: Game, config: Mapping[str, Any] | NetworkConfig | None = None) -> Network:

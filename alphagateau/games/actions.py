@@ -3,11 +3,22 @@
 Slots hold a position's legal edges in rising order; what is stored by slot is spread over edges here, and gathered.
 """
 
+from functools import lru_cache
+
 import jax
 import jax.numpy as jnp
 
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, State
+from alphagateau.games.variants import get_game
+
+
+@lru_cache
+def edge_numbers(game_name: str) -> dict[tuple[int, int, int], int]:
+    """The edge of each (sender, receiver, under-promotion), in rising order."""
+    game = get_game(game_name)
+    columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
+    return {triple: edge for edge, triple in enumerate(zip(*columns, strict=True))}
 
 
 def legal_edge_mask(game: Game, positions: Position) -> Array:

@@ -21,11 +21,6 @@ class Edges(NamedTuple):
     labels: np.ndarray  # int32 [E]
     num_labels: int  # A, labels of the board, most of which are no edge
 
-    def triples(self) -> list[tuple[int, int, int]]:
-        """(sender, receiver, promotion) of each edge."""
-        columns = (self.senders.tolist(), self.receivers.tolist(), self.promotions.tolist())
-        return list(zip(*columns, strict=True))
-
 
 def move_planes(size: int) -> list[tuple[int, int, int]]:
     """(files right, ranks up, under-promotion or 0) of each plane."""

@@ -13,10 +13,11 @@ import chess
 import jax
 import numpy as np
 
+from alphagateau.games.actions import edge_numbers
 from alphagateau.games.entries import PAWN
 from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game
+from alphagateau.games.small_boards import CORNERS, enter_arguments, square_number
 from alphagateau.games.state import Position, State
-from alphagateau.games.variants import get_game
 
 FAULTS = {  # of a position, with what was expected
     chess.STATUS_NO_WHITE_KING: "white has no king: expected one",
@@ -38,32 +39,13 @@ def from_fen(game: Game, fen: str) -> State:
     over. The clocks may be left out, moves be numbered from 0, castling rights stand in any order.
     Raises ValueError, in one sentence, for anything but the FEN of a possible position.
     """
-    return _jitted(game.enter)(*enter_arguments(game, fen))
+    return _jitted(game.enter)(*enter_arguments(game.size, board_from_fen(game, fen)))
 
 
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
-    return _jitted_batch(game.enter)(*map(np.stack, zip(*(enter_arguments(game, fen) for fen in fens), strict=True)))
-
-
-def enter_arguments(game: Game, fen: str) -> tuple[Any, ...]:
-    """What `Game.enter` takes of a FEN."""
-    board = board_from_fen(game, fen)
-    codes = np.zeros((game.size, game.size), np.int8)
-    for square, piece in board.piece_map().items():
-        sign = 1 if piece.color == board.turn else -1
-        codes.reshape(-1)[_flip(game, board.turn, square)] = sign * piece.piece_type
-    rights = board.clean_castling_rights()
-    corners = [chess.BB_A1, chess.BB_H1, chess.BB_A8, chess.BB_H8]
-    castling = np.array([bool(rights & corner) for corner in corners])
-    return (
-        codes.reshape(-1),
-        np.int8(not board.turn),
-        castling if board.turn else np.roll(castling, 2),
-        np.int8(-1 if board.ep_square is None else _flip(game, board.turn, board.ep_square)),
-        np.int16(board.halfmove_clock),
-        np.int16(board.ply()),
-    )
+    rows = [enter_arguments(game.size, board_from_fen(game, fen)) for fen in fens]
+    return _jitted_batch(game.enter)(*map(np.stack, zip(*rows, strict=True)))
 
 
 @lru_cache
@@ -145,14 +127,8 @@ def _width(letters: str, row: str) -> int:
     return sum(int(letter) if letter.isdigit() else 1 for letter in row)
 
 
-def _flip(game: Game, is_white: bool, square: chess.Square) -> int:
-    """python-chess's square as the player to move numbers it."""
-    file, rank = chess.square_file(square), chess.square_rank(square)
-    return file * game.size + (rank if is_white else game.size - 1 - rank)
-
-
 def _unflip(game: Game, is_white: bool, square: Any) -> chess.Square:
-    """The other way round."""
+    """python-chess's square of a number that the player to move gives it."""
     file, rank = divmod(int(square), game.size)
     return chess.square(file, rank if is_white else game.size - 1 - rank)
 
@@ -168,9 +144,8 @@ def to_board(game: Game, state: State | Position) -> chess.Board:
     castling = np.asarray(state.castling)
     if isinstance(state, Position):
         castling = np.unpackbits(castling, bitorder="little")[:4]
-    corners = [chess.BB_A1, chess.BB_H1, chess.BB_A8, chess.BB_H8]
     flags = castling if is_white else np.roll(castling, 2)
-    board.castling_rights = sum(corner for corner, has in zip(corners, flags, strict=True) if has)
+    board.castling_rights = sum(corner for corner, has in zip(CORNERS, flags, strict=True) if has)
     if int(state.en_passant) >= 0:
         board.ep_square = _unflip(game, is_white, state.en_passant)
     board.halfmove_clock = int(state.halfmove_count)
@@ -217,17 +192,11 @@ def board_edges(game: Game, board: chess.Board) -> dict[int, str]:
     found = {}
     for move in board.legal_moves:
         promotion = 0 if move.promotion in (None, chess.QUEEN) else move.promotion
-        sender, receiver = (_flip(game, board.turn, square) for square in (move.from_square, move.to_square))
-        found[_edges(game.name)[sender, receiver, promotion]] = move.uci()
+        sender, receiver = (
+            square_number(game.size, board.turn, square) for square in (move.from_square, move.to_square)
+        )
+        found[edge_numbers(game.name)[sender, receiver, promotion]] = move.uci()
     return dict(sorted(found.items()))
-
-
-@lru_cache
-def _edges(game_name: str) -> dict[tuple[int, int, int], int]:
-    """(sender, receiver, promotion) -> edge."""
-    game = get_game(game_name)
-    columns = (np.asarray(x).tolist() for x in (game.senders, game.receivers, game.promotions))
-    return {squares: edge for edge, squares in enumerate(zip(*columns, strict=True))}
 
 
 def normalize_uci(board: chess.Board, text: str) -> str:
@@ -258,11 +227,6 @@ def outcome(game: Game, state: State) -> tuple[str, str]:
     keys = np.asarray(state.keys)
     occurrences = int((keys == keys[0]).all(axis=-1).sum())
     return board_outcome(game, to_board(game, state), occurrences)
-
-
-def termination(game: Game, state: State) -> str:
-    """Why the game is over, as `board_outcome` says."""
-    return outcome(game, state)[1]
 
 
 def board_outcome(game: Game, board: chess.Board, occurrences: int) -> tuple[str, str]:

@@ -25,10 +25,10 @@ import numpy as np
 from alphagateau.games import legality
 from alphagateau.games.edges import Edges, make_edges
 from alphagateau.games.entries import Castling, GameEntry
-from alphagateau.games.keys import make_position_key
 from alphagateau.games.moves import flip_boards, make_move
-from alphagateau.games.small_boards import board_class
+from alphagateau.games.small_boards import board_class, enter_arguments
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
+from alphagateau.games.zobrist import make_position_key
 
 RULES_VERSION = 1  # raise it when a game of the same moves may go another way: ladders pool games of one version only
 NO_PROGRESS_LIMIT = 100  # plies: the fifty-move rule
@@ -64,8 +64,8 @@ class Game(NamedTuple):
 def make_game(entry: GameEntry) -> Game:
     """The Game of an entry."""
     edges = make_edges(entry)
-    enter = _make_enter(entry, edges)
-    start = jax.tree.map(np.asarray, jax.jit(enter)(*_start(entry)))
+    enter, make_board = _make_enter(entry, edges), board_class(entry.name)
+    start = jax.tree.map(np.asarray, jax.jit(enter)(*enter_arguments(entry.size, make_board(entry.start_fen))))
     return Game(
         name=entry.name,
         size=entry.size,
@@ -83,26 +83,12 @@ def make_game(entry: GameEntry) -> Game:
         double_step_rank=entry.double_step_rank,
         castlings=entry.castlings,
         uci_variant=entry.uci_variant,
-        board_class=board_class(entry.name),
+        board_class=make_board,
         init=lambda: jax.tree.map(jnp.asarray, start),
         step=_make_step(entry, edges, enter),
         position=_make_position(len(edges.senders)),
         enter=enter,
     )
-
-
-def _start(entry: GameEntry) -> tuple:
-    """What `enter` takes of the start: board, color, castling, en passant, halfmove clock, ply."""
-    pieces, _, castling, *_ = entry.start_fen.split()
-    for number in range(1, 9):
-        pieces = pieces.replace(str(number), "." * number)
-    codes = [
-        [".PNBRQK".index(letter.upper()) * (1 if letter.isupper() else -1) for letter in row]
-        for row in reversed(pieces.split("/"))
-    ]
-    board = np.array(codes, np.int8).T.reshape(-1)  # file by file
-    rights = np.array([right in castling for right in "QKqk"])
-    return board, np.int8(0), rights, np.int8(-1), np.int16(0), np.int16(0)
 
 
 def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:

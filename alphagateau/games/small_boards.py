@@ -1,4 +1,4 @@
-"""Teaches python-chess the boards that it lacks: a game's entry to a class of board, so that SAN, PGN and engines work.
+"""python-chess's classes of the small boards, made from their entries, and positions on them as arrays.
 
 Importing this module adds a class for each game to the variants that `chess.pgn` and `chess.engine` know. A program
 without them still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported
@@ -7,11 +7,15 @@ variant" in `game.errors`.
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import chess
 import chess.variant
+import numpy as np
 
 from alphagateau.games.entries import GAMES
+
+CORNERS = (chess.BB_A1, chess.BB_H1, chess.BB_A8, chess.BB_H8)  # of White's two castling rights, then of Black's
 
 
 class SmallBoard(chess.Board):
@@ -104,6 +108,29 @@ def board_class(name: str) -> type[chess.Board]:
     made = type(entry.variant_names[0].title().replace(" ", "") + "Board", (SmallBoard,), facts)
     chess.variant.VARIANTS.append(made)
     return made
+
+
+def square_number(size: int, is_white: bool, square: chess.Square) -> int:
+    """python-chess's square as the player to move numbers it."""
+    file, rank = chess.square_file(square), chess.square_rank(square)
+    return file * size + (rank if is_white else size - 1 - rank)
+
+
+def enter_arguments(size: int, board: chess.Board) -> tuple[Any, ...]:
+    """The arguments of `Game.enter` for the position on a board."""
+    codes = np.zeros(size * size, np.int8)
+    for square, piece in board.piece_map().items():
+        sign = 1 if piece.color == board.turn else -1
+        codes[square_number(size, board.turn, square)] = sign * piece.piece_type
+    castling = np.array([bool(board.clean_castling_rights() & corner) for corner in CORNERS])
+    return (
+        codes,
+        np.int8(not board.turn),
+        castling if board.turn else np.roll(castling, 2),
+        np.int8(-1 if board.ep_square is None else square_number(size, board.turn, board.ep_square)),
+        np.int16(board.halfmove_clock),
+        np.int16(board.ply()),
+    )
 
 
 for _name in GAMES:

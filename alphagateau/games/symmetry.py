@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.actions import edges_by_slot, legal_edge_mask, slots_to_edges
+from alphagateau.games.actions import edge_numbers, edges_by_slot, legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 
@@ -25,27 +25,24 @@ class Reflection(NamedTuple):
     edges: np.ndarray  # int32 [E]
 
 
-@lru_cache
-def _reflection(size: int, edges: tuple[tuple[int, int, int], ...]) -> Reflection:
-    squares = [(size - 1 - square // size) * size + square % size for square in range(size * size)]
-    number = {edge: i for i, edge in enumerate(edges)}
-    images = [number[squares[sender], squares[receiver], promotion] for sender, receiver, promotion in edges]
-    return Reflection(np.array(squares, np.int32), np.array(images, np.int32))
-
-
 def reflection(game: Game) -> Reflection:
     """The Reflection of a game's board."""
-    columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
-    return _reflection(game.size, tuple(zip(*columns, strict=True)))
+    return _reflection(game.name, game.size)
+
+
+@lru_cache
+def _reflection(game_name: str, size: int) -> Reflection:
+    squares = np.arange(size * size).reshape(size, size)[::-1].reshape(-1).tolist()
+    number = edge_numbers(game_name)
+    images = [number[squares[sender], squares[receiver], promotion] for sender, receiver, promotion in number]
+    return Reflection(np.array(squares, np.int32), np.array(images, np.int32))
 
 
 def edges_from_other_side(game: Game) -> np.ndarray:
     """int32 [E]: the edge between the same two squares as the other player sees them; of a promotion, without it."""
-    squares = np.arange(game.num_squares).reshape(game.size, game.size)[:, ::-1].reshape(-1)
-    plain = np.flatnonzero(game.promotions == 0)
-    number = {(game.senders[e], game.receivers[e]): e for e in plain}
-    edges = [number[squares[i], squares[j]] for i, j in zip(game.senders, game.receivers, strict=True)]
-    return np.array(edges, np.int32)
+    squares = np.arange(game.num_squares).reshape(game.size, game.size)[:, ::-1].reshape(-1).tolist()
+    number = edge_numbers(game.name)
+    return np.array([number[squares[sender], squares[receiver], 0] for sender, receiver, _ in number], np.int32)
 
 
 def has_mirror(positions: Position) -> Array:

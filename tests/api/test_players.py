@@ -33,7 +33,7 @@ def small_run(page) -> Path:
 def test_the_blocks_of_the_page_run(page):
     _, scope = page
     first, second = scope["first"], scope["second"]
-    assert len(scope["blocks"]) == 8 and "c: 0 +- 0 Elo" in scope["output"]
+    assert len(scope["blocks"]) == 9 and "c: 0 +- 0 Elo" in scope["output"]
     assert scope["run"].is_finished and [row["iteration"] for row in scope["rows"]] == [1]
     assert sum(first.policy.values()) == pytest.approx(1, abs=1e-5) and len(first.policy) == 7
     assert list(second.policy.values()) == sorted(second.policy.values(), reverse=True)

@@ -18,7 +18,6 @@ from alphagateau.games.notation import (
     from_fen,
     legal_moves,
     outcome,
-    termination,
     to_board,
     to_fen,
     uci_to_edge,
@@ -99,8 +98,8 @@ def test_fens_that_every_engine_takes(fen):
 def test_plies_count_from_the_move_number():
     white, black = "4k/4p/5/P4/K4 w - - 0 {}", "4k/4p/5/P4/K4 b - - 0 {}"
     assert [int(from_fen(GARDNER, fen.format(7)).ply) for fen in (white, black)] == [12, 13]
-    assert termination(GARDNER, from_fen(GARDNER, black.format(128))) == "unterminated"
-    assert termination(GARDNER, from_fen(GARDNER, white.format(129))) == "ply limit"
+    assert outcome(GARDNER, from_fen(GARDNER, black.format(128)))[1] == "unterminated"
+    assert outcome(GARDNER, from_fen(GARDNER, white.format(129)))[1] == "ply limit"
 
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

@@ -1,14 +1,14 @@
-"""How well both sides of a game played, by winning chances: accuracy, and the moves that lost much.
+"""Accuracy of both sides of a game by winning chances, and judgements of the moves that lost much.
 
-As Lichess has it: https://lichess.org/page/accuracy for the accuracy of a move; for a game AccuracyPercent.scala, for
-judgements Advice.scala of https://github.com/lichess-org/lila. That program adds 1 % to each move for the doubt of its
-own analysis, and takes the start for 15 centipawns, all beyond 1000 for 1000; here each move has the accuracy that the
-page gives, and chances are the analyst's own, at the start and at the ends too.
+Formulas are Lichess's: of a move https://lichess.org/page/accuracy; of a game AccuracyPercent.scala, of judgements
+Advice.scala of https://github.com/lichess-org/lila. That program also adds 1 % to each move for the doubt of its own
+analysis, takes the start for 15 centipawns, and scores beyond 1000 for 1000; here chances are the analyst's own.
 """
 
+import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import chess.engine
@@ -21,7 +21,7 @@ WEIGHT_BOUNDS = (0.5, 12.0)
 
 
 class AnalysedGame(NamedTuple):
-    """A game of n moves and what somebody thinks of its n + 1 positions."""
+    """A game of n moves with an analyst's scores of its n + 1 positions."""
 
     record: GameRecord
     scores: tuple[chess.engine.Score, ...]  # White's, [n + 1]
@@ -35,7 +35,7 @@ class AnalysedGame(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What a move is called that loses `least` percent of winning chances or more."""
+    """The name and signs of a move that loses `least` percent of winning chances or more."""
 
     name: str
     least: float
@@ -56,29 +56,32 @@ def move_accuracy(before: float, after: float) -> float:
 
 
 def judgement_of(before: float, after: float) -> Judgement | None:
-    """What a move is called, by the mover's winning chances before and after; None if it lost little."""
+    """The Judgement by the mover's winning chances before and after; None if the move lost little."""
     return next((judgement for judgement in JUDGEMENTS if before - after >= judgement.least), None)
 
 
 def judgements(game: AnalysedGame) -> list[Judgement | None]:
-    """Of each move, [n]; a move that the analyst would have made too lost nothing."""
-    found, chances = [], game.chances
-    for ply, move in enumerate(game.record.moves):
-        is_white = (ply % 2 == 0) == game.white_begins
-        before, after = chances[ply : ply + 2] if is_white else (100 - chance for chance in chances[ply : ply + 2])
-        found.append(None if move == game.best[ply] else judgement_of(before, after))
-    return found
+    """The Judgement of each move, [n]; None for the analyst's own choice, too."""
+    changes = zip(game.record.moves, game.best, _movers_chances(game.chances, game.white_begins), strict=False)
+    return [None if move == best else judgement_of(before, after) for move, best, (_, before, after) in changes]
+
+
+def _movers_chances(chances: Sequence[float], white_begins: bool) -> Iterator[tuple[bool, float, float]]:
+    """(whether White moved, the mover's winning chances before and after) of each move, of White's chances [n + 1]."""
+    for ply, (before, after) in enumerate(itertools.pairwise(chances)):
+        is_white = (ply % 2 == 0) == white_begins
+        yield (is_white, before, after) if is_white else (is_white, 100 - before, 100 - after)
 
 
 def game_accuracy(chances: Sequence[float], white_begins: bool = True) -> tuple[float | None, float | None]:
-    """White's and Black's, of White's winning chances at the start and after each move; None of a side without moves.
+    """White's and Black's accuracy, by White's winning chances [n + 1]; None for a side without moves.
 
     The mean of two: the mean weighted by how much the chances swung around each move, and the harmonic mean.
     """
     found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}  # by whether White moved: (accuracy, weight)
-    for ply, weight in enumerate(_weights(chances)):
-        is_white = (ply % 2 == 0) == white_begins
-        before, after = chances[ply : ply + 2] if is_white else (100 - chance for chance in chances[ply : ply + 2])
+    for (is_white, before, after), weight in zip(
+        _movers_chances(chances, white_begins), _weights(chances), strict=True
+    ):
         found[is_white].append((move_accuracy(before, after), weight))
     return _mean(found[True]), _mean(found[False])
 

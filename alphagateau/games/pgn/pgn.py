@@ -1,4 +1,4 @@
-"""Turns games that were played into PGN text and back, for every board (host side).
+"""Writes records of games as PGN, and replays written games by python-chess, on every board.
 
 Beside the Seven Tag Roster, games say what is known of a player, each tag after White or Black:
 
@@ -8,8 +8,8 @@ Beside the Seven Tag Roster, games say what is known of a player, each tag after
     WhiteWeights     the hash of its weights, as `alphagateau info` shows it
     WhiteSearch      its search, such as "gumbel 64 simulations, 16 considered"
 
-Variant, SetUp and FEN stand where board or start need them. After a move stand what its player thought of the position
-then, `[%eval 0.23]` in pawns from White's side or `[%eval #-3]`, and the time that the move took, `[%emt 0:00:01.5]`.
+Variant, SetUp and FEN are written where board or start need them. The comment of a move has its player's evaluation of
+the position after it, `[%eval 0.23]` in pawns from White's side or `[%eval #-3]`, and its time, `[%emt 0:00:01.5]`.
 """
 
 import itertools
@@ -37,7 +37,7 @@ TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
 
 
 class MoveNote(NamedTuple):
-    """What is known of a move."""
+    """An annotation of a move."""
 
     score: chess.engine.Score | None = None  # of the position after it, for White
     seconds: float | None = None  # that it took
@@ -46,7 +46,7 @@ class MoveNote(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Who plays, as far as it is known."""
+    """What is known of a player."""
 
     run: str = ""
     iteration: int | None = None
@@ -70,7 +70,7 @@ class GameRecord:
     start_fen: str
     moves: tuple[str, ...]  # UCI
     result: str  # one of RESULTS; "*": not finished
-    termination: str = ""  # why it ended, as `notation.ending` says, or what its PGN says
+    termination: str = ""  # why it ended, as `notation.board_outcome` has it, or its PGN's tag
     headers: Mapping[str, str] = field(default_factory=dict)  # other tags: White, Black, Round, ...
     notes: tuple[MoveNote, ...] = ()  # of the first moves, in their order; of those without nothing is known
 
@@ -112,7 +112,8 @@ def to_pgn(record: GameRecord) -> str:
 
     Raises ValueError, in one sentence, for an illegal move or a result not in RESULTS.
     """
-    _check_result(record.result)
+    if record.result not in RESULTS:
+        raise ValueError(f"result {record.result[:20]!r}: expected one of {', '.join(RESULTS)}")
     board = board_class(record.game)(record.start_fen)
     node = pgn = chess.pgn.Game()
     for name, value in record.headers.items():
@@ -127,8 +128,7 @@ def to_pgn(record: GameRecord) -> str:
     for number, (uci, note) in enumerate(zip(record.moves, notes, strict=False), start=1):
         move = _parse_move(board, uci, number)
         board.push(move)
-        node = node.add_variation(move)
-        _annotate(node, note)
+        node = node.add_variation(move, comment=write_note(note), nags={note.nag} - {0})
     return pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
 
 
@@ -137,14 +137,8 @@ def plain_tag(value: str) -> str:
     return " ".join(value.split()).replace('"', "'").replace("\\", "/")
 
 
-def _annotate(node: chess.pgn.ChildNode, note: MoveNote) -> None:
-    node.comment = write_note(note)
-    if note.nag:
-        node.nags.add(note.nag)
-
-
 def write_note(note: MoveNote) -> str:
-    """The comment that says what is known of a move."""
+    """The comment of a move: [%eval], [%emt], then its text."""
     node = chess.pgn.Game()
     if note.score is not None:
         node.set_eval(chess.engine.PovScore(note.score, chess.WHITE))
@@ -153,18 +147,13 @@ def write_note(note: MoveNote) -> str:
 
 
 def read_note(comment: str, nag: int = 0) -> MoveNote:
-    """What the comment after a move says."""
+    """Parses the comment after a move."""
     node = chess.pgn.Game()
     node.comment = comment
     score, seconds = node.eval(), node.emt()
     node.set_eval(None)
     node.set_emt(None)
     return MoveNote(score and score.white(), None if seconds is None else round(seconds, 3), nag, node.comment)
-
-
-def _check_result(result: str) -> None:
-    if result not in RESULTS:
-        raise ValueError(f"result {result[:20]!r}: expected one of {', '.join(RESULTS)}")
 
 
 def read_pgn(text: str) -> list[GameRecord]:
@@ -183,13 +172,13 @@ def read_pgn(text: str) -> list[GameRecord]:
 
 
 class Replayed(NamedTuple):
-    """A game by the rules of its board."""
+    """A written game after its replay on its board."""
 
     written: WrittenGame
-    record: GameRecord | None  # None: it breaks them, or cannot be judged
-    fault: str = ""  # in what it breaks them, in one sentence; "": in nothing
-    ply: int = 0  # of the move that does, from 1; 0: it is none of its moves
-    is_known: bool = True  # False: there are no rules here for its variant
+    record: GameRecord | None  # None: it breaks the rules, or its variant is unknown
+    fault: str = ""  # the rule that it breaks, in one sentence; "": none
+    ply: int = 0  # of the move at fault, from 1; 0: none is
+    is_known: bool = True  # False: its variant is not one of the games
 
 
 def replay(written: WrittenGame) -> Replayed:
@@ -203,22 +192,17 @@ def replay(written: WrittenGame) -> Replayed:
     if name is None:
         known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
         return Replayed(written, None, f"variant {variant.lower()[:20]!r}: expected {known}", is_known=False)
+    fen = tags.get("FEN", "")
+    start_fen = GAMES[name].start_fen if fen.strip() in ("", "?", "startpos") else normalize_fen(fen)
     try:
-        return _play(written, name, _start_fen(tags.get("FEN"), get_game(name).start_fen), result_of(written))
+        return _play(written, name, start_fen, result_of(written))
     except ValueError as error:
         return Replayed(written, None, str(error))
 
 
 def _key(variant: str) -> str:
-    """What is the same for all spellings of a variant."""
+    """A variant's letters and digits, which its spellings share."""
     return re.sub(r"[\W_]", "", variant.lower())
-
-
-def _start_fen(fen: str | None, usual: str) -> str:
-    """The FEN of the start."""
-    if fen is None or fen.strip() in ("", "?", "startpos"):
-        return usual
-    return normalize_fen(fen)
 
 
 def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:
@@ -242,7 +226,7 @@ def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Repla
 
 
 def _contradiction(board: chess.Board, result: str) -> str:
-    """In what a result contradicts the last position; "" if in nothing. Draws that may be claimed need not be."""
+    """The fault of a result that a mate or stalemate on the board contradicts, "" if none does."""
     if result == "*" or any(board.generate_legal_moves()):
         return ""
     expected = "1/2-1/2" if not board.is_check() else "0-1" if board.turn else "1-0"

@@ -24,7 +24,7 @@ NONE, OFF_BOARD = -1, -2  # the edge of no move, and of a move that has none
 
 
 class Plies(NamedTuple):
-    """What the rules say of T moves of B games."""
+    """T moves of B games by the rules."""
 
     is_legal: Array  # bool [T, B]; True where there is no move
     is_over: Array  # bool [T, B], whether the game is over after the move; False where there is none
@@ -32,15 +32,15 @@ class Plies(NamedTuple):
 
 
 class RuleCheck(NamedTuple):
-    """What the rules say of a game."""
+    """The verdict of the rules on a game."""
 
-    illegal: int  # the first move that they do not allow, from 1; 0: there is none
+    illegal: int  # the first illegal move, from 1; 0: there is none
     over: int  # the first move after which the game is over, from 1; 0: it is not
-    states: State | None  # numpy [plies + 1], from the start to the last position, if they were asked for
+    states: State | None  # numpy [plies + 1], from the start to the last position, if asked for
 
 
 class CheckedGame(NamedTuple):
-    """A written game, what it is by the rules, and what they say of its plies; None if it breaks them before that."""
+    """A written game, replayed, with its RuleCheck; None if python-chess found a fault."""
 
     game: Replayed
     check: RuleCheck | None
@@ -52,9 +52,9 @@ def check_games(games: Iterable[WrittenGame], with_states: bool = False) -> Iter
     while batch := list(map(replay, islice(left, ROWS))):
         rulings: dict[int, RuleCheck] = {}
         for name in {one.record.game for one in batch if one.record}:
-            found = [i for i, one in enumerate(batch) if one.record and one.record.game == name]
-            records = [one.record for one in batch if one.record and one.record.game == name]
-            rulings |= dict(zip(found, check_records(get_game(name), records, with_states), strict=True))
+            records = {i: one.record for i, one in enumerate(batch) if one.record and one.record.game == name}
+            checks = check_records(get_game(name), list(records.values()), with_states)
+            rulings |= dict(zip(records, checks, strict=True))
         for i, one in enumerate(batch):
             yield _judged(one, rulings.get(i))
 
@@ -68,11 +68,15 @@ def _judged(replayed: Replayed, ruling: RuleCheck | None) -> CheckedGame:
 
 
 def check_records(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[RuleCheck]:
-    """The Rulings of up to ROWS games of one board, whose moves python-chess has found legal."""
+    """The RuleChecks of up to ROWS games of one board, whose moves python-chess has found legal."""
     edges = np.full((max((len(r.moves) for r in records), default=0) // PLIES * PLIES + PLIES, ROWS), NONE, np.int16)
     starts = [_start(game.name, record.start_fen) for record in records]
     for row, record in enumerate(records):
-        edges[: len(record.moves), row] = list(_edges_of(game, record))
+        white_begins = record.start_fen.split()[1] == "w"
+        edges[: len(record.moves), row] = [
+            _edges(game.name, (ply % 2 == 0) == white_begins).get(uci.removesuffix("q"), OFF_BOARD)
+            for ply, uci in enumerate(record.moves)
+        ]
     states, parts = stack_rows(pad_rows(starts, ROWS)), []
     for first in range(0, len(edges), PLIES):
         states, plies = _compiled(game.name)(states, edges[first : first + PLIES])
@@ -90,14 +94,6 @@ def _ruling(plies: Plies, row: int, count: int) -> RuleCheck:
 @lru_cache(maxsize=1024)
 def _start(game_name: str, fen: str) -> State:
     return jax.device_get(from_fen(get_game(game_name), fen))
-
-
-def _edges_of(game: Game, record: GameRecord) -> Iterator[int]:
-    """Of its moves."""
-    is_white = record.start_fen.split()[1] == "w"
-    for uci in record.moves:
-        yield _edges(game.name, is_white).get(uci.removesuffix("q"), OFF_BOARD)
-        is_white = not is_white
 
 
 @lru_cache

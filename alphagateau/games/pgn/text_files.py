@@ -49,8 +49,7 @@ OPENERS: dict[bytes, Any] = {  # by the file's first bytes
     b"\xfd7zXZ": lzma.open,
     b"\x28\xb5\x2f\xfd": _open_zstandard,
 }
-MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-PADDING = "\0\x1a"  # what some programs fill a file up with
+PADDING = {0: None, 0x1A: None}  # what some programs fill a file up with
 
 
 def read_lines(name: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> Iterator[str]:
@@ -109,16 +108,13 @@ def _lines(name: object, file: io.BufferedReader, bounds: Bounds) -> Iterator[st
             )
         line = line if encoding != "latin-1" or line.isascii() else _decoded(line.encode("latin-1"))
         line = line.lstrip("\ufeff") if number == 1 else line
-        if "\0" in line or "\x1a" in line:
-            line = line.translate(dict.fromkeys(map(ord, PADDING)))
-        yield line
+        yield line.translate(PADDING) if "\0" in line or "\x1a" in line else line
 
 
 def _encoding(first: bytes) -> str:
-    """Of text that begins so; UTF-8 is told from Latin-1 line by line."""
-    marked = next((encoding for mark, encoding in MARKS.items() if first.startswith(mark)), None)
-    if marked:
-        return marked
+    """The encoding of text that begins so; UTF-8 and Latin-1 are told apart line by line."""
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
     evens, odds = first[::2], first[1::2]
     if len(odds) > 1 and not evens.count(0) and odds.count(0) > len(odds) // 2:
         return "utf-16-le"

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import ConfigError
-from alphagateau.games.notation import board_from_fen, board_outcome, enter_arguments
+from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.epd import read_position, text_lines
 from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.games.rules import Game
+from alphagateau.games.small_boards import enter_arguments
 from alphagateau.games.state import Array, State
 from alphagateau.training.keys import START
 from alphagateau.training.selfplay.openings import fold_in, sample_openings
@@ -39,9 +40,9 @@ def read_starts(game: Game, path: str, num_moves: int, seed: int) -> StartPositi
     found = []
     for where, fen in lines:
         try:
-            fen = read_position(fen).fen
-            if board_outcome(game, board_from_fen(game, fen), 1)[0] == "*":
-                found.append(_later(enter_arguments(game, fen)))
+            board = board_from_fen(game, read_position(fen).fen)
+            if board_outcome(game, board, 1)[0] == "*":
+                found.append(_later(enter_arguments(game.size, board)))
         except ValueError as error:
             raise ConfigError(f"selfplay.starts, {where}: {error}") from None
     if not found:

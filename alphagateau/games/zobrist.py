@@ -1,6 +1,6 @@
-"""Zobrist keys: a board with side to move, castling rights and en passant square to a 64-bit word.
+"""Zobrist hashing: 64-bit keys of positions, by whose equality repetitions are found.
 
-Equal positions, and in practice only they, have equal keys, so repetitions are found by comparing keys.
+A key hashes board, side to move, castling rights and en passant square; in practice only equal positions share one.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,13 @@ import numpy as np
 from alphagateau.games.state import Array
 
 
-def _zobrist_tables(num_squares: int) -> tuple[np.ndarray, ...]:
-    """Random 64-bit words (as pairs of uint32) for piece on square, side, castling right, en passant square."""
-    rng = np.random.default_rng(2024)
-
-    def words(*shape):
-        return rng.integers(1, 2**32, size=(*shape, 2), dtype=np.uint32)
-
-    return words(num_squares, 13), words(), words(4), words(num_squares + 1)
-
-
 def make_position_key(num_squares: int) -> Callable[[Array, Array, Array, Array], Array]:
     """The function (board, color, castling, en_passant) -> uint32 [2] of boards with so many squares."""
-    on_board, on_side, on_castling, on_en_passant = _zobrist_tables(num_squares)
+    rng = np.random.default_rng(2024)
+    on_board, on_side, on_castling, on_en_passant = (
+        rng.integers(1, 2**32, size=(*shape, 2), dtype=np.uint32)
+        for shape in ((num_squares, 13), (), (4,), (num_squares + 1,))
+    )
 
     def position_key(board: Array, color: Array, castling: Array, en_passant: Array) -> Array:
         words = jnp.asarray(on_board)[jnp.arange(num_squares), board.astype(jnp.int32) + 6]

@@ -1,0 +1,1 @@
+"""Environments of other libraries, played by the rules of `games`."""
