@@ -33,7 +33,7 @@ TABLE: dict[str, set[str]] = {
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
-    "builtin": {"config", "networks", "search"},
+    "builtin": {"config", "networks", "search", "training"},
     "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
 TABLE["cli"] = TABLE["commands"] = TABLE["api"] = {*TABLE, "cli"}

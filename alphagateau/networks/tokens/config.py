@@ -25,6 +25,7 @@ TOKEN_SIZES = {"402k": (64, 4, 4), "small": (128, 4, 8), "9M": (256, 8, 8), "136
 class TokenTransformerConfig(NetworkConfig):
     """The token transformer of searchless chess, which sees the position's FEN."""
 
+    values_one_move = True
     architecture: Literal["token_transformer"] = choice(ARCHITECTURE, default="token_transformer")
     size: Literal["402k", "small", "9M", "136M", "270M"] = choice(
         "sets hidden_size, num_blocks, num_heads: 64, 4, 4; 128, 4, 8; 256, 8, 8; 1024, 8, 8; 1024, 16, 8",
