@@ -121,7 +121,7 @@ def try_board(experiment: Experiment) -> Trial:
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
         **(selfplay_bytes(state.producer) if selfplay else {"boards of an iteration": tree_bytes(state.producer)}),
-        "search trees": num_games * search_bytes(trainer.game, experiment.search),
+        "search trees": num_games * search_bytes(trainer.plan.game, experiment.search),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
