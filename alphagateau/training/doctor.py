@@ -16,9 +16,10 @@ from alphagateau.games.rules import Game
 from alphagateau.runs.logging.progress import print_table
 from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.training.optimizer import num_steps
+from alphagateau.training.phases import zeros_like
 from alphagateau.training.plan import make_plan
 from alphagateau.training.selfplay.td_leaf import num_frames
-from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer, zeros_like
+from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer
 
 ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards
 LOWERED_BY = {  # what takes memory, and the keys that lower it

@@ -100,9 +100,9 @@ def make_gradient_fn(
 
     def loss_fn(params, statistics, frames: Frame, axis_name: str | None):
         is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
-        asked = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
+        options = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
         variables = {"params": params, **statistics}
-        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **asked)
+        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **options)
         total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
         return total, (metrics, evaluation, statistics)
 

@@ -17,7 +17,7 @@ from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.material import learn_material
 from alphagateau.training.optimizer import make_run_optimizer, num_steps
-from alphagateau.training.phases import Phase, Producer, RunState, saved_fields
+from alphagateau.training.phases import Phase, Producer, RunState, saved_fields, zeros_like
 from alphagateau.training.plan import BoardPlan, Plan, make_plan
 from alphagateau.training.selfplay.producer import make_selfplay_producer
 from alphagateau.training.selfplay.several_boards import make_boards_learner, make_boards_producer
@@ -130,11 +130,6 @@ def transient(producer: Producer, state: RunState) -> dict[str, Any]:
     """The arrays of a RunState that hold nothing between iterations."""
     fields = saved_fields(state.producer)
     return {name: fields[name] for name in sorted(producer.transient)} | {"totals": state.totals}
-
-
-def zeros_like(shapes: Any) -> Any:
-    """Zeros of a tree of shapes and types."""
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
 def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Phase:

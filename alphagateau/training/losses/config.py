@@ -1,6 +1,6 @@
 """Declares the losses of the package and the auxiliary heads that they train."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from alphagateau.config.losses import Head, Loss, deferred
@@ -19,13 +19,13 @@ def _on_games(name: str, *value_heads: str) -> Loss:
     return Loss(name, terms, ("policy", "value"), needs, labels=("actions", "best"), has_heads=True)
 
 
-def _on_labels(family: str, needs: dict[str, Collection[Any]], **fields: Any) -> list[Loss]:
+def _on_labels(family: str, needs: Mapping[str, Collection[Any]], **fields: Any) -> list[Loss]:
     """A family of losses on labels, one for each way to compare a value with its label."""
     return [
         Loss(
             f"{family}_{kind}",
             deferred(f"{OF_LABELS}:{family}_loss", kind),
-            needs=needs | {"num_bins": num_bins},
+            needs={**needs, "num_bins": num_bins},
             learns_from_games=False,
             **fields,
         )
