@@ -79,7 +79,7 @@ def reply_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     log_reply = jnp.take_along_axis(jax.nn.log_softmax(logits), edges[:, None], axis=-1)[:, 0]
     right = known & (jnp.argmax(logits, axis=-1) == edges)
     loss = jnp.where(known, -REPLY_WEIGHT * log_reply, 0.0)
-    return LossTerms({"reply_loss": loss}, {}, {"reply_accuracy": (right, known)}, {})
+    return LossTerms({"reply_loss": loss}, logged_among={"reply_accuracy": (right, known)})
 
 
 def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -87,7 +87,7 @@ def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossT
     target, known = frames.extra["moves_left"].astype(jnp.float32), frames.extra["moves_left"] >= 0
     error = jnp.where(known, evaluation.extra["moves_left"] - target, 0.0)
     loss = optax.huber_loss(error / PLIES_SCALE, delta=HUBER_DELTA)
-    return LossTerms({"moves_left_loss": loss}, {}, {"moves_left_error": (jnp.abs(error), known)}, {})
+    return LossTerms({"moves_left_loss": loss}, logged_among={"moves_left_error": (jnp.abs(error), known)})
 
 
 def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -98,7 +98,7 @@ def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> Loss
     loss = -SOFT_WEIGHT * jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
     if frames.policy_mask is not None:
         loss = jnp.where(frames.policy_mask, loss, 0.0)
-    return LossTerms({"soft_policy_loss": loss}, {}, {}, {})
+    return LossTerms({"soft_policy_loss": loss})
 
 
 def soften(policy: Array) -> Array:
@@ -120,7 +120,7 @@ def value_and_error_terms(name: str, game: Game, evaluation: Evaluation, frames:
         logits = evaluation.extra[f"{name}_bins"]
         bins = jax.nn.one_hot(bin_of(target, logits.shape[-1]), logits.shape[-1])
         minimized[f"{name}_bins_loss"] = BINS_WEIGHT * cross_entropy(bins, logits)
-    return LossTerms(minimized, {}, {}, {})
+    return LossTerms(minimized)
 
 
 def bin_of(value: Array, num_bins: int) -> Array:

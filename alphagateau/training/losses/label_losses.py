@@ -54,13 +54,11 @@ def action_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Fra
     count = jnp.maximum(known.sum(axis=-1), 1)
     return LossTerms(
         minimized={"action_value_loss": jnp.where(known, losses, 0.0).sum(axis=-1) / count},
-        logged={},
         logged_among={
             "action_value_excess": (losses - least, known),
             "action_value_error": (jnp.abs(found - q), known),
             **({"action_accuracy": best_is_chosen(q, found, known)} if slots is None else {}),
         },
-        sums={},
     )
 
 
@@ -78,12 +76,10 @@ def state_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Fram
     losses, least = VALUE_LOSSES[kind](q, logits)
     return LossTerms(
         minimized={"state_value_loss": jnp.where(known, losses, 0.0)},
-        logged={},
         logged_among={
             "state_value_excess": (losses - least, known),
             "state_value_error": (jnp.abs(mean_of_bins(logits) - q), known),
         },
-        sums={},
     )
 
 

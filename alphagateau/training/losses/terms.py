@@ -19,9 +19,9 @@ class LossTerms(NamedTuple):
     """The terms of a loss on B frames, by name."""
 
     minimized: Mapping[str, Array]  # float32 [B]; the loss is the sum of their means
-    logged: Mapping[str, Array]  # [B], their means are logged
-    logged_among: Mapping[str, tuple[Array, Array]]  # values and mask [B] or [B, S]: means over what is in the mask
-    sums: Mapping[str, Array]  # of any shape, already summed over the batch
+    logged: Mapping[str, Array] = {}  # [B], their means are logged
+    logged_among: Mapping[str, tuple[Array, Array]] = {}  # values and mask [B] or [B, S], whose masked means are logged
+    sums: Mapping[str, Array] = {}  # of any shape, already summed over the batch
 
 
 LossFn = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
@@ -52,7 +52,7 @@ def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms
         "policy_entropy": -jnp.sum(jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0), axis=-1),
         "target_entropy": jnp.where(is_learnt, target_entropy, 0.0),
     }
-    return LossTerms({"policy_loss": cross_entropy}, logged, {}, {})
+    return LossTerms({"policy_loss": cross_entropy}, logged)
 
 
 def value_terms(evaluation: Evaluation, frames: Frame, value_loss: Array) -> LossTerms:
