@@ -1,6 +1,7 @@
 """The learner: one optimizer step from a batch of Frames, whatever produced them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.chunks import into_chunks
-from alphagateau.networks.network import Network, Variables, statistics_of
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 from alphagateau.training.frames import ACTION_SLOT, Frame
 from alphagateau.training.losses.policy_value import reduce_terms
 from alphagateau.training.losses.terms import LossFn
@@ -108,35 +109,36 @@ def make_gradient_fn(
 
     value_and_gradient = jax.value_and_grad(loss_fn, has_aux=True)
 
-    def of_batch(params, statistics, frames: Frame) -> Gradient:
-        (total, (metrics, _, statistics)), gradient = value_and_gradient(params, statistics, frames, axis_name)
-        return Gradient(total, metrics, gradient, statistics)
-
-    def of_chunks(num_chunks: int, chunk_axis: str | None, params, statistics, frames: Frame) -> Gradient:
-        """Ends forward and backward pass of one chunk before the next begins."""
-
-        def add_chunk(total, chunk: Frame):
-            (_, (_, *results)), gradient = value_and_gradient(params, statistics, chunk, chunk_axis)
-            return jax.tree.map(jnp.add, total, gradient), results
-
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        total, (evaluation, after) = jax.lax.scan(add_chunk, zeros, into_chunks(frames, num_chunks))
-        evaluation = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), evaluation)
-        after = mean_over(jax.tree.map(lambda x: x.mean(axis=0), after), axis_name)
-        value, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return Gradient(value, metrics, jax.tree.map(lambda x: x / num_chunks, total), after)
-
     def gradient_fn(params, statistics, frames: Frame) -> Gradient:
         num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
         frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
         if num_parts * num_chunks == 1:
-            found = of_batch(params, statistics, frames)
+            (total, (metrics, _, after)), gradient = value_and_gradient(params, statistics, frames, axis_name)
         else:
             chunk_axis = axis_name if num_chunks == 1 else None  # devices' parts are one batch of statistics
-            found = of_chunks(num_parts * num_chunks, chunk_axis, params, statistics, frames)
-        return found._replace(gradient=mean_over(found.gradient, axis_name))
+            of_chunk = partial(value_and_gradient, params, statistics, axis_name=chunk_axis)
+            gradient, evaluation, after = mean_over_chunks(of_chunk, params, frames, num_parts * num_chunks)
+            after = mean_over(after, axis_name)
+            total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return Gradient(total, metrics, mean_over(gradient, axis_name), after)
 
     return gradient_fn
+
+
+def mean_over_chunks(
+    value_and_gradient: Callable, params: Variables, frames: Frame, num_chunks: int
+) -> tuple[Variables, Evaluation, Variables]:
+    """(mean gradient, Evaluation [B], mean statistics) of equal chunks; each ends before the next begins."""
+
+    def add_chunk(total, chunk: Frame):
+        (_, (_, *results)), gradient = value_and_gradient(chunk)
+        return jax.tree.map(jnp.add, total, gradient), results
+
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    total, (evaluation, statistics) = jax.lax.scan(add_chunk, zeros, into_chunks(frames, num_chunks))
+    evaluation = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), evaluation)
+    statistics = jax.tree.map(lambda x: x.mean(axis=0), statistics)
+    return jax.tree.map(lambda x: x / num_chunks, total), evaluation, statistics
 
 
 def by_part(x: Array, num_parts: int) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.data.packed import LARGEST, NO_VALUE, Moves
+from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 
@@ -18,23 +18,12 @@ def to_frames(rows: Any, temperature: float) -> Frame:
     """
     if isinstance(rows, Moves):
         return _of_moves(to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32))
-    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
-    position = Position(
-        boards=boards.at[..., 0, :].set(rows.board),
-        repeated=jnp.zeros_like(rows.castling),
-        color=rows.color,
-        castling=rows.castling,
-        en_passant=rows.en_passant,
-        halfmove_count=rows.halfmove_count,
-        ply=rows.ply,
-        legal=rows.legal,
-    )
     state_value, state_known = _probability(rows.state_value)
     action_value, action_known = _probability(rows.action_value)
     best = jax.nn.one_hot(rows.best, rows.action_value.shape[-1])
     policy = _softmax(action_value, action_known, temperature) if temperature else best
     return Frame(
-        position=position,
+        position=_positions(rows),
         policy_target=policy.astype(jnp.float16),
         value_target=jnp.where(state_known, 2 * state_value - 1, 0.0),
         value_mask=state_known,
@@ -45,6 +34,21 @@ def to_frames(rows: Any, temperature: float) -> Frame:
             ACTION_VALUE: action_value,
             ACTION_KNOWN: action_known,
         },
+    )
+
+
+def _positions(rows: Boards) -> Position:
+    """The Positions [B] of Boards [B]."""
+    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
+    return Position(
+        boards=boards.at[..., 0, :].set(rows.board),
+        repeated=jnp.zeros_like(rows.castling),
+        color=rows.color,
+        castling=rows.castling,
+        en_passant=rows.en_passant,
+        halfmove_count=rows.halfmove_count,
+        ply=rows.ply,
+        legal=rows.legal,
     )
 
 
