@@ -15,10 +15,9 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.runs.logging.progress import print_table
 from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
-from alphagateau.training.optimizer import num_steps
+from alphagateau.training.optimizer import num_made_frames, num_steps
 from alphagateau.training.phases import zeros_like
 from alphagateau.training.plan import make_plan
-from alphagateau.training.selfplay.td_leaf import num_frames
 from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer
 
 ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards
@@ -126,9 +125,8 @@ def try_board(experiment: Experiment) -> Trial:
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
-    new, held = num_games * num_frames(experiment.targets, num_plies), experiment.window.size
-    if experiment.data is not None:
-        new = held = experiment.data.frames_per_iteration
+    new = num_made_frames(experiment)
+    held = new if experiment.data else experiment.window.size
     steps = num_steps(experiment, held // training.batch_size, new)
     evaluations = num_games * num_plies * (simulations_per_ply(experiment) + 1)
     selfplay_seconds = evaluations * _try_selfplay(experiment, selfplay) if selfplay else 0.0

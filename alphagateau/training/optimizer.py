@@ -12,7 +12,6 @@ from alphagateau.config import Experiment
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 from alphagateau.training.plan import Plan
-from alphagateau.training.selfplay.td_leaf import num_frames
 
 FEATURE_MATRICES = ("attacks", "embed_edges")  # rows are features of a square or an edge, not entries of a table
 AVERAGE_WARMUP = 10  # steps, in which the average forgets the first weights
@@ -158,16 +157,25 @@ def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> 
     return round(training.samples_per_frame * num_new_frames / training.batch_size) if num_batches else 0
 
 
+def num_made_frames(experiment: Experiment) -> int:
+    """Frames that an iteration makes, of one board, if none waits for its result."""
+    selfplay, data, targets = experiment.selfplay, experiment.data, experiment.targets
+    if selfplay is None:
+        return data.frames_per_iteration if data else 0
+    num_plies = selfplay.num_plies
+    if targets.kind == "td_leaf":
+        num_plies = (num_plies if targets.learn_from == "all" else 1) + num_plies * targets.root_policies
+    return num_plies * selfplay.num_games
+
+
 def num_run_steps(plan: Plan) -> int:
     """Optimizer steps of a whole run in which each ply of self-play becomes a frame in its iteration."""
     return sum(_num_board_steps(board.experiment) for board in plan.boards)
 
 
 def _num_board_steps(experiment: Experiment) -> int:
-    selfplay, data, size = experiment.selfplay, experiment.data, experiment.window.size
-    made = num_frames(experiment.targets, selfplay.num_plies) * selfplay.num_games if selfplay else 0
-    new = made if selfplay else data.frames_per_iteration if data else 0
-    held = (new if data else min(size, k * new) for k in range(1, experiment.num_iterations + 1))
+    new, size = num_made_frames(experiment), experiment.window.size
+    held = (new if experiment.data else min(size, k * new) for k in range(1, experiment.num_iterations + 1))
     return sum(num_steps(experiment, frames // experiment.training.batch_size, new) for frames in held)
 
 

@@ -1,6 +1,5 @@
 """Samples openings: first positions of games after a few random moves."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -10,7 +9,6 @@ from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.symmetry import select
-from alphagateau.training.keys import OPENING, fold_in_rows
 
 
 class RandomOpenings(NamedTuple):
@@ -18,16 +16,6 @@ class RandomOpenings(NamedTuple):
 
     share: float  # of the games
     max_plies: int  # random moves, 1 to this many
-
-
-def make_first_states(
-    game: Game, openings: RandomOpenings | None, start: State, key: Array, rows: Array
-) -> Callable[[Array], State]:
-    """Keys [B] -> States [B]: `start` [B] or, by key, the opening of each of `rows`, drawn once; `key` is PLAY's."""
-    if openings is None:
-        return lambda keys: start
-    opened = sample_openings(game, start, fold_in_rows(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
-    return lambda keys: select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
 
 
 def sample_openings(game: Game, start: State, keys: Array, max_plies: int, min_plies: int = 1) -> State:

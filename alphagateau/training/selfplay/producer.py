@@ -18,6 +18,7 @@ from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
+from alphagateau.training.optimizer import num_made_frames
 from alphagateau.training.phases import Producer, RunState, zeros_like
 from alphagateau.training.plan import BoardPlan
 from alphagateau.training.selfplay.pending_frames import no_pending
@@ -27,7 +28,6 @@ from alphagateau.training.selfplay.replay import init_window
 from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
 from alphagateau.training.selfplay.selfplay import CheapSearch, SelfPlayOptions, make_selfplay
 from alphagateau.training.selfplay.state import SPECS, SelfPlayState
-from alphagateau.training.selfplay.td_leaf import num_frames
 from alphagateau.training.selfplay.window_phase import (
     fill_statistics,
     make_batches,
@@ -43,8 +43,7 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
     new_games = make_new_games(experiment.seed, game, options)
 
     def num_new_frames(state: SelfPlayState) -> int:
-        made = selfplay.num_games * num_frames(experiment.targets, selfplay.num_plies)
-        return int(state.statistics.get("new_frames", made))
+        return int(state.statistics.get("new_frames", num_made_frames(experiment)))
 
     return Producer(
         init=make_init(experiment, selfplay, game, options),

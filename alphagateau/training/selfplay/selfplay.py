@@ -12,8 +12,8 @@ from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.keys import BEGIN, FULL, fold_in_rows
-from alphagateau.training.selfplay.openings import RandomOpenings, make_first_states
+from alphagateau.training.keys import BEGIN, FULL, OPENING, fold_in_rows
+from alphagateau.training.selfplay.openings import RandomOpenings, sample_openings
 from alphagateau.training.selfplay.resignation import (
     LOST,
     NOT_LOST,
@@ -69,19 +69,25 @@ def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) ->
     Whether a game begins after random plies is drawn for each game; its opening once a row and iteration or, as a
     search without noise plays but one game from a position, for each game (`own_openings`).
     """
-    rule = options.resignation
+    rule, openings = options.resignation, options.openings
 
-    def make_states(key: Array) -> Callable[[Array], State]:
+    def sample(key: Array) -> tuple[State, State]:
+        """First States [B] of the rows, and those after random plies."""
         start = start_games(game, len(rows))
         if options.starts is not None:
             start = sample_starts(game, options.starts, key, rows)
-        return make_first_states(game, options.openings, start, key, rows)
+        if openings is None:
+            return start, start
+        keys = fold_in_rows(jax.random.fold_in(key, OPENING), rows)
+        return start, sample_openings(game, start, keys, openings.max_plies)
 
-    shared = None if options.own_openings else make_states(key)
+    shared = None if options.own_openings else sample(key)
 
     def begin(ply: int | Array) -> Games:
-        first_states = shared or make_states(jax.random.fold_in(key, ply))
-        states = first_states(fold_in_rows(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows))
+        states, opened = shared or sample(jax.random.fold_in(key, ply))
+        if openings is not None:
+            keys = fold_in_rows(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
+            states = select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, states)
         return Games(states, rule and begin_resigning(rule, key, rows, ply))
 
     return begin

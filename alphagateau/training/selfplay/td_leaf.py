@@ -79,10 +79,3 @@ def td_leaf_frames(trajectory: Trajectory, targets: TargetsConfig) -> Frame:
     if targets.root_policies:
         frames = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), frames, roots)
     return frames
-
-
-def num_frames(targets: TargetsConfig, num_plies: int) -> int:
-    """The number of frames of a game slot's plies."""
-    if targets.kind == "result":
-        return num_plies
-    return (num_plies if targets.learn_from == "all" else 1) + (num_plies if targets.root_policies else 0)
