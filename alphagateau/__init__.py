@@ -1,9 +1,9 @@
 """AlphaGateau: board-game players trained by self-play with graph networks.
 
 From Python: `load` a checkpoint, `evaluate` positions, `search_position`, `play_match`, `rate` a table, `train` an
-experiment, `read_metrics` of a run, `make_env` for programs of pgx, and `make_game`, `make_network`, `make_search`, `make_selfplay`, `make_learner` to
-compose an algorithm of one's own; docs/python.md shows each. They are imported when first asked for, so that
-`import alphagateau` is quick.
+experiment, `read_metrics` of a run, `make_env` for programs of pgx, and `make_game`, `make_network`, `make_search`,
+`make_selfplay`, `make_learner` to compose an algorithm of one's own; docs/python.md shows each. They are imported when
+first asked for, so that `import alphagateau` is quick.
 """
 
 TYPE_CHECKING = False  # as in typing, whose import the command line need not wait for

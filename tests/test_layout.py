@@ -33,8 +33,8 @@ TABLE: dict[str, set[str]] = {
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
-    "builtin": {"config", "networks", "search"},
     "envs": {"games"},  # and pgx
+    "builtin": {"config", "networks", "search", "training"},
     "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
 TABLE["cli"] = TABLE["api"] = {*TABLE, "cli"}

@@ -23,11 +23,7 @@ class NetworkConfig:
     value_head: str = "scalar"  # "none": there is no value
     num_bins: int = 1
     action_values: bool = False
-    reply_head: bool = False
-    moves_left_head: bool = False
-    soft_policy_head: bool = False
-    search_value_head: bool = False
-    short_term_head: bool = False
+    values_one_move: bool = False  # whether a move's value costs a pass of the network
     statistics_boards: tuple[str, ...] = ()  # boards with batch statistics of their own
     statistics_batch: int = 1  # positions whose statistics are used together
 
@@ -75,18 +71,17 @@ class Entry(Protocol):
 
     @property
     def name(self) -> str: ...
-    @property
-    def config(self) -> type: ...
 
 
 E = TypeVar("E", bound=Entry)
+C = TypeVar("C", Architecture, SearchMethod)
 
 
 class Register(Mapping[str, E], Generic[E]):
     """Declarations of one kind by name; `tag` is the key of an experiment that names one."""
 
-    def __init__(self, section: str, tag: str, default: str):
-        self.section, self.tag, self.default = section, tag, default
+    def __init__(self, kind: type[E], tag: str):
+        self.tag = tag
         self._entries: dict[str, E] = {}
 
     def add(self, entry: E) -> None:
@@ -94,6 +89,32 @@ class Register(Mapping[str, E], Generic[E]):
         if self._entries.get(entry.name, entry) != entry:
             raise ValueError(f"{self.tag} {entry.name!r} is registered already")
         self._entries[entry.name] = entry
+
+    def entry(self, name: Any, prefix: str = "") -> E:
+        """The declaration of this name. Raises ConfigError; `prefix` opens the name of the tag."""
+        if isinstance(name, str) and name in self:
+            return self[name]
+        choices = ", ".join(map(show, self))
+        raise ConfigError(f"{prefix}{self.tag} must be one of {choices}, got {show(name)}{suggestion(name, self)}")
+
+    def __getitem__(self, name: str) -> E:
+        importlib.import_module("alphagateau.builtin")
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        importlib.import_module("alphagateau.builtin")
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class ConfigRegister(Register[C]):
+    """Declarations with records of keys, which are a section of an experiment."""
+
+    def __init__(self, kind: type[C], tag: str, section: str, default: str):
+        super().__init__(kind, tag)
+        self.section, self.default = section, default
 
     @property
     def configs(self) -> dict[str, type]:
@@ -121,25 +142,7 @@ class Register(Mapping[str, E], Generic[E]):
         kind(**kept)
         return kept, taken
 
-    def entry(self, name: Any, prefix: str = "") -> E:
-        """The declaration of this name. Raises ConfigError; `prefix` opens the name of the tag."""
-        if isinstance(name, str) and name in self:
-            return self[name]
-        choices = ", ".join(map(show, self))
-        raise ConfigError(f"{prefix}{self.tag} must be one of {choices}, got {show(name)}{suggestion(name, self)}")
 
-    def __getitem__(self, name: str) -> E:
-        importlib.import_module("alphagateau.builtin")
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        importlib.import_module("alphagateau.builtin")
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-NETWORKS: Register[Architecture] = Register("network", "architecture", default="gateau")
-SEARCHES: Register[SearchMethod] = Register("search", "algorithm", default="gumbel")
+NETWORKS = ConfigRegister(Architecture, "architecture", "network", default="gateau")
+SEARCHES = ConfigRegister(SearchMethod, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from alphagateau.config.losses import LOSSES
 from alphagateau.config.mixture import board_experiments
 from alphagateau.config.records import (
     choice,
+    entry,
     key,
     keys_of,
     num,
@@ -21,11 +23,6 @@ from alphagateau.config.records import (
     show,
 )
 from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
-
-LOSS = (
-    "the loss: policy_value, policy_value_l1, policy_wdl of games; of labels behavioral_cloning, and action_value_X, "
-    "state_value_X, all_labels_X, with X one of hl_gauss, log, l2"
-)
 
 
 @record
@@ -99,7 +96,7 @@ class TargetsConfig:
 class TrainingConfig:
     """How the network learns from its frames."""
 
-    loss: str = key(LOSS, default="policy_value")
+    loss: str = entry("what is minimized, on frames of games or of labels", LOSSES, default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
     optimizer: Literal["adam", "nadam", "muon", "adadelta"] = choice(
         "nadam: Adam with Nesterov's momentum; muon: steps made orthogonal; adadelta: as Giraffe", default="adam"

@@ -4,15 +4,15 @@ from typing import Any, Literal
 
 from alphagateau.config.records import choice, num, record
 from alphagateau.config.registers import Architecture, NetworkConfig
-from alphagateau.networks.keys import ARCHITECTURE, MOST_FEATURES
+from alphagateau.networks import keys
 
 
 @record
 class GiraffeConfig(NetworkConfig):
     """Giraffe's evaluation network."""
 
-    architecture: Literal["giraffe"] = choice(ARCHITECTURE, default="giraffe")
-    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
+    architecture: Literal["giraffe"] = choice(keys.ARCHITECTURE, default="giraffe")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=8, low=1)
     view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
 
@@ -22,8 +22,8 @@ class GiraffeMovesConfig(NetworkConfig):
     """Giraffe's move-probability network, which has no value."""
 
     value_head = "none"
-    architecture: Literal["giraffe_moves"] = choice(ARCHITECTURE, default="giraffe_moves")
-    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
+    architecture: Literal["giraffe_moves"] = choice(keys.ARCHITECTURE, default="giraffe_moves")
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
     num_passes: int = num(
         "passes over the moves; from the second on, inputs hold their ranks in the last",

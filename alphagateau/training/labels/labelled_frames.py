@@ -5,36 +5,25 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.data.packed import LARGEST, NO_VALUE, Moves
+from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 
 
 def to_frames(rows: Any, temperature: float) -> Frame:
-    """Frames [B] of `packed.Boards` or `packed.Moves` [B]. The positions have no past.
+    """Frames [B] of `packed.Boards` or `packed.Moves` [B], whose positions have no past.
 
-    The policy target is the move of the highest value, the first of several; with a `temperature` above 0 it is
-    softmax(q / temperature) over the labelled moves. The value target is 2 q - 1 of the state.
+    The policy target is the first move of the highest value or, with a `temperature` above 0, softmax(q / temperature)
+    over the labelled moves. The value target is 2 q - 1 of the state.
     """
     if isinstance(rows, Moves):
         return _of_moves(to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32))
-    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
-    position = Position(
-        boards=boards.at[..., 0, :].set(rows.board),
-        repeated=jnp.zeros_like(rows.castling),
-        color=rows.color,
-        castling=rows.castling,
-        en_passant=rows.en_passant,
-        halfmove_count=rows.halfmove_count,
-        ply=rows.ply,
-        legal=rows.legal,
-    )
     state_value, state_known = _probability(rows.state_value)
     action_value, action_known = _probability(rows.action_value)
     best = jax.nn.one_hot(rows.best, rows.action_value.shape[-1])
     policy = _softmax(action_value, action_known, temperature) if temperature else best
     return Frame(
-        position=position,
+        position=_positions(rows),
         policy_target=policy.astype(jnp.float16),
         value_target=jnp.where(state_known, 2 * state_value - 1, 0.0),
         value_mask=state_known,
@@ -48,6 +37,21 @@ def to_frames(rows: Any, temperature: float) -> Frame:
     )
 
 
+def _positions(rows: Boards) -> Position:
+    """The Positions [B] of Boards [B]."""
+    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
+    return Position(
+        boards=boards.at[..., 0, :].set(rows.board),
+        repeated=jnp.zeros_like(rows.castling),
+        color=rows.color,
+        castling=rows.castling,
+        en_passant=rows.en_passant,
+        halfmove_count=rows.halfmove_count,
+        ply=rows.ply,
+        legal=rows.legal,
+    )
+
+
 def _of_moves(frames: Frame, slot: Array) -> Frame:
     """The Frames with the action value in `slot` [B, 1] alone."""
     of_moves = {name: jnp.take_along_axis(frames.extra[name], slot, axis=1) for name in (ACTION_VALUE, ACTION_KNOWN)}
@@ -55,11 +59,11 @@ def _of_moves(frames: Frame, slot: Array) -> Frame:
 
 
 def _probability(codes: Array) -> tuple[Array, Array]:
-    """What codes of `packed` say, 0 where they say nothing, and where they say something."""
+    """(q of codes of `data/packed.py`, 0 without a label; whether there is one)."""
     known = codes != NO_VALUE
     return jnp.where(known, codes.astype(jnp.float32) / LARGEST, 0.0), known
 
 
 def _softmax(value: Array, known: Array, temperature: float) -> Array:
-    """[B, S] over the labelled moves; all 0 where there is none."""
+    """Softmax [B, S] over the labelled moves; all 0 without any."""
     return jnp.where(known, jax.nn.softmax(jnp.where(known, value / temperature, -jnp.inf), axis=-1), 0.0)
