@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         play_match,
         rate,
         read_metrics,
+        register,
         search_position,
     )
 
@@ -27,6 +28,7 @@ __all__ = [
     "play_match",
     "rate",
     "read_metrics",
+    "register",
     "search_position",
 ]
 

@@ -1,6 +1,7 @@
-"""The networks and the searches that come with the package."""
+"""Registers the boards, networks and searches of the package, then those of plug-ins."""
 
-from alphagateau.config.registers import NETWORKS, SEARCHES
+from alphagateau.config.registers import NETWORKS, SEARCHES, load_plugins
+from alphagateau.games.entries import CHESS, GAMES, GARDNER, LOS_ALAMOS
 from alphagateau.networks.alphazero.config import ALPHAZERO
 from alphagateau.networks.chessformer.config import CHESSFORMER
 from alphagateau.networks.gateau.config import GATEAU
@@ -10,7 +11,10 @@ from alphagateau.search.config import ACTION_VALUE, POLICY, RANDOM, STATE_VALUE
 from alphagateau.search.gumbel.config import GUMBEL
 from alphagateau.search.minimax.config import DEPTH, PROBABILITY
 
+for board in (CHESS, GARDNER, LOS_ALAMOS):
+    GAMES.add(board)
 for architecture in (GATEAU, ALPHAZERO, TOKEN_TRANSFORMER, CHESSFORMER, GIRAFFE, GIRAFFE_MOVES):
     NETWORKS.add(architecture)
 for method in (GUMBEL, PROBABILITY, DEPTH, POLICY, ACTION_VALUE, STATE_VALUE, RANDOM):
     SEARCHES.add(method)
+load_plugins()

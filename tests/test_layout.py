@@ -19,7 +19,7 @@ OUTSIDE = {"eval", "experiments", "benchmarks", "tests"}
 # never meet.
 TABLE: dict[str, set[str]] = {
     "config": set(),
-    "games": set(),
+    "games": {"config"},  # the class of its register
     "distributed": set(),
     "ratings": {"runs"},
     "runs": {"config", "games", "distributed"},
@@ -33,7 +33,7 @@ TABLE: dict[str, set[str]] = {
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
-    "builtin": {"config", "networks", "search"},
+    "builtin": {"config", "games", "networks", "search"},
     "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
 TABLE["cli"] = TABLE["commands"] = TABLE["api"] = {*TABLE, "cli"}

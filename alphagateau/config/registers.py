@@ -1,15 +1,21 @@
-"""Registers: the networks and the searches that an experiment can name, each declared in the room that makes it.
+"""Registers: the boards, networks and searches that an experiment can name, each declared where it is made.
 
-A declaration is a frozen record of a name, a record of keys, and the function that makes the part. This module names
-none of them: `alphagateau/builtin.py` lists those of the package, and is imported when a register is first read.
+A declaration is a frozen record of a name, and of keys and the function that makes the part where it has any. This
+module names none of them: `alphagateau/builtin.py` lists those of the package and loads those of plug-ins, and is
+imported when a register is first read. A plug-in is an entry point of the group `alphagateau.plugins` that names a
+tuple of such records; docs/extending.md has the recipes.
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from alphagateau.config.records import ConfigError, fields_of, make, show, suggestion, without_programs
+from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
+
+PLUGINS = "alphagateau.plugins"  # the group of entry points
 
 
 class NetworkConfig:
@@ -45,6 +51,7 @@ class SearchConfig:
     finisher: str = ""  # a UCI engine that chooses among winning moves
     split: str = "prior"
     has_line: bool = False  # whether its value is that of the last position of a line, as TD-Leaf needs it
+    grows_in_play: bool = False  # whether `uci`, `play` and `board` search by the growing tree in place of it
 
     @property
     def num_evaluations(self) -> int:
@@ -75,51 +82,29 @@ class Entry(Protocol):
 
     @property
     def name(self) -> str: ...
-    @property
-    def config(self) -> type: ...
 
 
 E = TypeVar("E", bound=Entry)
+C = TypeVar("C", Architecture, SearchMethod)
 
 
 class Register(Mapping[str, E], Generic[E]):
     """Declarations of one kind by name; `tag` is the key of an experiment that names one."""
 
-    def __init__(self, section: str, tag: str, default: str):
-        self.section, self.tag, self.default = section, tag, default
+    by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
+
+    def __init__(self, kind: type[E], tag: str):
+        self.tag = tag
         self._entries: dict[str, E] = {}
+        self._origins: dict[str, str] = {}  # the distribution that each is of
+        Register.by_kind[kind] = self
 
-    def add(self, entry: E) -> None:
-        """Registers a declaration. Raises ValueError for a name that another has."""
+    def add(self, entry: E, origin: str = "alphagateau") -> None:
+        """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
         if self._entries.get(entry.name, entry) != entry:
-            raise ValueError(f"{self.tag} {entry.name!r} is registered already")
-        self._entries[entry.name] = entry
-
-    @property
-    def configs(self) -> dict[str, type]:
-        """The records of keys by name."""
-        return {name: entry.config for name, entry in self.items()}
-
-    def read(self, table: Mapping[str, Any], root: Any = None) -> Any:
-        """The record of keys of a table, whose tag may be missing. Raises ConfigError.
-
-        Args:
-            root: the record that the section is a part of, which error texts name its keys by.
-        """
-        values = {self.tag: self.default, **table}
-        prefix = f"{self.section}." if root else ""
-        return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
-
-    def read_untrusted(self, table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """(checked keys, the keys left out as programs and paths) of a stranger's table. Raises ConfigError.
-
-        Keys of an earlier version that its record has no longer are left out too.
-        """
-        values = {self.tag: self.default, **table}
-        kind = self.entry(values[self.tag]).config
-        kept, taken = without_programs(kind, {key: value for key, value in values.items() if key in fields_of(kind)})
-        kind(**kept)
-        return kept, taken
+            first = self._origins[entry.name]
+            raise ConfigError(f"{self.tag} {show(entry.name)} is registered twice, by {first} and by {origin}")
+        self._entries[entry.name], self._origins[entry.name] = entry, origin
 
     def entry(self, name: Any, prefix: str = "") -> E:
         """The declaration of this name. Raises ConfigError; `prefix` opens the name of the tag."""
@@ -140,6 +125,76 @@ class Register(Mapping[str, E], Generic[E]):
         return sum(1 for _ in self)
 
 
-NETWORKS: Register[Architecture] = Register("network", "architecture", default="gateau")
-SEARCHES: Register[SearchMethod] = Register("search", "algorithm", default="gumbel")
+class ConfigRegister(Register[C]):
+    """Declarations with records of keys, which are a section of an experiment."""
+
+    def __init__(self, kind: type[C], tag: str, section: str, default: str):
+        super().__init__(kind, tag)
+        self.section, self.default = section, default
+
+    @property
+    def configs(self) -> dict[str, type]:
+        """The records of keys by name."""
+        return {name: entry.config for name, entry in self.items()}
+
+    def read(self, table: Mapping[str, Any], root: Any = None) -> Any:
+        """The record of keys of a table, whose tag may be missing. Raises ConfigError.
+
+        Args:
+            root: the record that the section is a part of, which error texts name its keys by.
+        """
+        values = {self.tag: self.default, **table}
+        prefix = f"{self.section}." if root else ""
+        return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
+
+    def read_untrusted(self, table: Mapping[str, Any], drop_unknown: bool) -> tuple[dict[str, Any], list[str]]:
+        """(checked keys, the keys left out as programs and paths) of a stranger's table. Raises ConfigError.
+
+        Args:
+            drop_unknown: keys that its record lacks, as those of an earlier version, are left out too.
+        """
+        values = {self.tag: self.default, **table}
+        kind = self.entry(values[self.tag]).config
+        if drop_unknown:
+            values = {key: value for key, value in values.items() if key in fields_of(kind)}
+        kept, taken = without_programs(kind, values)
+        kind(**kept)
+        return kept, [f"{self.section}.{key}" for key in taken]
+
+
+NETWORKS = ConfigRegister(Architecture, "architecture", "network", default="gateau")
+SEARCHES = ConfigRegister(SearchMethod, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}
+
+
+def register(record: Any) -> None:
+    """Registers a declaration for this process alone: an `Architecture`, `SearchMethod` or `GameEntry`.
+
+    Raises ConfigError for a name that another has, or for anything else.
+    """
+    importlib.import_module("alphagateau.builtin")
+    _register(record, "register()")
+
+
+def _register(record: Any, origin: str) -> None:
+    if type(record) not in Register.by_kind:
+        kinds = ", ".join(kind.__name__ for kind in Register.by_kind)
+        raise ConfigError(f"{origin} registers {show(record)}, expected one of {kinds}")
+    Register.by_kind[type(record)].add(record, origin)
+
+
+def load_plugins() -> None:
+    """Registers the records of installed plug-ins; one that cannot be imported is left out, with one sentence.
+
+    Raises ConfigError for a name that is registered twice.
+    """
+    for point in sorted(entry_points(group=PLUGINS), key=lambda point: (point.name, point.value)):
+        origin = point.dist.name if point.dist else point.value
+        try:
+            records = tuple(point.load())
+        except Exception as error:
+            why = printable(f"{type(error).__name__}: {error}")
+            print(f"alphagateau: the plug-in {origin} is left out, as {point.value} fails with {why}", file=sys.stderr)
+            continue
+        for record in records:
+            _register(record, origin)

@@ -1,6 +1,6 @@
 """Teaches python-chess the boards that it lacks: a game's entry to a class of board, so that SAN, PGN and engines work.
 
-Importing this module adds a class for each game to the variants that `chess.pgn` and `chess.engine` know. A program
+A class that is made here is added to the variants that `chess.pgn` and `chess.engine` know. A program
 without them still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported
 variant" in `game.errors`.
 """
@@ -104,8 +104,3 @@ def board_class(name: str) -> type[chess.Board]:
     made = type(entry.variant_names[0].title().replace(" ", "") + "Board", (SmallBoard,), facts)
     chess.variant.VARIANTS.append(made)
     return made
-
-
-for _name in GAMES:
-    board_class(_name)
-GardnerBoard, LosAlamosBoard = board_class("gardner_chess"), board_class("los_alamos_chess")

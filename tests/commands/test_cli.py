@@ -103,11 +103,11 @@ def test_help_of_train_is_by_section(minimal_file, capfd):
 
 
 def test_help_of_a_board_and_a_loss_lists_what_they_may_be():
-    from alphagateau.games.entries import GAME_NAMES
+    from alphagateau.games.entries import GAMES
     from alphagateau.training.losses.policy_value import LOSSES
 
     fields = config.fields_of(config.Experiment), config.fields_of(config.TrainingConfig)
-    assert set(re.findall(r"\w+chess|chess", fields[0]["game"].description)) == set(GAME_NAMES)
+    assert set(re.findall(r"\w+chess|chess", fields[0]["game"].description)) == set(GAMES)
     names, kinds = fields[1]["loss"].description.split(", with X one of ")
     expanded = {name.replace("_X", f"_{kind}") for name in re.findall(r"\w+_\w+", names) for kind in kinds.split(", ")}
     assert expanded == set(LOSSES)
