@@ -15,6 +15,7 @@ TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
 class PolicyConfig(SearchConfig):
     """No search: the network's own policy."""
 
+    grows_in_play = True  # of a run that was trained by it, which may be asked for without
     algorithm: Literal["policy"] = choice(ALGORITHM, default="policy")
     average_mirrors: bool = key(MIRRORS, default=False)
     temperature: float = num(TEMPERATURE, default=0.0)
@@ -49,6 +50,7 @@ class StateValueConfig(SearchConfig):
 class RandomConfig(SearchConfig):
     """No search and no network: random moves."""
 
+    grows_in_play = True
     algorithm: Literal["random"] = choice(ALGORITHM, default="random")
 
 

@@ -14,6 +14,7 @@ MOST_SIMULATIONS = 65_536  # of one search; beyond it no memory holds its tree
 class GumbelConfig(SearchConfig):
     """Gumbel MuZero search."""
 
+    grows_in_play = True
     algorithm: Literal["gumbel"] = choice(ALGORITHM, default="gumbel")
     num_simulations: int = num("search simulations a ply", default=128, low=1, high=MOST_SIMULATIONS)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1, high=4096)
