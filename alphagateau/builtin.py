@@ -1,5 +1,6 @@
-"""Registers the boards, networks and searches of the package, then those of plug-ins."""
+"""Registers the boards, networks, searches, losses and heads of the package, then those of plug-ins."""
 
+from alphagateau.config.losses import HEADS, LOSSES
 from alphagateau.config.registers import NETWORKS, SEARCHES, load_plugins
 from alphagateau.games.entries import CHESS, GAMES, GARDNER, LOS_ALAMOS
 from alphagateau.networks.alphazero.config import ALPHAZERO
@@ -10,6 +11,7 @@ from alphagateau.networks.tokens.config import TOKEN_TRANSFORMER
 from alphagateau.search.config import ACTION_VALUE, POLICY, RANDOM, STATE_VALUE
 from alphagateau.search.gumbel.config import GUMBEL
 from alphagateau.search.minimax.config import DEPTH, PROBABILITY
+from alphagateau.training.losses.config import BUILTIN_HEADS, BUILTIN_LOSSES
 
 for board in (CHESS, GARDNER, LOS_ALAMOS):
     GAMES.add(board)
@@ -17,4 +19,8 @@ for architecture in (GATEAU, ALPHAZERO, TOKEN_TRANSFORMER, CHESSFORMER, GIRAFFE,
     NETWORKS.add(architecture)
 for method in (GUMBEL, PROBABILITY, DEPTH, POLICY, ACTION_VALUE, STATE_VALUE, RANDOM):
     SEARCHES.add(method)
+for loss in BUILTIN_LOSSES:
+    LOSSES.add(loss)
+for head in BUILTIN_HEADS:
+    HEADS.add(head)
 load_plugins()

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.experimental.compilation_cache import compilation_cache
 
 from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, make_row, random_positions
+from alphagateau.config.losses import LOSSES
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
@@ -24,7 +25,7 @@ from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.training.flops import forward_flops
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.learner import Learner, TrainState, make_learner
-from alphagateau.training.losses.policy_value import LOSSES, policy_value_loss, reduce_terms
+from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay.replay import add_frames, epoch_order, init_window, take_batch
 
@@ -119,7 +120,7 @@ def token_row(size: str, rounds: int) -> Row:
         labels = {ACTION_VALUE: jnp.full(known.shape, 0.5), ACTION_KNOWN: known}
         labels |= {ACTION_SLOT: jnp.zeros((BATCH, 1), jnp.int32)} if name == "plain" else {}
         network, frames = make_network(game, config), frames_of(game, positions)._replace(extra=labels)
-        learner = make_learner(game, network, LOSSES["action_value_hl_gauss"], make_optimizer(1e-3))
+        learner = make_learner(game, network, LOSSES["action_value_hl_gauss"].terms, make_optimizer(1e-3))
         state, step = learner.init(network.init(jax.random.key(0))), jax.jit(learner.step)
         calls[name], num_values[name] = partial(step, state, frames), int(known.sum())
     seconds = {name: [x / num_values[name] for x in times] for name, times in in_turns(calls, rounds).items()}

@@ -24,7 +24,7 @@ from tyro.constructors import (
 )
 
 from alphagateau.cli.outputs import refusal
-from alphagateau.config.records import fields_of, nearest, sections_of, show, suggestion
+from alphagateau.config.records import choices_of, fields_of, nearest, sections_of, show, suggestion
 from alphagateau.runs.stop import parse_duration
 from alphagateau.runs.terminal import printing_freely
 
@@ -165,16 +165,15 @@ def _table(info: StructTypeInfo) -> StructConstructorSpec | None:
             if isinstance(info.default, info.type):
                 continue  # the file has no such section
             default = tyro.MISSING_NONPROP
-        kind = (
-            (type(default) if isinstance(default, tuple(kinds)) else kinds[0]) if kinds else _reader(field.annotation)
-        )
+        kind = (type(default) if isinstance(default, tuple(kinds)) else kinds[0]) if kinds else _reader(field)
         default = tyro.MISSING_NONPROP if default is None and field.is_required() else default
         fields.append(StructFieldSpec(name, kind, default, field.description))
     return StructConstructorSpec(dict, tuple(fields))
 
 
-def _reader(kind: Any) -> Any:
+def _reader(field: Any) -> Any:
     """The type of a key for tyro; a wrong value passes, for `config` to refuse."""
+    kind, choices = field.annotation, choices_of(field)
     if kind is bool:
         return bool
 
@@ -188,7 +187,6 @@ def _reader(kind: Any) -> Any:
     def write(value: Any) -> list[str]:
         return [",".join(value) if isinstance(value, tuple) else str(value)]
 
-    choices = get_args(kind) if get_origin(kind) is Literal else ()
     metavar = {int: "INT", float: "FLOAT", str: "STR"}.get(kind, "A,B")
     if choices:  # a single one is a tag: the record is of that kind, and another tag makes it another record
         metavar = f"{{{','.join(choices)}}}" if len(choices) > 1 else "NAME"

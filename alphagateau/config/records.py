@@ -17,6 +17,7 @@ from pydantic_core import ArgsKwargs
 MAX_INT = 2**31 - 1
 UNKNOWN = "unexpected_keyword_argument"
 REGISTER = "register"  # in the declaration of a section whose record is named by a tag
+NAMES = "names"  # in the declaration of a key that names an entry of a register
 PROGRAM_OR_PATH = "program_or_path"  # in the declaration of such a key: its values that name none
 T = TypeVar("T")
 
@@ -47,6 +48,11 @@ def choice(text: str, *, default: str) -> Any:
     return Field(default, description=text)
 
 
+def entry(text: str, register: Any, *, default: Any = ...) -> Any:
+    """The name of an entry of a register: its help and its default. Who reads the entry refuses other names."""
+    return Field(default, description=text, json_schema_extra={NAMES: register})
+
+
 def num(text: str, *, default: Any = ..., low: float | None = 0, high: float | None = None) -> Any:
     """A number: its help with the unit, its default (none: the file must give it), its range."""
     if low is not None:
@@ -69,7 +75,9 @@ def section(*, default: Any = ..., register: Any = None) -> Any:
 
 
 @dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(key, program_or_path, choice, num, names, section)
+    frozen_default=True,
+    kw_only_default=True,
+    field_specifiers=(key, program_or_path, choice, entry, num, names, section),
 )
 def record(cls: type[T]) -> type[T]:
     """Makes a class a frozen dataclass whose instances are valid: ConfigError, one line, where they cannot be."""
@@ -115,6 +123,12 @@ def sections_of(field: FieldInfo) -> list[Any]:
     if REGISTER in extra:
         return list(extra[REGISTER].configs.values())
     return [kind for kind in (get_args(field.annotation) or (field.annotation,)) if dataclasses.is_dataclass(kind)]
+
+
+def choices_of(field: FieldInfo) -> tuple[str, ...]:
+    """The words that a key may be; none of a key that is no choice."""
+    extra: Any = field.json_schema_extra or {}
+    return tuple(extra.get(NAMES, get_args(field.annotation) if get_origin(field.annotation) is Literal else ()))
 
 
 def keys_of(kind: Any, prefix: str = "") -> Iterator[str]:

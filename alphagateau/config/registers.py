@@ -1,4 +1,4 @@
-"""Registers: the boards, networks and searches that an experiment can name, each declared where it is made.
+"""Registers: the boards, networks, searches and losses that an experiment can name, each declared where it is made.
 
 A declaration is a frozen record of a name, and of keys and the function that makes the part where it has any. This
 module names none of them: `alphagateau/builtin.py` lists those of the package and loads those of plug-ins, and is
@@ -10,7 +10,9 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass
+from functools import partial
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
@@ -29,11 +31,7 @@ class NetworkConfig:
     value_head: str = "scalar"  # "none": there is no value
     num_bins: int = 1
     action_values: bool = False
-    reply_head: bool = False
-    moves_left_head: bool = False
-    soft_policy_head: bool = False
-    search_value_head: bool = False
-    short_term_head: bool = False
+    values_one_move: bool = False  # whether a move's value costs a pass of the network
     statistics_boards: tuple[str, ...] = ()  # boards with batch statistics of their own
     statistics_batch: int = 1  # positions whose statistics are used together
 
@@ -77,6 +75,15 @@ class SearchMethod:
     make: Callable[[Any, Any, Any, Any], Any]
 
 
+def deferred(place: str, *first: Any) -> Callable[..., Any]:
+    """The function at `place` ("module:name") with its first arguments; imported by its first call, as JAX is slow."""
+    return partial(_call, place, *first)
+
+
+def _call(place: str, *arguments: Any) -> Any:
+    return resolve_name(place)(*arguments)
+
+
 class Entry(Protocol):
     """What a register holds."""
 
@@ -93,11 +100,12 @@ class Register(Mapping[str, E], Generic[E]):
 
     by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
 
-    def __init__(self, kind: type[E], tag: str):
+    def __init__(self, kind: type[E] | None, tag: str):
         self.tag = tag
         self._entries: dict[str, E] = {}
         self._origins: dict[str, str] = {}  # the distribution that each is of
-        Register.by_kind[kind] = self
+        if kind:
+            Register.by_kind[kind] = self
 
     def add(self, entry: E, origin: str = "alphagateau") -> None:
         """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
@@ -162,13 +170,14 @@ class ConfigRegister(Register[C]):
         return kept, [f"{self.section}.{key}" for key in taken]
 
 
+GAMES: Register[Any] = Register(None, "game")  # of the records that games/entries.py declares
 NETWORKS = ConfigRegister(Architecture, "architecture", "network", default="gateau")
 SEARCHES = ConfigRegister(SearchMethod, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}
 
 
 def register(record: Any) -> None:
-    """Registers a declaration for this process alone: an `Architecture`, `SearchMethod` or `GameEntry`.
+    """Registers a declaration for this process: a `GameEntry`, `Architecture`, `SearchMethod`, `Loss` or `Head`.
 
     Raises ConfigError for a name that another has, or for anything else.
     """

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from alphagateau.config.losses import LOSSES
 from alphagateau.config.mixture import board_experiments
 from alphagateau.config.records import (
     choice,
+    entry,
     key,
     keys_of,
     num,
@@ -20,12 +22,7 @@ from alphagateau.config.records import (
     section,
     show,
 )
-from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
-
-LOSS = (
-    "the loss: policy_value, policy_value_l1, policy_wdl of games; of labels behavioral_cloning, and action_value_X, "
-    "state_value_X, all_labels_X, with X one of hl_gauss, log, l2"
-)
+from alphagateau.config.registers import GAMES, NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 
 
 @record
@@ -99,7 +96,7 @@ class TargetsConfig:
 class TrainingConfig:
     """How the network learns from its frames."""
 
-    loss: str = key(LOSS, default="policy_value")
+    loss: str = entry("what is minimized, on frames of games or of labels", LOSSES, default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
     optimizer: Literal["adam", "nadam", "muon", "adadelta"] = choice(
         "nadam: Adam with Nesterov's momentum; muon: steps made orthogonal; adadelta: as Giraffe", default="adam"
@@ -171,7 +168,7 @@ class HealthConfig:
 class Experiment:
     """Everything that decides a run. Raises ConfigError when made with an impossible value."""
 
-    game: str = key("board: chess (8x8), gardner_chess (5x5) or los_alamos_chess (6x6)")
+    game: str = entry("board", GAMES)
     seed: int = num("seed of all randomness", default=0)
     num_iterations: int = num("iterations of self-play and training", low=1)
     checkpoint_every: int = num("iterations between checkpoints", default=1, low=1)

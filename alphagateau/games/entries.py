@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import chess
 
+from alphagateau.config import registers
 from alphagateau.config.registers import Register
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(1, 7)  # the codes of python-chess and of pgx
@@ -85,4 +86,5 @@ LOS_ALAMOS = GameEntry(
     under_promotions=(KNIGHT, ROOK),
 )
 
-GAMES = Register(GameEntry, "game")
+GAMES: Register[GameEntry] = registers.GAMES
+Register.by_kind[GameEntry] = GAMES

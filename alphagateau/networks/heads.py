@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from flax.core import FrozenDict
 
+from alphagateau.config import NetworkConfig
 from alphagateau.games.actions import edges_by_slot
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -33,14 +34,14 @@ class Heads(NamedTuple):
         return {"scalar": ("value_out", 1), "wdl": ("value_wdl", 3), "bins": ("value_bins", self.num_bins)}[self.value]
 
 
-def make_heads(game: Game, config) -> Heads:
-    """The Heads of an architecture's configuration record, for `game`."""
+def make_heads(game: Game, config: NetworkConfig, reply: bool = False, moves_left: bool = False) -> Heads:
+    """The Heads of an architecture's configuration record, for `game`, with the auxiliary ones that it has."""
     return Heads(
         value=config.value_head,
         num_bins=config.num_bins,
         num_slots=game.max_legal_moves if config.action_values else 0,
-        reply=config.reply_head,
-        moves_left=config.moves_left_head,
+        reply=reply,
+        moves_left=moves_left,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau import config
+from alphagateau.config.losses import declared_meaning
 from alphagateau.games.pgn.pgn import GameRecord, read_pgn
 from alphagateau.reports.drawing.charts import CalibrationBin
 from alphagateau.reports.ladder_files import player_of
@@ -40,7 +41,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         facts={**_facts(run, metrics), **scores},
         metrics=[{k: v for k, v in row.items() if not isinstance(v, list)} for row in metrics],
         config=config.to_dict(experiment),
-        meaning=MEANING,
+        meaning=MEANING | declared_meaning(),
         health=health,
         calibration=_calibration(metrics),
         players=_ladder(run),

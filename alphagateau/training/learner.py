@@ -14,7 +14,8 @@ from alphagateau.games.state import Array
 from alphagateau.networks.chunks import into_chunks
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.frames import ACTION_SLOT, Frame
-from alphagateau.training.losses.policy_value import Loss, reduce_terms
+from alphagateau.training.losses.policy_value import reduce_terms
+from alphagateau.training.losses.terms import LossFn
 from alphagateau.training.optimizer import make_average
 
 
@@ -46,7 +47,7 @@ class Learner(NamedTuple):
 def make_learner(
     game: Game,
     network: Network,
-    loss: Loss,
+    loss: LossFn,
     optimizer: optax.GradientTransformation,
     axis_name: str | None = None,
     num_parts: int = 1,

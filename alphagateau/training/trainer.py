@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from alphagateau.config import ConfigError, Experiment
+from alphagateau.config.losses import LOSSES
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
-from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.material import learn_material
 from alphagateau.training.optimizer import make_run_optimizer, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState, saved_fields
@@ -72,7 +72,7 @@ def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
     training, optimizer = plan.experiment.training, make_run_optimizer(plan)
 
     def on_board(game: Game, network: Network) -> Learner:
-        learner = make_learner(game, network, LOSSES[training.loss], optimizer, axis_name, training.num_parts)
+        learner = make_learner(game, network, LOSSES[training.loss].terms, optimizer, axis_name, training.num_parts)
         return with_average(learner, training.average_decay) if training.average_decay else learner
 
     if len(plan.boards) == 1:

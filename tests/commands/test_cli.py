@@ -102,15 +102,15 @@ def test_help_of_train_is_by_section(minimal_file, capfd):
     assert "expected one of network, search, " in capfd.readouterr().err
 
 
-def test_help_of_a_board_and_a_loss_lists_what_they_may_be():
+@pytest.mark.parametrize(("section", "key"), [("", "game"), ("training", "training.loss"), ("network", "architecture")])
+def test_help_of_a_board_a_loss_and_an_architecture_lists_what_they_may_be(minimal_file, capfd, section, key):
+    from alphagateau.config.losses import LOSSES
     from alphagateau.games.entries import GAMES
-    from alphagateau.training.losses.policy_value import LOSSES
 
-    fields = config.fields_of(config.Experiment), config.fields_of(config.TrainingConfig)
-    assert set(re.findall(r"\w+chess|chess", fields[0]["game"].description)) == set(GAMES)
-    names, kinds = fields[1]["loss"].description.split(", with X one of ")
-    expanded = {name.replace("_X", f"_{kind}") for name in re.findall(r"\w+_\w+", names) for kind in kinds.split(", ")}
-    assert expanded == set(LOSSES)
+    register = {"game": GAMES, "training.loss": LOSSES, "architecture": config.NETWORKS}[key]
+    assert main(["train", str(minimal_file), "--help", *section.split()]) == 0
+    shown = re.search(rf"--(?:network\.)?{re.escape(key)}\s+\{{([^}}]*)\}}", capfd.readouterr().out)
+    assert shown and set(re.sub(r"\s", "", shown[1]).split(",")) == set(register)
 
 
 def subprocess_output(words: list[str], code: int = 0) -> str:

@@ -18,7 +18,8 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, trainer
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
-from alphagateau.training.losses.policy_value import LOSSES, LossTerms, policy_value_loss, reduce_terms
+from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
+from alphagateau.training.losses.terms import LossTerms
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.phases import Phase, Producer, Progress, RunState, advance
 
@@ -51,9 +52,8 @@ def moves_left_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTe
     return LossTerms(minimized={"moves_left_loss": jnp.square(error)}, logged={}, logged_among={}, sums={})
 
 
-def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner, monkeypatch):
-    monkeypatch.setitem(LOSSES, "moves_left", moves_left_loss)
-    learner = make_learner(gardner, toy_network(gardner), LOSSES["moves_left"], make_optimizer(0.5))
+def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner):
+    learner = make_learner(gardner, toy_network(gardner), moves_left_loss, make_optimizer(0.5))
     frames = some_frames(gardner, BATCH, extra={"moves_left": np.full(BATCH, 3, np.float32)})
     state = learner.init(toy_network(gardner).init(jax.random.key(0)))
     losses = []

@@ -122,7 +122,7 @@ def make_alphazero(game: Game, config) -> Network:
         num_places=game.num_labels if is_dense else game.num_squares * len(MOVE_PLANES),
         is_dense=is_dense,
         dtype=config.dtype,
-        heads=make_heads(game, config),
+        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
     )
 
     def planes_of(positions: Position) -> Array:

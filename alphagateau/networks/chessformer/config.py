@@ -4,11 +4,10 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from alphagateau.config.records import choice, key, num, record
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, key, num, record
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks.keys import (
     ACTION_VALUES,
-    ARCHITECTURE,
     MOST_BINS,
     MOST_BLOCKS,
     MOST_FEATURES,
@@ -25,7 +24,7 @@ from alphagateau.networks.keys import (
 class ChessformerConfig(NetworkConfig):
     """Chessformer, the transformer on squares."""
 
-    architecture: Literal["chessformer"] = choice(ARCHITECTURE, default="chessformer")
+    architecture: Literal["chessformer"] = entry("kind of network", NETWORKS, default="chessformer")
     hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1, high=MOST_FEATURES)
     num_blocks: int = num("encoder layers", default=5, low=1, high=MOST_BLOCKS)
     num_heads: int = num("attention heads a layer", default=4, low=1, high=MOST_HEADS)
@@ -91,10 +90,6 @@ CF_240M = ChessformerConfig(
 )
 
 
-def _make_chessformer(game: Any, config: ChessformerConfig) -> Any:
-    from alphagateau.networks.chessformer.network import make_chessformer
-
-    return make_chessformer(game, config)
-
-
-CHESSFORMER = Architecture("chessformer", ChessformerConfig, _make_chessformer)
+CHESSFORMER = Architecture(
+    "chessformer", ChessformerConfig, deferred("alphagateau.networks.chessformer.network:make_chessformer")
+)

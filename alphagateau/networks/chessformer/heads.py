@@ -43,7 +43,7 @@ def make_square_heads(game: Game, config) -> SquareHeads:
     num_squares, is_promotion = game.num_squares, game.promotions > 0
     kinds = np.where(is_promotion, game.promotions - 2, 0)  # a knight is 2, a rook 4
     return SquareHeads(
-        heads=make_heads(game, config),
+        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
         soft_policy=config.soft_policy_head,
         search_value=config.search_value_head,
         short_term=config.short_term_head,

@@ -1,14 +1,13 @@
 """GATEAU's keys in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import model_validator
 
-from alphagateau.config.records import choice, key, num, record, show
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, key, num, record, show
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks.keys import (
     ACTION_VALUES,
-    ARCHITECTURE,
     MOST_BINS,
     MOST_BLOCKS,
     MOST_FEATURES,
@@ -25,7 +24,7 @@ class GateauConfig(NetworkConfig):
     """GATEAU, the graph network."""
 
     plays_every_board = True
-    architecture: Literal["gateau"] = choice(ARCHITECTURE, default="gateau")
+    architecture: Literal["gateau"] = entry("kind of network", NETWORKS, default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1, high=MOST_FEATURES)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=MOST_BLOCKS)
     normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
@@ -69,10 +68,4 @@ class GateauConfig(NetworkConfig):
         return self
 
 
-def _make_gateau(game: Any, config: GateauConfig) -> Any:
-    from alphagateau.networks.gateau.network import make_gateau
-
-    return make_gateau(game, config)
-
-
-GATEAU = Architecture("gateau", GateauConfig, _make_gateau)
+GATEAU = Architecture("gateau", GateauConfig, deferred("alphagateau.networks.gateau.network:make_gateau"))

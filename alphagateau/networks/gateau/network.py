@@ -201,7 +201,7 @@ def make_gateau(game: Game, config) -> Network:
         config.num_blocks,
         config.message,
         config.dtype,
-        heads=make_heads(game, config),
+        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
         rematerialize=config.rematerialize,
     )
     size = chunk_size(game.num_edges, config.hidden_size)

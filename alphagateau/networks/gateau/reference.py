@@ -117,7 +117,7 @@ def make_reference(game: Game, config) -> Network:
         normalization=config.normalization,
         message=config.message,
         batch_norm_momentum=config.batch_norm_momentum,
-        heads=make_heads(game, config),
+        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
     )
 
     @jax.jit

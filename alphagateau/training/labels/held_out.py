@@ -11,7 +11,8 @@ from alphagateau.distributed.mesh import REPLICATED, shardings
 from alphagateau.games.rules import Game
 from alphagateau.networks.network import Network, Variables
 from alphagateau.training.labels.labelled_frames import to_frames
-from alphagateau.training.losses.policy_value import Loss, reduce_terms
+from alphagateau.training.losses.policy_value import reduce_terms
+from alphagateau.training.losses.terms import LossFn
 
 ROWS = 128  # boards that a network looks at together
 
@@ -28,7 +29,7 @@ def choose_boards(columns: Boards, number: int) -> Boards:
 
 
 def make_held_out(
-    columns: Boards, number: int, game: Game, network: Network, loss: Loss, temperature: float, mesh: Mesh
+    columns: Boards, number: int, game: Game, network: Network, loss: LossFn, temperature: float, mesh: Mesh
 ) -> HeldOut:
     """Measures weights by `loss` on up to `number` boards with all their labels; a network values all their moves.
 

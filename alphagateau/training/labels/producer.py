@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import ConfigError, DataConfig, Experiment
+from alphagateau.config.losses import LOSSES
 from alphagateau.data.bagz import find_shards
 from alphagateau.data.label_files import read_manifest
 from alphagateau.data.packed import NO_VALUE, Boards, Moves, columns_of, open_packed
@@ -22,8 +23,6 @@ from alphagateau.networks.network import Network
 from alphagateau.training.frames import Frame
 from alphagateau.training.labels.held_out import HeldOut, make_held_out
 from alphagateau.training.labels.labelled_frames import to_frames
-from alphagateau.training.losses.label_losses import LABELS_FOR, SHARDS_FOR
-from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.plan import BoardPlan
@@ -106,7 +105,7 @@ def make_experiment_held_out(
         )
     name = experiment.training.loss
     columns = open_columns(data, game, name, "test")
-    return make_held_out(columns, data.test_boards, game, network, LOSSES[name], data.temperature, mesh)
+    return make_held_out(columns, data.test_boards, game, network, LOSSES[name].terms, data.temperature, mesh)
 
 
 def open_columns(data: DataConfig, game: Game, loss: str, split: str = "train") -> Boards:
@@ -129,10 +128,8 @@ def open_columns(data: DataConfig, game: Game, loss: str, split: str = "train") 
 
 def check_target(labels: Path, manifest: Mapping[str, Any], loss: str) -> None:
     """Raises ConfigError if the labels lack what the loss learns: it would be 0 without a word."""
-    table = SHARDS_FOR if "shards" in manifest else LABELS_FOR
-    fitting = next((targets for beginning, targets in table.items() if loss.startswith(beginning)), ())
+    kind, fitting = ("shards", LOSSES[loss].shards) if "shards" in manifest else ("labels", LOSSES[loss].labels)
     if (target := manifest["target"]) not in fitting:
-        kind = "shards" if "shards" in manifest else "labels"
         expected = " or ".join(map(repr, fitting)) or "labels of `alphagateau label`"
         raise ConfigError(
             f"data.path ({labels}) holds {kind} of {target!r}, expected {expected} for training.loss {loss!r}"

@@ -1,14 +1,10 @@
-"""What self-play tells for nothing of a ply, from the opponent's reply to the plies left: targets and terms of a loss.
-
-Beside them the soft policy, which any policy target gives.
-"""
-
-from collections.abc import Callable
+"""Targets and loss terms of auxiliary heads: the opponent's reply, plies left, later search values, the soft policy."""
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from alphagateau.config.losses import HEADS
 from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -65,35 +61,10 @@ def short_term(trajectory: Trajectory) -> Array:
     return jax.lax.scan(back, last, (q, reward, discount), reverse=True)[1]
 
 
-TARGETS: dict[str, Callable[[Trajectory], Array]] = {
-    "reply_edge": reply_edge,
-    "moves_left": moves_left,
-    "search_value": search_value,
-    "short_term": short_term,
-}
-HEADS = {
-    "reply_edge": "reply_head",
-    "moves_left": "moves_left_head",
-    "search_value": "search_value_head",
-    "short_term": "short_term_head",
-}  # keys of [network]; not every architecture has all of them
-
-
-def auxiliary_targets(network_config) -> tuple[str, ...]:
-    """Names of the targets that a network with these heads learns."""
-    return tuple(name for name, head in HEADS.items() if getattr(network_config, head))
-
-
 def auxiliary_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """The terms of those heads that the network has, none without; a frame whose target is not known counts 0."""
-    terms = {
-        "reply_logits": reply_terms,
-        "moves_left": moves_left_terms,
-        "soft_logits": soft_policy_terms,
-        "search_value": search_value_terms,
-        "short_term": short_term_terms,
-    }
-    return join_terms(*(term(game, evaluation, frames) for name, term in terms.items() if name in evaluation.extra))
+    """The terms of the network's auxiliary heads; a frame whose target is unknown counts 0."""
+    terms = [head.terms(game, evaluation, frames) for head in HEADS.values() if head.output in evaluation.extra]
+    return join_terms(*terms)
 
 
 def reply_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -136,17 +107,7 @@ def soften(policy: Array) -> Array:
     return soft / jnp.maximum(soft.sum(axis=-1, keepdims=True), 1e-9)
 
 
-def search_value_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """Of the head that learns the search's value."""
-    return value_and_error_terms("search_value", evaluation, frames)
-
-
-def short_term_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """Of the head that learns the search's values of the next plies."""
-    return value_and_error_terms("short_term", evaluation, frames)
-
-
-def value_and_error_terms(name: str, evaluation: Evaluation, frames: Frame) -> LossTerms:
+def value_and_error_terms(name: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Squared error of a value; that of the error predicted, which does not pull at the value; bins if there are any.
 
     Every ply of self-play has these targets.

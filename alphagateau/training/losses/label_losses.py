@@ -17,7 +17,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.heads import mean_of_bins
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
-from alphagateau.training.losses.terms import Loss, LossTerms, join_terms, policy_terms
+from alphagateau.training.losses.terms import LossTerms, join_terms, policy_terms
 from alphagateau.training.losses.value_bins import cross_entropy, hl_gauss, one_hot
 
 ValueLoss = Callable[[Array, Array], tuple[Array, Array]]  # (q [...], logits [..., K]) -> (loss [...], its least [...])
@@ -41,7 +41,7 @@ VALUE_LOSSES: dict[str, ValueLoss] = {
 }
 
 
-def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+def action_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Of each board the mean over its labelled edges; a board without any counts 0.
 
     Boards weigh the same however many moves they have, so the gradient of a batch is the mean of its parts'. Of frames
@@ -51,7 +51,7 @@ def action_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation,
     logits, slots = evaluation.extra["action_value_logits"], frames.extra.get(ACTION_SLOT)
     if slots is not None and logits.shape[1] != slots.shape[1]:  # of a network that values all moves
         logits = jnp.take_along_axis(logits, slots[..., None], axis=1)
-    losses, least = value_loss(q, logits)
+    losses, least = VALUE_LOSSES[kind](q, logits)
     found = mean_of_bins(logits)
     count = jnp.maximum(known.sum(axis=-1), 1)
     return LossTerms(
@@ -73,11 +73,11 @@ def best_is_chosen(q: Array, found: Array, known: Array) -> tuple[Array, Array]:
     return jnp.take_along_axis(q, chosen, axis=-1)[:, 0] >= best, known.any(axis=-1)
 
 
-def state_value_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+def state_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """A mean over all boards, one without a value counting 0."""
     q, known = frames.extra[STATE_VALUE], frames.extra[STATE_KNOWN]
     logits = evaluation.extra["value_logits"]
-    losses, least = value_loss(q, logits)
+    losses, least = VALUE_LOSSES[kind](q, logits)
     return LossTerms(
         minimized={"state_value_loss": jnp.where(known, losses, 0.0)},
         logged={},
@@ -100,30 +100,10 @@ def behavioral_cloning_loss(game: Game, evaluation: Evaluation, frames: Frame) -
     return terms._replace(logged_among={"policy_accuracy": (right, known)})
 
 
-def all_labels_loss(value_loss: ValueLoss, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+def all_labels_loss(kind: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """The sum of the three: of one network that plays by its action values, or by prior and value under a search."""
     return join_terms(
-        action_value_loss(value_loss, game, evaluation, frames),
-        state_value_loss(value_loss, game, evaluation, frames),
+        action_value_loss(kind, game, evaluation, frames),
+        state_value_loss(kind, game, evaluation, frames),
         behavioral_cloning_loss(game, evaluation, frames),
     )
-
-
-WITH_VALUES = {"action_value": action_value_loss, "state_value": state_value_loss, "all_labels": all_labels_loss}
-LABELS_FOR = {  # by how a loss begins: the labels that have all it learns, as `alphagateau label --target` names them
-    "action_value": ("actions",),
-    "state_value": ("states", "actions", "best"),
-    "behavioral_cloning": ("best", "actions"),
-    "all_labels": ("actions",),
-    "policy": ("actions", "best"),
-}
-SHARDS_FOR = {  # the same of published shards, which have labels of one kind alone
-    "action_value": ("actions",),
-    "state_value": ("states",),
-    "behavioral_cloning": ("best", "actions"),
-}
-LABEL_LOSSES: dict[str, Loss] = {
-    f"{name}_{kind}": partial(loss, value_loss)
-    for name, loss in WITH_VALUES.items()
-    for kind, value_loss in VALUE_LOSSES.items()
-}

@@ -1,7 +1,4 @@
-"""Losses of frames from games, and the register of all losses.
-
-A loss is chosen by its name in LOSSES; add one there.
-"""
+"""Losses of policy and value, and the mean of a loss over a batch."""
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +9,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 from alphagateau.training.losses.auxiliary import auxiliary_terms
-from alphagateau.training.losses.label_losses import LABEL_LOSSES, behavioral_cloning_loss
-from alphagateau.training.losses.terms import Loss, LossTerms, join_terms, policy_terms, value_terms
+from alphagateau.training.losses.terms import LossTerms, join_terms, policy_terms, value_terms
 
 
 def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -71,12 +67,3 @@ def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array,
         means[name] /= jnp.maximum(share, 1e-9)
     first, *others = (means[name] for name in terms.minimized)
     return sum(others, start=first), {**means, **sum_over(dict(terms.sums), axis_name)}
-
-
-LOSSES: dict[str, Loss] = {
-    "policy_value": policy_value_loss,
-    "policy_value_l1": policy_value_l1_loss,
-    "policy_wdl": policy_wdl_loss,
-    "behavioral_cloning": behavioral_cloning_loss,
-    **LABEL_LOSSES,
-}

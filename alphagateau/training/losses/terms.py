@@ -24,7 +24,7 @@ class LossTerms(NamedTuple):
     sums: Mapping[str, Array]  # of any shape, already summed over the batch
 
 
-Loss = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
+LossFn = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
 
 
 def join_terms(*parts: LossTerms) -> LossTerms:

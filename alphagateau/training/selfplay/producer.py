@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig
+from alphagateau.config.losses import heads_of
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.games.pgn.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
@@ -17,7 +18,6 @@ from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
-from alphagateau.training.losses.auxiliary import auxiliary_targets
 from alphagateau.training.phases import Producer, RunState
 from alphagateau.training.plan import BoardPlan
 from alphagateau.training.selfplay.pending_frames import no_pending
@@ -109,7 +109,7 @@ def make_init(
     experiment: Experiment, selfplay: SelfPlayConfig, game: Game, options: SelfPlayOptions
 ) -> Callable[[], Any]:
     """() -> the SelfPlayState of a run that has not begun."""
-    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
+    to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
     begin = make_new_games(experiment.seed, game, options)
     random_search = make_random_search()
 

@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from alphagateau.config.losses import Head
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame, Trajectory
-from alphagateau.training.losses.auxiliary import TARGETS
 
 
 def value_targets(
@@ -46,8 +46,8 @@ def value_targets(
     return target, known
 
 
-def frames_from(trajectory: Trajectory, auxiliary: Sequence[str] = (), **options: Any) -> Frame:
-    """Frames [T, B] of a Trajectory [T, B], with `auxiliary` targets; the options are those of `value_targets`."""
+def frames_from(trajectory: Trajectory, heads: Sequence[Head] = (), **options: Any) -> Frame:
+    """Frames [T, B] of a Trajectory [T, B], with the targets of `heads`; the options are those of `value_targets`."""
     target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value, **options)
-    extra = {name: TARGETS[name](trajectory) for name in auxiliary}
+    extra = {head.name: head.target(trajectory) for head in heads if head.target}
     return Frame(trajectory.position, trajectory.policy_target, target, known, trajectory.is_full, extra)

@@ -1,6 +1,6 @@
 """The window phase of an iteration: the trajectory's frames enter the frame window, from which batches are taken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
@@ -9,12 +9,12 @@ import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, TargetsConfig
+from alphagateau.config.losses import Head, heads_of
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.keys import WINDOW, key_of
-from alphagateau.training.losses.auxiliary import auxiliary_targets
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, RunState
 from alphagateau.training.selfplay.pending_frames import Pending, settle
@@ -38,13 +38,13 @@ def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games:
     return Phase("window", lambda _: 1, run_segment, compile=compile)
 
 
-def make_to_frames(targets: TargetsConfig, auxiliary: tuple[str, ...] = ()) -> Callable[[Trajectory], Frame]:
-    """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]), as `[targets]` says, with `auxiliary` targets."""
+def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callable[[Trajectory], Frame]:
+    """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]), as `[targets]` says, with the targets of `heads`."""
     if targets.kind == "td_leaf":
         return partial(td_leaf_frames, targets=targets)
     return partial(
         frames_from,
-        auxiliary=auxiliary,
+        heads=heads,
         td_lambda=targets.td_lambda,
         search_value_weight=targets.search_value_weight,
         bootstrap=targets.bootstrap,
@@ -54,7 +54,7 @@ def make_to_frames(targets: TargetsConfig, auxiliary: tuple[str, ...] = ()) -> C
 def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Callable:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin`: see `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
-    to_frames = make_to_frames(experiment.targets, auxiliary_targets(experiment.network))
+    to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
     new_games = begin and per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(begin)
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))

@@ -18,6 +18,7 @@ from stopping import StopAfter, share_trainer
 from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import ConfigError, DataConfig, Experiment
+from alphagateau.config.losses import LOSSES
 from alphagateau.data.label_files import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, open_packed
 from alphagateau.data.positions import boards_of
@@ -47,7 +48,6 @@ from alphagateau.training.labels.producer import (
     put_rows,
     sample_rows,
 )
-from alphagateau.training.losses.policy_value import LOSSES
 from alphagateau.training.plan import BoardPlan
 
 SMOKE = Path(__file__).parents[3] / "experiments" / "smoke.toml"
@@ -269,7 +269,7 @@ def test_held_out_boards_are_spread_over_the_games_and_measured_by_the_loss(gard
     assert choose_boards(columns, 5).ply.tolist() == columns.ply[::4].tolist()
     assert len(choose_boards(columns, 10**6).count) == 20
     network = Network(lambda key: {}, lambda variables, positions, train: (silent(gardner, positions), {}))
-    loss = LOSSES["all_labels_l2"]
+    loss = LOSSES["all_labels_l2"].terms
     found = make_held_out(columns, 8, gardner, network, loss, 0.0, make_mesh(8))({})
     frames = to_frames(choose_boards(columns, 8), 0.0)
     num_legal = legal_edge_mask(gardner, frames.position).sum(axis=-1)

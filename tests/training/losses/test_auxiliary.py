@@ -11,6 +11,7 @@ from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.config import ConfigError, TargetsConfig
+from alphagateau.config.losses import heads_of
 from alphagateau.games.symmetry import edges_from_other_side, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import ChessformerConfig
@@ -23,7 +24,6 @@ from alphagateau.training import loop
 from alphagateau.training.checks import check_experiment, check_heads
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.losses.auxiliary import (
-    auxiliary_targets,
     auxiliary_terms,
     bin_of,
     moves_left,
@@ -64,7 +64,7 @@ def test_replies_and_plies_left_by_hand():
 def test_frames_hold_only_the_targets_that_heads_ask_for():
     trajectory = played([5, 6], [-1, 0])
     for heads, names in (({}, []), ({"reply_head": True}, ["reply_edge"]), ({"moves_left_head": True}, ["moves_left"])):
-        frames = make_to_frames(TargetsConfig(), auxiliary_targets(GateauConfig(**heads)))(trajectory)
+        frames = make_to_frames(TargetsConfig(), heads_of(GateauConfig(**heads)))(trajectory)
         assert list(frames.extra) == names
         assert all(x.dtype == jnp.int16 for x in frames.extra.values())
 
@@ -174,7 +174,7 @@ def test_the_soft_policy_learns_the_softened_target(gardner):
 def test_heads_without_targets_or_loss_are_refused():
     learnt = ChessformerConfig(soft_policy_head=True, search_value_head=True, short_term_head=True)
     check_heads("policy_value", learnt)
-    assert auxiliary_targets(learnt) == ("search_value", "short_term")
+    assert [head.name for head in heads_of(learnt) if head.target] == ["search_value", "short_term"]
     for name in ("soft_policy_head", "search_value_head", "short_term_head"):
         with pytest.raises(ConfigError, match=f"network.{name} must be false"):
             check_heads("behavioral_cloning", ChessformerConfig(**{name: True}))

@@ -9,6 +9,7 @@ import pytest
 
 from alphagateau.bench.ratios import random_positions
 from alphagateau.config import ConfigError, DataConfig, Experiment, TrainingConfig, from_dict
+from alphagateau.config.losses import LOSSES
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
@@ -18,7 +19,7 @@ from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.training.checks import check_experiment, check_heads
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
-from alphagateau.training.losses.policy_value import LOSSES, reduce_terms
+from alphagateau.training.losses.policy_value import reduce_terms
 from alphagateau.training.losses.value_bins import hl_gauss
 from alphagateau.training.optimizer import make_optimizer
 
@@ -61,7 +62,7 @@ def random_evaluation(game, num, bins) -> Evaluation:
 @pytest.mark.parametrize(("kind", "bins"), [("hl_gauss", BINS), ("log", BINS), ("l2", 1)])
 def test_what_is_illegal_or_has_no_label_does_not_learn(gardner, kind, bins):
     frames, evaluation = labelled(gardner, BOARDS), random_evaluation(gardner, BOARDS, bins)
-    loss = LOSSES[f"all_labels_{kind}"]
+    loss = LOSSES[f"all_labels_{kind}"].terms
     gradient = jax.jit(jax.grad(lambda said: reduce_terms(loss(gardner, said, frames))[0]))(evaluation)
     learns = (gradient.extra["action_value_logits"] != 0).any(axis=-1)
     np.testing.assert_array_equal(learns, frames.extra["action_known"])
@@ -85,7 +86,7 @@ def test_values_of_moves_and_states_by_hand(gardner):
         jnp.zeros(2),
         {"action_value_logits": said, "value_logits": jnp.float32([[0.5], [7]])},
     )
-    _, metrics = reduce_terms(LOSSES["all_labels_l2"](gardner, evaluation, frames))
+    _, metrics = reduce_terms(LOSSES["all_labels_l2"].terms(gardner, evaluation, frames))
     expected = {
         "action_value_loss": ((0.01 + 0.09) / 2 + 0.04) / 2,
         "action_value_excess": (0.01 + 0.09 + 0.04) / 3,
@@ -108,7 +109,7 @@ def of_moves(frames: Frame) -> Frame:
 def test_a_network_that_values_all_moves_learns_the_one_of_a_frame(gardner):
     frames, evaluation = of_moves(labelled(gardner, BOARDS)), random_evaluation(gardner, BOARDS, BINS)
     one = evaluation.extra["action_value_logits"][:, 1:2]
-    loss = LOSSES["action_value_log"]
+    loss = LOSSES["action_value_log"].terms
     total, metrics = reduce_terms(loss(gardner, evaluation, frames))
     alone = evaluation._replace(extra={"action_value_logits": one})
     assert total == reduce_terms(loss(gardner, alone, frames))[0]
@@ -124,7 +125,7 @@ def test_a_token_transformer_learns_moves_states_and_policies(gardner):
     heads = {"policy_head": True, "value_head": "bins", "action_values": True, "num_bins": BINS}
     config = TokenTransformerConfig(hidden_size=16, num_blocks=2, num_heads=2, **heads)
     network, frames = make_network(gardner, config), of_moves(labelled(gardner, BOARDS))
-    learner = make_learner(gardner, network, LOSSES["all_labels_hl_gauss"], make_optimizer(0.01))
+    learner = make_learner(gardner, network, LOSSES["all_labels_hl_gauss"].terms, make_optimizer(0.01))
 
     @jax.jit
     def learn(state):
@@ -157,7 +158,7 @@ def test_a_loss_on_bins_is_least_where_the_network_says_the_label(gardner):
     frames = labelled(gardner, BOARDS)
     logits = jnp.log(jnp.maximum(hl_gauss(frames.extra["action_value"], 128), 1e-30))
     evaluation = Evaluation(jnp.zeros((BOARDS, gardner.num_edges)), jnp.zeros(BOARDS), {"action_value_logits": logits})
-    total, metrics = reduce_terms(LOSSES["action_value_hl_gauss"](gardner, evaluation, frames))
+    total, metrics = reduce_terms(LOSSES["action_value_hl_gauss"].terms(gardner, evaluation, frames))
     np.testing.assert_allclose(metrics["action_value_excess"], 0, atol=1e-4)
     np.testing.assert_allclose(total, 1.2003, atol=1e-3)
     assert metrics["action_accuracy"] == 1
@@ -172,7 +173,7 @@ def test_behavioral_cloning_of_two_moves_by_hand(gardner):
     for row, (mask, slot) in enumerate(zip(legal, best, strict=True)):
         logits[row, mask] = 0
         logits[row, np.flatnonzero(mask)[slot]] = np.log(mask.sum() - 1) * (1 if row == 0 else -1)
-    _, metrics = reduce_terms(LOSSES["behavioral_cloning"](gardner, Evaluation(logits, jnp.zeros(2), {}), frames))
+    _, metrics = reduce_terms(LOSSES["behavioral_cloning"].terms(gardner, Evaluation(logits, jnp.zeros(2), {}), frames))
     others = legal[1].sum() - 1
     second = np.log(others * (others + 1 / others))
     np.testing.assert_allclose(metrics["policy_loss"], (np.log(2) + second) / 2, rtol=1e-5)
@@ -185,7 +186,7 @@ def test_four_boards_are_learnt_to_full_agreement_by_weights_that_fit_every_boar
         hidden_size=16, num_blocks=1, normalization="layer", action_values=True, value_head="bins", num_bins=BINS
     )
     network, frames = make_network(gardner, config), labelled(gardner, BOARDS)
-    learner = make_learner(gardner, network, LOSSES["all_labels_hl_gauss"], make_optimizer(0.01))
+    learner = make_learner(gardner, network, LOSSES["all_labels_hl_gauss"].terms, make_optimizer(0.01))
 
     @jax.jit
     def learn(state):
