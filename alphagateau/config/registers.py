@@ -192,6 +192,13 @@ def _register(record: Any, origin: str) -> None:
     Register.by_kind[type(record)].add(record, origin)
 
 
+def plugins() -> list[str]:
+    """The distributions beside the package that registered something."""
+    importlib.import_module("alphagateau.builtin")
+    origins = {origin for kind in Register.by_kind.values() for origin in kind._origins.values()}
+    return sorted(origins - {"alphagateau", "register()"})
+
+
 def load_plugins() -> None:
     """Registers the records of installed plug-ins; one that cannot be imported is left out, with one sentence.
 

@@ -11,6 +11,7 @@ import pytest
 import alphagateau
 from alphagateau import config
 from alphagateau.config import registers
+from alphagateau.config.losses import Head, Loss, heads_of
 from alphagateau.config.records import key, num, program_or_path, record
 from alphagateau.config.registers import (
     NETWORKS,
@@ -34,12 +35,14 @@ from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.manifest import check_manifest
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
+from alphagateau.training.checks import check_experiment
 
 
 @record
 class ToyNetworkConfig(NetworkConfig):
     architecture: str = key("", default="toy_network")
     value: float = num("", default=0.5, high=1)
+    toy_head: bool = key("", default=True)
     table: str = program_or_path("", default="")
 
 
@@ -79,34 +82,39 @@ TOY_BOARD = GameEntry(
 )
 TOY_NETWORK = Architecture("toy_network", ToyNetworkConfig, make_toy_network)
 TOY_SEARCH = SearchMethod("toy_search", ToySearchConfig, make_toy_search)
+TOY_LOSS = Loss("toy_loss", lambda game, evaluation, frames: None, teaches=("policy",), has_heads=True)
+TOY_HEAD = Head("toy_target", "toy_head", "toy", lambda game, evaluation, frames: None)
 EXPERIMENT = {
     "game": "toy_chess",
     "num_iterations": 1,
     "network": {"architecture": "toy_network", "value": 0.25},
     "search": {"algorithm": "toy_search", "slot": 1},
     "selfplay": {"num_games": 8, "num_plies": 4},
+    "training": {"loss": "toy_loss"},
 }
 
 
 @pytest.fixture
 def clean_registers():
     """What a test registers is removed after it."""
-    before = [(register, len(register), dict(register._entries)) for register in Register.by_kind.values()]
+    before = [(register, dict(zip(register, register.values(), strict=True))) for register in Register.by_kind.values()]
     yield
-    for register, _, entries in before:
+    for register, entries in before:
         register._entries = entries
         register._origins = {name: origin for name, origin in register._origins.items() if name in entries}
 
 
 @pytest.fixture
 def toys(clean_registers):
-    for toy in (TOY_BOARD, TOY_NETWORK, TOY_SEARCH):
+    for toy in (TOY_BOARD, TOY_NETWORK, TOY_SEARCH, TOY_LOSS, TOY_HEAD):
         alphagateau.register(toy)
 
 
 def test_a_record_of_each_kind_is_all_that_an_experiment_needs(toys):
     experiment = config.from_dict(EXPERIMENT)
     assert config.loads(config.dumps(experiment)) == experiment
+    check_experiment(experiment)
+    assert heads_of(experiment.network) == (TOY_HEAD,)
     game = get_game(experiment.game)
     network = make_network(game, experiment.network)
     search = make_search(game, network, experiment.search)
@@ -207,6 +215,7 @@ def test_a_plug_in_that_fails_is_one_sentence_and_the_others_work(clean_register
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and said.startswith("alphagateau: the plug-in given_plugin:theirs is left out")
     assert "AttributeError" in said and SEARCHES["toy_search"] is TOY_SEARCH
+    assert registers.plugins() == ["given_plugin_more:theirs"]
 
 
 def test_no_module_reads_a_register_when_it_is_imported():
