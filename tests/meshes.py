@@ -57,7 +57,7 @@ def go(trainer: Trainer, state: RunState, start: Progress, end: Progress) -> Run
 
 
 def save(trainer: Trainer, folder: Path, state: RunState, progress: Progress) -> None:
-    resume.save(trainer, EXPERIMENT, folder, state, progress)
+    resume.save(trainer, folder, state, progress)
 
 
 def misplaced(trainer: Trainer, state: RunState) -> list[str]:
@@ -79,7 +79,7 @@ def kept(state: RunState) -> dict[str, Any]:
 def aged(trainer: Trainer, state: RunState) -> RunState:
     """Near the end of its games, so that some frames get a result in the first iteration and others wait."""
     games = state.producer.games
-    ply = np.tile(trainer.game.max_plies - np.array(PLIES_LEFT, np.int16), len(games.ply) // 2)
+    ply = np.tile(trainer.plan.game.max_plies - np.array(PLIES_LEFT, np.int16), len(games.ply) // 2)
     games = games._replace(ply=jax.device_put(ply, games.ply.sharding))
     return state._replace(producer=state.producer._replace(games=games))
 

@@ -1,4 +1,4 @@
-"""Estimates memory and time of an experiment here, from shapes and a few short trials."""
+"""Estimates an experiment's memory and time on this machine, from shapes and short trials."""
 
 import dataclasses
 import time
@@ -9,31 +9,43 @@ import jax.numpy as jnp
 import psutil
 from rich.table import Table
 
-from alphagateau.config import Experiment, SearchConfig, SelfPlayConfig, board_experiments
+from alphagateau.config import Experiment, SearchConfig, SelfPlayConfig
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.runs.logging.progress import print_table
 from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.training.optimizer import num_steps
+from alphagateau.training.phases import zeros_like
+from alphagateau.training.plan import make_plan
 from alphagateau.training.selfplay.td_leaf import num_frames
 from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer
 
 ONE_AT_A_TIME = ("search trees", "weights and optimizer", "training step")  # whatever the number of boards
-LONG_RUN_HOURS = 24  # from which on it is said what would shorten a run
-TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # of a self-play trial, at most
+LOWERED_BY = {  # what takes memory, and the keys that lower it
+    "frame window": "window.size",
+    "boards of an iteration": "data.frames_per_iteration",
+    "games of an iteration": "selfplay.num_games or selfplay.num_plies",
+    "frames that wait": "selfplay.num_games",
+    "frames entering the window": "selfplay.num_games or selfplay.num_plies",
+    "search trees": "selfplay.num_games or search.num_simulations",
+    "training step": "training.batch_size",
+    "weights and optimizer": "network.hidden_size",
+}
+LONG_RUN_HOURS = 24  # a longer run gets advice on how to shorten it
+TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # at most
 
 
 class Diagnosis(NamedTuple):
-    """Bytes are of all devices together; seconds are those of one iteration once the window is full."""
+    """Bytes of all devices together; seconds of one iteration with a full window."""
 
     memory: dict[str, int]
     memory_available: int
-    largest_batch: int  # frames, a multiple of num_shares; 0: not even the rest fits
+    largest_batch: int  # frames, a multiple of num_shares; 0: the rest alone does not fit
     selfplay_seconds: float
     training_seconds: float
     num_iterations: int
-    advice: list[str]  # on memory; empty: it is enough
+    advice: list[str]  # on memory; empty if it fits
 
     @property
     def is_memory_enough(self) -> bool:
@@ -45,7 +57,7 @@ class Diagnosis(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Of one board of a run: bytes, bytes a frame of the batch, and seconds of an iteration with a full window."""
+    """One board's part of a Diagnosis."""
 
     memory: dict[str, int]
     bytes_per_frame: float
@@ -59,34 +71,29 @@ def tree_bytes(tree: Any) -> int:
 
 
 def search_tree_bytes(game: Game, num_simulations: int) -> int:
-    """Bytes of the search tree of one game: a State and six [S] rows of 4 bytes a node, and its counters."""
+    """Bytes of one game's search tree: a State, six [S] rows of 4 bytes and the counters of each node."""
     state = tree_bytes(game.init())
     return (num_simulations + 1) * (state + 6 * 4 * game.max_legal_moves + 5 * 4)
 
 
 def search_bytes(game: Game, search: SearchConfig) -> int:
-    """Bytes of what a search keeps of one game; a node of minimax holds a State, [S] shares and some numbers."""
+    """Bytes of one game's search; a node of minimax holds a State, [S] shares and 12 numbers."""
     if not isinstance(search, ProbabilityConfig | DepthConfig):
         return search_tree_bytes(game, search.num_simulations)
     room = max(search.num_nodes, game.max_legal_moves + 1)
     return room * (tree_bytes(game.init()) + 4 * game.max_legal_moves + 12 * 4)
 
 
-def producer_bytes(state: Any, is_selfplay: bool) -> dict[str, int]:
-    """Bytes of the arrays of a producer's state, or of their shapes."""
-    return selfplay_bytes(state) if is_selfplay else {"boards of an iteration": tree_bytes(state)}
-
-
 def selfplay_bytes(state: Any) -> dict[str, int]:
-    """Bytes of the arrays of a SelfPlayState, or of their shapes, and of the copy that fills the window."""
+    """Bytes of a SelfPlayState (arrays or shapes), and of the copy of frames that enters the window."""
     played, waiting = tree_bytes(state.trajectory), tree_bytes(state.waiting)
     found = {"frame window": tree_bytes(state.window), "games of an iteration": played + tree_bytes(state.games)}
     return found | ({"frames that wait": waiting} if waiting else {}) | {"frames entering the window": played + waiting}
 
 
 def diagnose(experiment: Experiment) -> Diagnosis:
-    """Compiles and runs the trials; seconds to minutes, by the size of the network."""
-    trials = [try_board(part) for part in board_experiments(experiment)]
+    """Compiles and runs the trials: seconds to minutes, by the size of the network."""
+    trials = [try_board(board.experiment) for board in make_plan(experiment).boards]
     memory = {
         name: (max if name in ONE_AT_A_TIME else sum)(trial.memory[name] for trial in trials)
         for name in trials[0].memory
@@ -107,15 +114,15 @@ def diagnose(experiment: Experiment) -> Diagnosis:
 
 
 def try_board(experiment: Experiment) -> Trial:
-    """What an experiment of one board needs."""
+    """The Trial of an experiment of one board."""
     mesh = make_mesh(experiment.num_shares)
     trainer = make_trainer(experiment, mesh)
     state, selfplay, training = trainer.abstract_state, experiment.selfplay, experiment.training
     num_games, num_plies = (selfplay.num_games, selfplay.num_plies) if selfplay else (0, 0)
     per_frame, step_seconds = _try_training(experiment, trainer)
     memory = {
-        **producer_bytes(state.producer, selfplay is not None),
-        "search trees": num_games * search_bytes(trainer.game, experiment.search),
+        **(selfplay_bytes(state.producer) if selfplay else {"boards of an iteration": tree_bytes(state.producer)}),
+        "search trees": num_games * search_bytes(trainer.plan.game, experiment.search),
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
@@ -129,7 +136,7 @@ def try_board(experiment: Experiment) -> Trial:
 
 
 def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
-    """Seconds of one evaluation of a position within self-play."""
+    """Seconds for one position's evaluation in self-play."""
     search, shares = experiment.search, experiment.num_shares
     games, plies = min(selfplay.num_games, max(TRIAL_GAMES // shares, 1) * shares), min(selfplay.num_plies, TRIAL_PLIES)
     if search.num_simulations > TRIAL_SIMULATIONS:
@@ -149,7 +156,7 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
 
 
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:
-    """(bytes a frame of the batch, seconds a step) of one compiled optimizer step on empty frames."""
+    """(bytes a frame of the batch, seconds) of one compiled optimizer step on empty frames."""
     batch_size, state = experiment.training.batch_size, trainer.abstract_state
     step = jax.jit(make_run_learner(trainer.plan).step)
     share_ids = jnp.arange(experiment.num_shares)
@@ -157,10 +164,9 @@ def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, floa
         lambda frames_of: trainer.producer.batches(frames_of, jax.random.key(0), share_ids)(jnp.int32(0)),
         state.producer,
     )
-    frames = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    train = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state.train)
+    frames, train = zeros_like((shapes, state.train))
     compiled = step.lower(train, frames).compile()
-    temporary = getattr(compiled.memory_analysis(), "temp_size_in_bytes", 0)
+    temporary = getattr(compiled.memory_analysis(), "temp_size_in_bytes", 0)  # not of every backend
     jax.block_until_ready(compiled(train, frames))
     seconds, _ = _timed(lambda: compiled(train, frames))
     return max(temporary, 1) / batch_size, seconds
@@ -173,7 +179,7 @@ def _timed(call) -> tuple[float, Any]:
 
 
 def _available_bytes() -> int:
-    """Memory that is free for arrays: of the accelerators together, or of the host."""
+    """Bytes free for arrays: of all accelerators together, or of the host."""
     stats = [device.memory_stats() for device in jax.local_devices()]
     if all(s and "bytes_limit" in s for s in stats):
         return sum(s["bytes_limit"] - s["bytes_in_use"] for s in stats if s)
@@ -184,23 +190,14 @@ def _advise(experiment: Experiment, memory: dict[str, int], available: int, larg
     advice = []
     if sum(memory.values()) > available:
         name = max(memory, key=lambda k: memory[k])
-        key = {
-            "frame window": "window.size",
-            "boards of an iteration": "data.frames_per_iteration",
-            "games of an iteration": "selfplay.num_games or selfplay.num_plies",
-            "frames that wait": "selfplay.num_games",
-            "frames entering the window": "selfplay.num_games or selfplay.num_plies",
-            "search trees": "selfplay.num_games or search.num_simulations",
-            "training step": "training.batch_size",
-        }.get(name, "network.hidden_size")
-        advice.append(f"memory does not fit: most of it is {name}; lower {key}")
+        advice.append(f"memory does not fit: most of it is {name}; lower {LOWERED_BY[name]}")
     if largest < experiment.training.batch_size:
         advice.append(f"training.batch_size {experiment.training.batch_size} does not fit: at most {largest}")
     return advice
 
 
 def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
-    """A table on standard output."""
+    """Prints the diagnosis as a table, with its advice."""
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
@@ -218,13 +215,10 @@ def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
 
 
 def advice_lines(diagnosis: Diagnosis) -> list[str]:
-    """What to make of it, in words: whether its memory fits, how long it will take, and what would shorten that."""
+    """Sentences on whether memory fits, how long the run takes, and what would shorten it."""
     used, free = sum(diagnosis.memory.values()), diagnosis.memory_available
-    lines = diagnosis.advice or [f"memory fits: {used / max(free, 1):.0%} of what is free"]
-    lines = [
-        *lines,
-        f"the run takes {format_hours(diagnosis.run_hours)} here, compilation and the match at the end aside",
-    ]
+    duration = f"the run takes {format_hours(diagnosis.run_hours)} here, compilation and the match at the end aside"
+    lines = [*(diagnosis.advice or [f"memory fits: {used / max(free, 1):.0%} of what is free"]), duration]
     if diagnosis.run_hours < LONG_RUN_HOURS:
         return lines
     if diagnosis.selfplay_seconds > diagnosis.training_seconds:
@@ -236,7 +230,7 @@ def advice_lines(diagnosis: Diagnosis) -> list[str]:
 
 
 def format_hours(hours: float) -> str:
-    """A duration in the largest unit that it has at least two of: "about 8 years"."""
+    """A duration in the largest unit of which it has two, as in "about 8 years"."""
     for unit, length in (("years", 24 * 365.25), ("weeks", 24 * 7), ("days", 24), ("hours", 1)):
         if hours >= 2 * length:
             return f"about {hours / length:,.0f} {unit}"

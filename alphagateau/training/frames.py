@@ -1,32 +1,29 @@
-"""The records of training: a Frame is one example to learn from, a Trajectory what self-play writes down of a ply."""
+"""The records of training: a Frame is one example, a Trajectory one recorded ply of self-play."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from alphagateau.games.state import Array, Position
 
-# Names in `Frame.extra` of labels: probabilities of winning, for the player to move, and where there is one.
+# Labels in `Frame.extra`: probabilities of winning for the player to move, and where there is one.
 STATE_VALUE, STATE_KNOWN = "state_value", "state_known"  # float32 and bool
 ACTION_VALUE, ACTION_KNOWN = "action_value", "action_known"  # float32 and bool [S], of the legal edges in rising order
-ACTION_SLOT = "action_slot"  # int32 [1], the only slot that the frame is of; the two above are then [1]
+ACTION_SLOT = "action_slot"  # int32 [1], the slot of a frame of one move; the two above are then [1]
 
 
 class Frame(NamedTuple):
-    """One training example. Its producer may be self-play or labelled data.
-
-    What a producer does not use costs nothing: `None` and an empty mapping hold no arrays.
-    """
+    """One training example, from self-play or labels. Fields that a producer does not use hold no arrays."""
 
     position: Position
     policy_target: Array  # float16 [S], probabilities of the legal edges in rising order
     value_target: Array  # float32, for the player to move
-    value_mask: Array  # bool, False: the result is unknown and the frame trains the policy only
-    policy_mask: Array | None = None  # bool, False: the frame trains the value only; None: all train the policy
-    extra: Mapping[str, Array] = {}  # further targets by name, for losses that ask for them; `*_edge` holds edges
+    value_mask: Array  # bool, False: the value is unknown
+    policy_mask: Array | None = None  # bool, False: the policy is not to be learnt; None: all are
+    extra: Mapping[str, Array] = {}  # further targets by name; `*_edge` holds edges
 
 
 class Trajectory(NamedTuple):
-    """What self-play writes down of one ply of one game."""
+    """One ply of one game of self-play."""
 
     position: Position
     policy_target: Array  # float16 [S], the search's improved policy over the legal edges
@@ -37,6 +34,6 @@ class Trajectory(NamedTuple):
     root_value: Array  # float32, the network's value before search, for the player to move
     search_value: Array  # float32, the search's value of the position, for the player to move
     is_full: Array | None = None  # bool, False: a cheap search, whose policy is not to be learnt; None: all are full
-    leaf: Position | None = None  # the last position of the search's line; None: nobody learns from it
+    leaf: Position | None = None  # the last position of the search's line; None: not recorded
     leaf_is_over: Array | None = None  # bool, the game is over in it
-    resignation: Array | None = None  # int8, what `resignation.outcome` says; None: nobody may resign
+    resignation: Array | None = None  # int8, `resignation.outcome`; None: nobody may resign

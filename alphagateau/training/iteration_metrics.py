@@ -1,4 +1,4 @@
-"""Metrics of an iteration: means and rates by slash names, from sums and seconds."""
+"""Makes an iteration's metrics, by slash names, from sums and seconds."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from alphagateau.runs.logging.log import ENERGY
 from alphagateau.runs.logging.progress import JOULES
 
-# Of a run of several boards, what training says of each board alone too.
+# Metrics of training that a run of several boards has for each board too.
 PER_BOARD = ("loss", "policy_loss", "value_loss", "target_entropy", "policy_entropy", "value_error", "value_accuracy")
 PER_BOARD += ("value_known",)
 SUMMED = ("selfplay/games", "selfplay/plies", "window/frames", "window/new_frames", "window/waiting")
@@ -18,7 +18,7 @@ OF_GAMES += ("false_resignations",)
 
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
-    """Means over the iteration's optimizer steps, whose sums are `totals`; the value head's calibration."""
+    """Means over the iteration's optimizer steps, from sums (`totals`), and the value's calibration."""
     sums = {name: np.asarray(total) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
     steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
@@ -39,7 +39,7 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
 
 
 def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
-    """Rates of the iteration's games, of the sums that `selfplay.game_statistics` makes."""
+    """Rates of the iteration's games, from the sums of `selfplay.game_statistics`."""
     games, plies = max(sums["games"], 1), sums["plies"]
     optional = {"window/waiting": sums["waiting"]} if "waiting" in sums else {}
     if "full_searches" in sums:
@@ -64,15 +64,15 @@ def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
 
 
 def selfplay_pace(num_plies: float, num_simulations: float, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Of `num_plies` of all games, `num_simulations` each on average, by the seconds of each phase."""
+    """Moves and simulations a second of `num_plies` plies with `num_simulations` each on average."""
     moves = num_plies / seconds.get("selfplay", math.nan)
     return {"selfplay/moves_per_second": moves, "selfplay/simulations_per_second": moves * num_simulations}
 
 
 def over_boards(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """What the metrics of each board, by name, say of a run of them all, and each board's under names of its own.
+    """The metrics of a run of several boards, and those of each board as `<name>/<board>`.
 
-    Counts are summed; the rest are means, by the games that a board finished or by its plies. Paces count them one
+    Counts are summed; rates of games are means weighted by finished games, others by plies; paces are of the boards one
     after another.
     """
     values = {f"{name}/{board}": x for board, metrics in found.items() for name, x in metrics.items()}
@@ -92,7 +92,7 @@ def over_boards(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def training_pace(num_frames: int, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Of `num_frames` trained on in all epochs, and the seconds of each phase, with the joules where they are known."""
+    """Frames a second of `num_frames` in all epochs, the seconds of each phase, and the joules if they are counted."""
     paces = {"train/frames_per_second": num_frames / seconds.get("train", math.nan)}
     joules = {ENERGY: seconds[JOULES]} if JOULES in seconds else {}
     return paces | {f"time/{name}": value for name, value in seconds.items() if name != JOULES} | joules

@@ -1,7 +1,6 @@
 """The learner: one optimizer step from a batch of Frames, whatever produced them."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +11,7 @@ from alphagateau.distributed.collectives import mean_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.chunks import into_chunks
-from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.network import Network, Variables, statistics_of
 from alphagateau.training.frames import ACTION_SLOT, Frame
 from alphagateau.training.losses.policy_value import reduce_terms
 from alphagateau.training.losses.terms import LossFn
@@ -20,12 +19,12 @@ from alphagateau.training.optimizer import make_average
 
 
 class TrainState(NamedTuple):
-    """What training changes."""
+    """What an optimizer step changes."""
 
     variables: Variables
     opt_state: optax.OptState
     num_steps: Array  # int32, optimizer steps since the weights were drawn
-    average: Variables | None = None  # of the weights of all steps; None: the last ones play
+    average: Variables | None = None  # of the weights of all steps; None: the last weights play
 
     @property
     def playing(self) -> Variables:
@@ -34,14 +33,23 @@ class TrainState(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """Weights, optimizer and loss, as two functions.
+    """Weights, optimizer and loss as two functions.
 
-    `init(variables) -> TrainState` at step 0; `step(TrainState, Frames [B]) -> (TrainState, metrics by name)`. What it
-    takes as Frames is what its producer's batches are.
+    `init(variables) -> TrainState` at step 0; `step(TrainState, batch) -> (TrainState, metrics by name)`. A batch is
+    Frames [B], or whatever the run's producer makes.
     """
 
     init: Callable[[Variables], TrainState]
     step: Callable[[TrainState, Any], tuple[TrainState, dict[str, Array]]]
+
+
+class Gradient(NamedTuple):
+    """A batch's loss and metrics, its gradient, and the network's statistics after it."""
+
+    loss: Array
+    metrics: dict[str, Array]
+    gradient: Variables
+    statistics: Variables
 
 
 def make_learner(
@@ -52,72 +60,92 @@ def make_learner(
     axis_name: str | None = None,
     num_parts: int = 1,
 ) -> Learner:
-    """Learning by one optimizer step on the loss of each batch.
+    """The learner that makes one optimizer step a batch.
 
-    Along `axis_name`, an axis of `shard_map`, each device has an equal part of the batch; batch statistics, gradients
-    and metrics are reduced over it, and nothing else moves. The loss is a mean over frames, so a network that may be
-    trained chunk by chunk has the gradient of the batch as the mean of its chunks' gradients. Any network is trained in
-    `num_parts` equal parts of the batch if that is asked for; batch statistics are then of a part.
+    Args:
+        axis_name: an axis of `shard_map` along which each device has an equal part of the batch. Batch statistics,
+            gradients and metrics are reduced over it, and nothing else moves.
+        num_parts: equal parts of the batch whose gradients are summed one after the other; batch statistics are then
+            of a part.
     """
+    gradient_fn = make_gradient_fn(game, network, loss, axis_name, num_parts)
 
     def init(variables: Variables) -> TrainState:
         return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
 
-    def loss_fn(params, statistics, frames: Frame, axis_name: str | None = axis_name):
-        is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
-        asked = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
-        variables = {"params": params, **statistics}
-        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **asked)
-        total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return total, (metrics, evaluation, statistics)
-
-    gradient_fn = jax.value_and_grad(loss_fn, has_aux=True)
-
-    def gradient_in_chunks(num_chunks: int, chunk_axis: str | None, params, statistics, frames: Frame):
-        """As `gradient_fn`, but forward and backward of one chunk of frames end before the next begins."""
-
-        def add_chunk(total, chunk: Frame):
-            (_, (_, *results)), gradient = gradient_fn(params, statistics, chunk, chunk_axis)
-            return jax.tree.map(jnp.add, total, gradient), results
-
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        total, (evaluation, statistics) = jax.lax.scan(add_chunk, zeros, into_chunks(frames, num_chunks))
-        evaluation = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), evaluation)
-        statistics = mean_over(jax.tree.map(lambda x: x.mean(axis=0), statistics), axis_name)
-        value, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return (value, (metrics, evaluation, statistics)), jax.tree.map(lambda x: x / num_chunks, total)
-
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
-        statistics = {k: v for k, v in state.variables.items() if k != "params"}
-        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
-        chunk_axis = axis_name if num_chunks == 1 else None  # a part of each device is one batch of statistics
-        in_chunks = partial(gradient_in_chunks, num_parts * num_chunks, chunk_axis)
-        value_and_gradient = gradient_fn if num_parts * num_chunks == 1 else in_chunks
-        frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
-        (total, (metrics, _, statistics)), gradient = value_and_gradient(params, statistics, frames)
-        gradient = mean_over(gradient, axis_name)
-        updates, opt_state = optimizer.update(gradient, state.opt_state, params)
+        found = gradient_fn(params, statistics_of(state.variables), frames)
+        updates, opt_state = optimizer.update(found.gradient, state.opt_state, params)
         params = optax.apply_updates(params, updates)
-        metrics |= {
-            "loss": total,
-            "gradient_norm": optax.tree.norm(gradient),
+        metrics = found.metrics | {
+            "loss": found.loss,
+            "gradient_norm": optax.tree.norm(found.gradient),
             "update_norm": optax.tree.norm(updates),
             "weight_norm": optax.tree.norm(params),
         }
-        variables = {"params": params, **statistics}
-        return TrainState(variables, opt_state, state.num_steps + 1), metrics
+        return TrainState({"params": params, **found.statistics}, opt_state, state.num_steps + 1), metrics
 
     return Learner(init, step)
 
 
+def make_gradient_fn(
+    game: Game, network: Network, loss: LossFn, axis_name: str | None, num_parts: int
+) -> Callable[[Variables, Variables, Frame], Gradient]:
+    """(params, statistics, frames) -> Gradient; arguments as in `make_learner`.
+
+    The loss is a mean over frames, so the gradient of a batch is the mean of its chunks' gradients, where the network
+    may be trained chunk by chunk.
+    """
+
+    def loss_fn(params, statistics, frames: Frame, axis_name: str | None):
+        is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
+        options = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
+        variables = {"params": params, **statistics}
+        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **options)
+        total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return total, (metrics, evaluation, statistics)
+
+    value_and_gradient = jax.value_and_grad(loss_fn, has_aux=True)
+
+    def of_batch(params, statistics, frames: Frame) -> Gradient:
+        (total, (metrics, _, statistics)), gradient = value_and_gradient(params, statistics, frames, axis_name)
+        return Gradient(total, metrics, gradient, statistics)
+
+    def of_chunks(num_chunks: int, chunk_axis: str | None, params, statistics, frames: Frame) -> Gradient:
+        """Ends forward and backward pass of one chunk before the next begins."""
+
+        def add_chunk(total, chunk: Frame):
+            (_, (_, *results)), gradient = value_and_gradient(params, statistics, chunk, chunk_axis)
+            return jax.tree.map(jnp.add, total, gradient), results
+
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        total, (evaluation, after) = jax.lax.scan(add_chunk, zeros, into_chunks(frames, num_chunks))
+        evaluation = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), evaluation)
+        after = mean_over(jax.tree.map(lambda x: x.mean(axis=0), after), axis_name)
+        value, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return Gradient(value, metrics, jax.tree.map(lambda x: x / num_chunks, total), after)
+
+    def gradient_fn(params, statistics, frames: Frame) -> Gradient:
+        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
+        frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
+        if num_parts * num_chunks == 1:
+            found = of_batch(params, statistics, frames)
+        else:
+            chunk_axis = axis_name if num_chunks == 1 else None  # devices' parts are one batch of statistics
+            found = of_chunks(num_parts * num_chunks, chunk_axis, params, statistics, frames)
+        return found._replace(gradient=mean_over(found.gradient, axis_name))
+
+    return gradient_fn
+
+
 def by_part(x: Array, num_parts: int) -> Array:
-    """X [B, ...], part after part; each has as much of every share of the batch, so parts are alike on any mesh."""
+    """The rows of x [B, ...], part after part; a part has as much of each share, so parts are alike on any mesh."""
     return x if num_parts == 1 else x.reshape(-1, num_parts, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
 
 
 def with_average(learner: Learner, decay: float) -> Learner:
-    """The Learner, which also keeps an average of the weights of all steps, as `make_average` says."""
+    """The learner with an average of the weights of all steps, as in `make_average`."""
     average = make_average(decay)
 
     def init(variables: Variables) -> TrainState:

@@ -1,4 +1,4 @@
-"""The outer loop: the phases of each iteration, then checkpoint and log; Algorithm 1 of the AlphaGateau paper.
+"""Runs iterations with checkpoints and metrics: Algorithm 1 of the AlphaGateau paper.
 
 repeat num_iterations times:
     games   <- num_games games for num_plies plies, by search with the present weights
@@ -48,7 +48,7 @@ from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_st
 
 
 class Run(NamedTuple):
-    """A run in progress: what it is of, where it lies, whom it tells and listens to."""
+    """The parts of a run in progress."""
 
     experiment: Experiment
     folder: Path
@@ -65,11 +65,16 @@ def train(
     init_from: Path | None = None,
     conclude: Callable[[RunState, Reporter], bool] = lambda state, reporter: True,
 ) -> bool:
-    """Runs or continues the experiment in the run's folder; True once it is finished, False if stopped before.
+    """Runs or continues an experiment in its folder; all processes of the run call it.
 
-    `conclude` does what follows the last iteration, while the folder is still held; False: it was stopped. All
-    processes of a run call `train`, on one folder. Raises RunError, ConfigError, CheckpointError, DeviceError,
-    ProcessError: each one sentence.
+    Args:
+        conclude: called after the last iteration while the folder is locked; False: it was stopped.
+
+    Returns:
+        True once the run is finished, False if it was stopped before.
+
+    Raises:
+        RunError, ConfigError, CheckpointError, DeviceError, ProcessError: each one sentence.
     """
     reporter = Reporter(is_quiet=not processes.is_first())
     with ExitStack() as held:
@@ -80,9 +85,7 @@ def train(
         record = on_first(partial(run_record.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
-            is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # else kernels are timed, each alone
-            phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say)
-            trainer = trainer._replace(phases=phases)
+            trainer = start_compiling(trainer, reporter)
         else:
             reporter.say(f"{folder} is finished: a larger --num-iterations goes on with it")
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
@@ -99,10 +102,16 @@ def train(
                 log.close(is_waiting=sys.exception() is None)
 
 
+def start_compiling(trainer: Trainer, reporter: Reporter) -> Trainer:
+    """The trainer with phases that are compiled ahead, in threads, where no kernel is timed meanwhile."""
+    is_ahead = jax.default_backend() == "cpu" and processes.count() == 1
+    return trainer._replace(phases=compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say))
+
+
 def begin(
     experiment: Experiment, folder: Path, trainer: Trainer, record: dict, init_from: Path | None, reporter: Reporter
 ) -> tuple[Progress, RunState, list[str]]:
-    """The newest checkpoint's progress, state and symptoms; those of a new run, with a checkpoint, if there is none."""
+    """Progress, state and symptoms of the newest checkpoint, or of a new run's first one."""
     found = newest_state(trainer, folder, reporter)
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
@@ -116,15 +125,15 @@ def begin(
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
-        saved = save(trainer, experiment, folder, trainer.init(variables), Progress())
+        saved = save(trainer, folder, trainer.init(variables), Progress())
         found = *read_back(trainer, saved), []
     elif processes.is_first():
-        retire(experiment, folder / "checkpoints")  # what a kill left half done, or a new `[retention]` lets go
+        retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
     return found
 
 
 def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
-    """The state of a run's first checkpoint, from which the run begins, so that none is trained that nobody can read.
+    """Progress and state of a run's first checkpoint: a run whose checkpoints cannot be read does not begin.
 
     Raises CheckpointError.
     """
@@ -141,7 +150,7 @@ def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
 def check_goes_on(
     experiment: Experiment, folder: Path, record: dict, init_from: Path | None, reporter: Reporter
 ) -> None:
-    """Raises ConfigError if a run is asked to begin from weights of which it was not; says if its schedule changes."""
+    """Raises ConfigError if `init_from` is not where the run began; reports a schedule that changes."""
     began = record.get("init_from")
     if init_from and not run_record.is_same_origin(began, init_from):
         raise ConfigError(
@@ -156,7 +165,7 @@ def check_goes_on(
 
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
-    """The run's log, and its record with this start written down; that of its Aim run follows once it is open."""
+    """The run's log, once its record has this start; Aim's process adds its own run to the record."""
     devices = processes.device_names()
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
@@ -170,11 +179,12 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
 
 
 def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunState | None:
-    """Runs the iterations that are left; None if it was asked to stop, a checkpoint then holding all that was done.
+    """Runs the iterations that are left; None if it is stopped, once a checkpoint holds all that was done.
 
-    `sick`: what was unhealthy in the last iteration finished.
+    Args:
+        sick: symptoms of the last finished iteration.
     """
-    experiment, trainer = run.experiment, run.trainer
+    experiment = run.experiment
     total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress), energy_meter())
     began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
@@ -182,7 +192,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         state, progress, is_stopped = one_iteration(run, state, progress, timer)
         if is_stopped:
             if progress != saved:
-                save(trainer, experiment, run.folder, state, progress, sick, timer.take())
+                save_and_retire(run, state, progress, sick, timer.take())
             reason = processes.first_of(run.stop.reason)
             run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
             return None
@@ -197,13 +207,22 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         sick = judge(run, values, iteration)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
-                save(trainer, experiment, run.folder, state, progress, sick)
+                save_and_retire(run, state, progress, sick)
             saved = progress
     return state
 
 
+def save_and_retire(
+    run: Run, state: RunState, progress: Progress, sick: list[str], seconds: dict[str, float] | None = None
+) -> None:
+    """Saves a checkpoint, then frees those that `[retention]` does not keep."""
+    save(run.trainer, run.folder, state, progress, sick, seconds)
+    if processes.is_first():
+        retire(run.experiment.retention, run.folder / "checkpoints")
+
+
 def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -> tuple[RunState, Progress, bool]:
-    """What is left of the iteration in progress; (state, progress, whether it was asked to stop on the way)."""
+    """Finishes the iteration in progress: (state, progress, whether it was stopped before its end)."""
     trainer, iteration = run.trainer, progress.iteration
     while progress.iteration == iteration:
         if is_any(trainer.mesh, run.stop.reason is not None):
@@ -220,10 +239,10 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
 
 
 def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[str, float]) -> dict[str, Any]:
-    """What metrics.jsonl says of the iteration just finished; all processes call it."""
+    """The metrics of the iteration just finished; all processes call it."""
     producer = run.trainer.producer
     num_steps = num_iteration_steps(run.experiment, producer, state)
-    totals = state.totals if num_steps else jax.tree.map(np.zeros_like, state.totals)  # else of an iteration before
+    totals = state.totals if num_steps else jax.tree.map(np.zeros_like, state.totals)  # not an earlier iteration's
     values = training_metrics(totals, num_steps)
     values["train/steps"] = int(state.train.num_steps)
     values |= producer.metrics(state, iteration, seconds)
@@ -233,7 +252,7 @@ def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[st
 
 
 def judge(run: Run, values: dict, iteration: int) -> list[str]:
-    """Says what is unhealthy, and returns it; raises Unhealthy where `[health]` wants a stop."""
+    """The symptoms of an iteration, which are reported; raises Unhealthy if `[health]` stops the run."""
     health = run.experiment.health
     found = [symptom.sentence for symptom in symptoms(values, health)]
     for sentence in found:
@@ -244,7 +263,7 @@ def judge(run: Run, values: dict, iteration: int) -> list[str]:
 
 
 def write_games(run: Run, state: RunState, iteration: int) -> None:
-    """Some of the games that the iteration learns from, in games/; before it learns, as these weights played them."""
+    """Writes some of the iteration's games to games/, with the hash of the weights that played them."""
     weights = weights_hash(jax.device_get(state.train.playing))
     pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration, weights)
     if pgn and run.log is not None:
@@ -253,7 +272,7 @@ def write_games(run: Run, state: RunState, iteration: int) -> None:
 
 
 def energy_meter() -> Callable[[], float] | None:
-    """Of the host's processors and GPUs; None where nobody says, or a run is of several hosts, of which it sees one."""
+    """The meter of the host's processors and GPUs; None without counters, or in a run of several processes."""
     if processes.count() > 1:
         return None
     return open_meter(find_counters(with_gpus=jax.default_backend() == "gpu"))

@@ -1,6 +1,6 @@
-"""Trains new weights to count material, on positions of random games, as a first lesson (Lai 2015).
+"""Pretrains new weights to count material, on positions of random games (Lai 2015).
 
-The values of the pieces are those of the code that Giraffe's author published.
+The pieces' values are those of the published code of Giraffe.
 """
 
 import jax
@@ -22,7 +22,7 @@ from alphagateau.training.selfplay.selfplay import start_games
 WORTH = np.array([0, 198, 817, 836, 1270, 2521, 0], np.float32)  # by piece code
 SCALE = 0.001
 BATCH = 256  # games played side by side, and positions a step
-RESTART_SHARE = 1 / 40  # of the games a ply, so that positions of all ages meet
+RESTART_SHARE = 1 / 40  # of the games a ply, so that a batch has positions of all ages
 
 
 def material_value(positions: Position) -> Array:

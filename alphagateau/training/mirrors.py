@@ -1,10 +1,11 @@
-"""Mirrors a sample of a batch's frames."""
+"""Mirrors half of a batch's frames."""
 
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 
+from alphagateau.config import Experiment
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import has_mirror, mirror_positions, mirror_slots, reflection, select
@@ -13,15 +14,17 @@ from alphagateau.training.keys import MIRROR
 
 
 def mirrored_batches(
-    batch_of: Callable[[Array], Frame], game: Game, key: Array, share_ids: Array, share_batch: int
+    experiment: Experiment, batch_of: Callable[[Array], Frame], game: Game, key: Array, share_ids: Array
 ) -> Callable[[Array], Frame]:
-    """Step -> its batch, half of it mirrored, as drawn from an epoch's key."""
-    mirror_key = jax.random.fold_in(key, MIRROR)
+    """Step -> its batch, half of it mirrored by an epoch's key if `training.mirror` is set."""
+    if not experiment.training.mirror:
+        return batch_of
+    mirror_key, share_batch = jax.random.fold_in(key, MIRROR), experiment.training.batch_size // experiment.num_shares
     return lambda step: mirror_frames(game, batch_of(step), sample_mirrors(mirror_key, share_ids, step, share_batch))
 
 
 def sample_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:
-    """Bool [R * share_batch]: for each frame of a step's batch, heads or tails; of a share whatever device has it."""
+    """Bool [R * share_batch]: a coin for each frame of a step's batch, by its share."""
 
     def draw(share: Array) -> Array:
         return jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, step), share), shape=(share_batch,))
@@ -30,10 +33,9 @@ def sample_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) 
 
 
 def mirror_frames(game: Game, frames: Frame, is_sampled: Array) -> Frame:
-    """Frames [B], those drawn (bool [B]) in the mirror if their position has an image there.
+    """Frames [B], those sampled (bool [B]) mirrored if their position has a mirror image.
 
-    Of the further targets, those whose name ends in `_edge` are edges (-1: none), action values are by slot; the others
-    stay as they are.
+    Targets in `extra` whose names end in `_edge` are edges (-1: none) and action values are by slot; others stay.
     """
     edges = jnp.asarray(reflection(game).edges)
 

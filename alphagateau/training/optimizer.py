@@ -1,4 +1,4 @@
-"""What `[training]` says of steps to the optimizer that makes them, and to how many there are."""
+"""Makes the optimizer of `[training]`, its schedule and the number of its steps."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from alphagateau.networks.network import Variables
 from alphagateau.training.plan import Plan
 from alphagateau.training.selfplay.td_leaf import num_frames
 
-FEATURE_MATRICES = ("attacks", "embed_edges")  # whose rows are features of a square or an edge, not one of many
-AVERAGE_WARMUP = 10  # steps: the average of a run that has just begun is of its last steps, not of its first weights
+FEATURE_MATRICES = ("attacks", "embed_edges")  # rows are features of a square or an edge, not entries of a table
+AVERAGE_WARMUP = 10  # steps, in which the average forgets the first weights
 STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
 
 
@@ -38,7 +38,7 @@ def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
 
 
 class Moments(NamedTuple):
-    """How Adam takes its two means, of gradients and of their squares."""
+    """The two moments of Adam."""
 
     has_nesterov: bool = False  # NAdam (Dozat 2016)
     beta2: float = 0.999
@@ -54,10 +54,11 @@ def make_optimizer(
     max_gradient_norm: float = 0.0,
     moments: Moments = ADAM,
 ) -> optax.GradientTransformation:
-    """Adam (Kingma and Ba 2015), by default without weight decay, as the paper.
+    """Adam (Kingma and Ba 2015), by default without weight decay, as in the paper.
 
-    `weight_decay`: of arrays with two axes or more, decoupled from the gradient (AdamW, Loshchilov and Hutter 2019).
-    `max_gradient_norm`: a gradient of a larger global L2 norm is scaled to it; 0: none is.
+    Args:
+        weight_decay: of arrays with two axes or more, decoupled from the gradient (AdamW, Loshchilov and Hutter 2019).
+        max_gradient_norm: the global L2 norm to which longer gradients are scaled; 0: no limit.
     """
     steps = _clipping(max_gradient_norm)
     options: dict[str, Any] = {"b2": moments.beta2, "eps": moments.epsilon, "nesterov": moments.has_nesterov}
@@ -74,11 +75,10 @@ def make_muon(
     max_gradient_norm: float = 0.0,
     moments: Moments = ADAM,
 ) -> optax.GradientTransformation:
-    """Muon (Jordan 2024): momentum of 0.95 of each matrix, made orthogonal; all else by NAdam.
+    """Muon (Jordan 2024): orthogonalized momentum of 0.95 for each matrix, NAdam for vectors and tables.
 
-    That is vectors, and tables with a row a token, square or offset. Muon's steps have the size of Adam's (Liu et al.
-    2025: a root mean square of 0.2 an entry), so that rates and decays of AdamW serve. Kernels of convolutions are
-    matrices with a column an output.
+    Tables have a row a token, square or offset; kernels of convolutions are matrices with a column an output. A step
+    has the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so rates and decays of AdamW serve.
     """
     muon = optax.contrib.muon(
         learning_rate,
@@ -98,7 +98,7 @@ def make_adadelta(
     epsilon: float = 1e-8,
     max_gradient_norm: float = 0.0,
 ) -> optax.GradientTransformation:
-    """AdaDelta (Zeiler 2012) on the sum over a batch, as Giraffe: `epsilon` drowns the small gradients of a mean.
+    """AdaDelta (Zeiler 2012) on the sum over a batch, as in Giraffe: `epsilon` drowns the small gradients of a mean.
 
     `max_gradient_norm` is of the mean.
     """
@@ -125,11 +125,11 @@ def _matrix_axes(path: tuple[Any, ...], x: Array) -> optax.contrib.MuonDimension
 def learning_rate_schedule(
     schedule: str, highest: float, lowest: float, warmup_steps: int, decay_steps: int
 ) -> float | optax.Schedule:
-    """Step number -> step size: from 0 to `highest` in `warmup_steps`, then as `schedule` says.
+    """Step number -> learning rate: from 0 to `highest` in `warmup_steps`, then by `schedule`.
 
-    "linear" and "cosine" reach `lowest` at step `decay_steps` and stay there. A constant one without warm-up is a
-    number, and the optimizer then keeps no count of steps of its own.
-    "steps" is divided by the root of 10 at 0.8 and at 0.9 of `decay_steps`, as CF-6M was, and has no `lowest`.
+    "linear" and "cosine" reach `lowest` at step `decay_steps` and stay there. "steps" divides by the root of 10 at 0.8
+    and at 0.9 of `decay_steps`, as for CF-6M, and has no `lowest`. A constant without warm-up is a number, for which
+    the optimizer keeps no count of steps.
     """
     warmup = optax.schedules.linear_schedule(0.0, highest, warmup_steps)
     after = max(decay_steps - warmup_steps, 1)
@@ -148,9 +148,9 @@ def learning_rate_schedule(
 
 
 def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> int:
-    """Optimizer steps of an iteration whose window holds `num_batches` batches, `num_new_frames` of its frames new.
+    """Optimizer steps of an iteration whose window has `num_batches` batches and `num_new_frames` new frames.
 
-    By `samples_per_frame` it is rounded to the nearest, and no step is made from a window that holds no batch.
+    By `samples_per_frame` the number is rounded; a window without a batch has no steps.
     """
     training = experiment.training
     if not training.samples_per_frame:
@@ -159,7 +159,7 @@ def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> 
 
 
 def num_run_steps(plan: Plan) -> int:
-    """Optimizer steps of a whole run, if every ply that self-play plays becomes a frame in its iteration."""
+    """Optimizer steps of a whole run in which each ply of self-play becomes a frame in its iteration."""
     return sum(_num_board_steps(board.experiment) for board in plan.boards)
 
 
@@ -172,7 +172,7 @@ def _num_board_steps(experiment: Experiment) -> int:
 
 
 def make_average(decay: float) -> Callable[[Variables, Variables, Array], Variables]:
-    """(average, weights, step number) -> average: exponential, its decay rising from 1 / 11 to `decay`."""
+    """(average, weights, step number) -> exponential average, whose decay rises from 1 / 11 to `decay`."""
 
     def average(old: Variables, new: Variables, num_steps: Array) -> Variables:
         share = 1 - jnp.minimum(decay, (1 + num_steps) / (AVERAGE_WARMUP + 1 + num_steps))

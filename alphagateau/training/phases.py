@@ -1,12 +1,15 @@
-"""The shape of an iteration: a list of phases of segments, who makes its frames, and how far a run is in it.
+"""Divides an iteration into phases of segments, and keeps a run's place in them.
 
-A segment is the work of one device call: some plies of self-play or some optimizer steps. All that a run is lies in
-its RunState and Progress, so a run can be put on disk between any two segments and go on as if it had never stopped.
+A segment is one device call: some plies of self-play or some optimizer steps. RunState and Progress hold all of a run,
+so it can be put on disk between any two segments and go on as if it had never stopped.
 """
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
 
 from alphagateau.games.state import Array
 from alphagateau.training.learner import TrainState
@@ -16,44 +19,46 @@ class RunState(NamedTuple):
     """All arrays of a run."""
 
     train: TrainState
-    producer: Any  # its producer's: a NamedTuple, or of several boards a NamedTuple each by name
-    totals: dict[str, Array]  # sums over the iteration's optimizer steps so far; of no meaning between iterations
+    producer: Any  # its producer's NamedTuple, or one for each of several boards by name
+    totals: dict[str, Array]  # sums over the iteration's optimizer steps so far; no meaning between iterations
 
 
 class Phase(NamedTuple):
-    """A part of an iteration. `num_segments` is asked when the phase is entered; 0: there is nothing to do."""
+    """A part of an iteration. `num_segments` is called when the phase begins; 0: it has nothing to do."""
 
     name: str  # also of its seconds in metrics.jsonl, `time/<name>`
     num_segments: Callable[[RunState], int]
     run_segment: Callable[[RunState, int, int], RunState]  # (state, iteration, segment) -> state
-    segment_size: int = 1  # of what it counts: plies, optimizer steps
+    segment_size: int = 1  # plies or optimizer steps
     compile: Callable[[RunState], None] = lambda _: None  # `run_segment`, from a RunState's shapes and shardings
 
 
 class Producer(NamedTuple):
-    """Who makes the frames that a learner learns from.
+    """A source of the frames that a learner learns from.
 
-    Its state is a NamedTuple of arrays that lie on the devices as `specs` says. Fields in `transient` mean nothing
-    between iterations and are not kept then. On each device, `batches(its part of the state, key, share_ids)` gives a
-    function from an optimizer step's number in the epoch to the Frames of that step, or what the run's learner takes
-    for them; there are `num_batches(state)`.
-    `num_new_frames(state)` are of this iteration.
-    All processes call `metrics` and `sample_games` together, after an iteration, which `metrics` is told.
+    Its state is a NamedTuple of arrays, sharded by `specs`. Fields in `transient` mean nothing between iterations and
+    are not saved then. On each device, `batches(its part of the state, key, share_ids)` is a function from the number
+    of a step in the epoch to its batch. All processes call `metrics` and `sample_games` together after an iteration.
     """
 
     init: Callable[[], Any]  # () -> state
     specs: Any  # a PartitionSpec for each field
     transient: frozenset[str]
     phases: tuple[Phase, ...]  # that make an iteration's frames
-    num_batches: Callable[[Any], int]
-    num_new_frames: Callable[[Any], int]
+    num_batches: Callable[[Any], int]  # of an epoch
+    num_new_frames: Callable[[Any], int]  # of the iteration
     batches: Callable[[Any, Array, Array], Callable[[Array], Any]]
     metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
     sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
 
 
+def zeros_like(shapes: Any) -> Any:
+    """Zeros of a tree of shapes and types."""
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+
 def saved_fields(state: Any) -> dict[str, Any]:
-    """The fields of a producer's state under the names that checkpoints save, `<board>_<field>` of several boards."""
+    """The fields of a producer's state by their names in checkpoints, `<board>_<field>` with several boards."""
     if not isinstance(state, dict):
         return state._asdict()
     return {f"{board}_{field}": x for board, part in state.items() for field, x in part._asdict().items()}
@@ -70,7 +75,7 @@ def with_fields(state: Any, fields: Mapping[str, Any]) -> Any:
 
 
 class Progress(NamedTuple):
-    """How far a run is: whole iterations, then whole phases and segments of the next; in the order of a run."""
+    """A run's place: finished iterations, then finished phases and segments of the next. Later places are larger."""
 
     iteration: int = 0
     phase: int = 0
@@ -85,10 +90,11 @@ class Progress(NamedTuple):
 def compile_all(
     phases: tuple[Phase, ...], state: RunState, is_ahead: bool, say: Callable[[str], None]
 ) -> tuple[Phase, ...]:
-    """The phases for RunStates like `state`; each says so where its first segment waits until it is compiled.
+    """The phases for RunStates like `state`; each reports when its first segment waits for its compilation.
 
-    is_ahead: all are compiled at once, in threads; XLA compiles mostly on one core, so whoever comes first, the next
-    one is compiled while it runs. Else each is compiled by its first segment.
+    Args:
+        is_ahead: all are compiled at once, in threads; XLA compiles mostly on one core, so later phases are compiled
+            while the first runs. Else each is compiled by its first segment.
     """
     pool = ThreadPoolExecutor(len(phases))
     compiled = [pool.submit(phase.compile, state) if is_ahead else None for phase in phases]
@@ -99,7 +105,7 @@ def compile_all(
 
 
 def _compiled(phase: Phase, compiled: Future | None, title: str, say: Callable[[str], None]) -> Phase:
-    """The phase, whose first segment says `title` unless it has been compiled, and waits for that."""
+    """The phase, whose first segment reports `title` unless it is compiled, and waits for that."""
     is_first = True
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
@@ -115,7 +121,7 @@ def _compiled(phase: Phase, compiled: Future | None, title: str, say: Callable[[
 
 
 def advance(phases: tuple[Phase, ...], state: RunState, progress: Progress) -> tuple[RunState, Progress]:
-    """One segment further."""
+    """Runs one segment."""
     iteration, index, segment = progress
     num_segments = phases[index].num_segments(state)
     if segment < num_segments:

@@ -1,4 +1,4 @@
-"""Plans of runs: an experiment resolved once into the game and the network of each of its boards."""
+"""Resolves an experiment once into the game and the network of each of its boards."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from alphagateau.networks.network import Network
 class BoardPlan(NamedTuple):
     """One board of a run."""
 
-    experiment: Experiment  # of this board alone: its seed, its games, its part of the window
+    experiment: Experiment  # of this board: its seed, its games, its part of the window
     game: Game
     network: Network
 
@@ -22,7 +22,7 @@ class Plan(NamedTuple):
 
     experiment: Experiment  # of all boards
     boards: tuple[BoardPlan, ...]
-    game: Game  # that `game` names
+    game: Game  # of the key `game`
     network: Network  # on `game`; its `move_from` fits weights to the largest board, and so to all
 
     @property
@@ -33,13 +33,10 @@ class Plan(NamedTuple):
 
 def make_plan(experiment: Experiment) -> Plan:
     """The plan of an experiment. Raises ValueError for an unknown game."""
-    boards = tuple(map(plan_board, board_experiments(experiment)))
+    boards = tuple(
+        BoardPlan(part, game := get_game(part.game), make_network(game, part.network))
+        for part in board_experiments(experiment)
+    )
     main = next(board for board in boards if board.experiment.game == experiment.game)
     largest = max(boards, key=lambda board: board.game.size)
     return Plan(experiment, boards, main.game, main.network._replace(move_from=largest.network.move_from))
-
-
-def plan_board(experiment: Experiment) -> BoardPlan:
-    """The plan of an experiment of one board."""
-    game = get_game(experiment.game)
-    return BoardPlan(experiment, game, make_network(game, experiment.network))

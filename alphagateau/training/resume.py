@@ -1,4 +1,4 @@
-"""A run's state to a checkpoint and back, and which checkpoints stay."""
+"""Saves and restores a run's state, and frees older checkpoints."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import NETWORKS, ConfigError, Experiment, NetworkConfig, show
+from alphagateau.config import NETWORKS, ConfigError, NetworkConfig, RetentionConfig, show
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
@@ -25,19 +25,11 @@ from alphagateau.training.trainer import Trainer, transient
 
 
 def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progress, RunState, list[str]] | None:
-    """Progress, state and symptoms of the newest checkpoint that is whole; None if the run has none at all.
+    """Progress, state and symptoms of the newest whole checkpoint; None if the run has none.
 
     Raises CheckpointError if all are damaged.
     """
-    folder = run / "checkpoints"
-
-    def look() -> tuple[list[tuple[str, dict]], list[str]]:
-        checkpoint.clean(folder)
-        found, complaints = checkpoint.find(folder)
-        return [(c.path.name, c.manifest) for c in found], complaints
-
-    seen, complaints = on_first(look)
-    found = [Checkpoint(folder / name, manifest) for name, manifest in seen]
+    found, complaints = find_all(run / "checkpoints")
     for place, candidate in enumerate(found):
         try:
             progress, state = restore(trainer, candidate)
@@ -52,12 +44,24 @@ def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progr
         for symptom in candidate.manifest["symptoms"]:
             reporter.say(f"that iteration was unhealthy: {symptom}")
         if processes.is_first():
-            for other in found[:place]:  # what was written later is damaged, or stopped short of this
+            for other in found[:place]:  # later ones are damaged, or stopped short of this
                 checkpoint.remove(other)
         return progress, state, candidate.manifest["symptoms"]
     if complaints:
         raise everywhere(CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}"))
     return None
+
+
+def find_all(folder: Path) -> tuple[list[Checkpoint], list[str]]:
+    """(checkpoints, newest first; what is wrong with others), as process 0 finds them, once it has cleaned up."""
+
+    def find() -> tuple[list[tuple[str, dict]], list[str]]:
+        checkpoint.clean(folder)
+        found, complaints = checkpoint.find(folder)
+        return [(c.path.name, c.manifest) for c in found], complaints
+
+    found, complaints = on_first(find)
+    return [Checkpoint(folder / name, manifest) for name, manifest in found], complaints
 
 
 def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState]:
@@ -67,16 +71,14 @@ def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState
     is_between = candidate.manifest["order"][1:] == [0, 0]
     part = checkpoint.load(candidate, TRAINING, training_part(trainer, abstract, is_between))
     part |= trainer.zeros_between() if is_between else {}
-    train = {"variables": weights, **part.pop("train")} | (
-        {} if abstract.train.average is None else {"average": weights}
-    )
-    train, totals = abstract.train._replace(**train), part.pop("totals")
-    state = RunState(train, with_fields(abstract.producer, part), totals)
-    return read_progress(candidate, trainer.phases), state
+    average = {} if abstract.train.average is None else {"average": weights}
+    train = abstract.train._replace(**({"variables": weights} | part.pop("train") | average))
+    totals = part.pop("totals")
+    return read_progress(candidate, trainer.phases), RunState(train, with_fields(abstract.producer, part), totals)
 
 
 def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
-    """Where a checkpoint stands. Raises CheckpointError, or ConfigError if its segments are of another size."""
+    """The progress of a checkpoint. Raises CheckpointError, or ConfigError if its segments are of another size."""
     progress, size = Progress(*candidate.manifest["order"]), candidate.manifest["progress"].get("segment_size")
     if not 0 <= progress.phase < len(phases):
         raise CheckpointError(f"{candidate.path} stands in phase {progress.phase}, expected one of {len(phases)}")
@@ -92,20 +94,20 @@ def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
 
 
 def load_weights(trainer: Trainer, source: Path) -> Variables:
-    """The weights of a checkpoint of a network like this one, on any board if they fit it. Raises CheckpointError."""
+    """The weights of a checkpoint of the same network, of any board that they fit. Raises CheckpointError."""
     path = on_first(lambda: str(newest_checkpoint(source).path), CheckpointError)
-    found, game = checkpoint.open_checkpoint(Path(path)), trainer.game.name
+    found, game = checkpoint.open_checkpoint(Path(path)), trainer.plan.game.name
     learnt, network = found.manifest["game"], NETWORKS.read(found.manifest["network"])
     if learnt != game and not network.plays_every_board:
         misfit = f"the weights of its {network.architecture} have the size of {learnt}"
         raise everywhere(CheckpointError(f"{path} cannot begin a run of {game}: {misfit}"))
     variables = checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
     boards = map(get_game, found.manifest.get("boards", [learnt]))
-    return trainer.network.move_from(variables, max(boards, key=lambda board: board.size))
+    return trainer.plan.network.move_from(variables, max(boards, key=lambda board: board.size))
 
 
 def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
-    """Raises ConfigError that names the keys in which a checkpoint's network differs, if its weights do not fit `here`.
+    """Raises ConfigError with the keys that differ if the weights of the newest checkpoint do not fit a network.
 
     Raises CheckpointError if there is none.
     """
@@ -113,7 +115,7 @@ def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
         lambda: (str(newest_checkpoint(source).path), newest_checkpoint(source).manifest["network"]), CheckpointError
     )
     there = NETWORKS.read(table)
-    theirs = jax.eval_shape(make_network(trainer.game, there).init, jax.random.key(0))
+    theirs = jax.eval_shape(make_network(trainer.plan.game, there).init, jax.random.key(0))
     if sizes(theirs) == sizes(trainer.abstract_state.train.variables):
         return
     names = [name for name in vars(there) | vars(here) if vars(there).get(name) != vars(here).get(name)]
@@ -133,29 +135,33 @@ def sizes(tree: Any) -> dict[str, tuple]:
 
 
 def origin_hash(source: Path) -> str:
-    """The hash of the weights that `load_weights` finds, which may begin a run changed (`far_offsets`)."""
+    """The hash of the weights in `source`, which `load_weights` may change (`far_offsets`)."""
     return on_first(lambda: newest_checkpoint(source).manifest["weights_hash"], CheckpointError)
 
 
 def save(
     trainer: Trainer,
-    experiment: Experiment,
     run: Path,
     state: RunState,
     progress: Progress,
     symptoms: list[str] | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> Checkpoint:
-    """Writes the state as a checkpoint and lets older ones go as `retention` says.
+    """Writes the state as a checkpoint.
 
-    `symptoms`: what was unhealthy in the last iteration finished. `seconds`: of the iteration in progress, by phase.
-    Raises CheckpointError, or Unhealthy if a weight is not finite: no checkpoint holds such weights.
+    Args:
+        symptoms: what was unhealthy in the last finished iteration.
+        seconds: of the iteration in progress, by phase.
+
+    Raises:
+        CheckpointError: it cannot be written.
+        Unhealthy: a weight is not finite, and no checkpoint holds such weights.
     """
     variables = jax.device_get(state.train.playing)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
         why = f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite"
         raise everywhere(Unhealthy(why))
-    phase, folder = trainer.phases[progress.phase], run / "checkpoints"
+    phase = trainer.phases[progress.phase]
     name = str(progress.iteration) if progress.is_between else f"{progress.iteration}-stopped"
     manifest = {
         "iteration": progress.iteration,
@@ -169,20 +175,17 @@ def save(
         "optimizer_steps": int(state.train.num_steps),
     }
     parts = {WEIGHTS: state.train.playing, TRAINING: training_part(trainer, state, progress.is_between)}
-    saved = checkpoint.save(folder, name, parts, manifest)
-    if processes.is_first():
-        retire(experiment, folder)
-    return saved
+    return checkpoint.save(run / "checkpoints", name, parts, manifest)
 
 
 def seconds_before(run: Path, progress: Progress) -> dict[str, float]:
-    """What the iteration in progress had taken by phase when the run was stopped there, which its metrics count too."""
+    """Seconds by phase of the iteration in which the run was stopped; its metrics count them too."""
     found = checkpoint.find(run / "checkpoints")[0]
     return next((c.manifest.get("seconds", {}) for c in found if c.order == progress), {})
 
 
 def player_facts(plan: Plan) -> dict[str, Any]:
-    """What a player of the checkpoint's weights needs: board, network and search."""
+    """Board, network and search of the checkpoint, from which a player is made."""
     experiment = plan.experiment
     return {
         "game": experiment.game,
@@ -193,20 +196,19 @@ def player_facts(plan: Plan) -> dict[str, Any]:
 
 
 def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[str, Any]:
-    """All of a RunState but the weights that play and, between iterations, what means nothing then."""
+    """A RunState without the weights that play and, between iterations, without its transient fields."""
     train = {"opt_state": state.train.opt_state, "num_steps": state.train.num_steps}
     train |= {"variables": state.train.variables} if state.train.average is not None else {}
     part = {"train": train, **saved_fields(state.producer), "totals": state.totals}
     return {name: x for name, x in part.items() if not (is_between and name in transient(trainer.producer, state))}
 
 
-def retire(experiment: Experiment, folder: Path) -> None:
-    """Frees what `retention` does not keep.
+def retire(rule: RetentionConfig, folder: Path) -> None:
+    """Frees the checkpoints, or their training part, that `[retention]` does not keep.
 
-    Checkpoint 0 keeps its weights: the final match needs them. The newest healthy one is kept, and each that its user
-    gave another name. By hand because orbax's retention keeps or deletes whole checkpoints and knows nothing of health.
+    The newest healthy one stays, each that the user renamed, and the weights of checkpoint 0 for the final match. By
+    hand because orbax's retention keeps or deletes whole checkpoints and knows nothing of health.
     """
-    rule = experiment.retention
     found = [c for c in checkpoint.find(folder)[0] if c.path.name.removesuffix("-stopped") == str(c.order[0])]
     healthy = next((c for c in found if not c.manifest["symptoms"]), None)
     for old in found[rule.keep_newest :]:

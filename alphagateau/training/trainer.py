@@ -11,46 +11,37 @@ from jax.sharding import Mesh
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.losses import LOSSES
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
-from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.network import Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.material import learn_material
 from alphagateau.training.optimizer import make_run_optimizer, num_steps
-from alphagateau.training.phases import Phase, Producer, RunState, saved_fields
+from alphagateau.training.phases import Phase, Producer, RunState, saved_fields, zeros_like
 from alphagateau.training.plan import BoardPlan, Plan, make_plan
 from alphagateau.training.selfplay.producer import make_selfplay_producer
 from alphagateau.training.selfplay.several_boards import make_boards_learner, make_boards_producer
 
 
 class Trainer(NamedTuple):
-    """What a run does with its RunState. Compiles nothing by itself: jit does at the first call of each function."""
+    """The functions of a run on its RunState, each compiled at its first call."""
 
     plan: Plan
     mesh: Mesh
     learner: Learner
     producer: Producer
     phases: tuple[Phase, ...]  # of an iteration: the producer's, then training
-    init_variables: Callable[[], Variables]  # drawn from the seed, and taught to count material if asked for
+    init_variables: Callable[[], Variables]  # drawn from the seed; by `material_positions` they count material
     init: Callable[[Variables], RunState]
     abstract_state: RunState  # shapes and shardings, for reading a checkpoint
-    zeros_between: Callable[[], dict[str, Any]]  # the transient fields and totals, as they may be between iterations
-
-    @property
-    def game(self) -> Game:
-        return self.plan.game
-
-    @property
-    def network(self) -> Network:
-        return self.plan.network
+    zeros_between: Callable[[], dict[str, Any]]  # the transient fields and totals between iterations
 
 
 def make_producer(plan: Plan, mesh: Mesh) -> Producer:
-    """The producer of the run's frames: that of its board, or one over those of several boards."""
+    """The producer of the run's frames, on one board or on several."""
     producers = {board.experiment.game: make_board_producer(board, mesh) for board in plan.boards}
     if len(producers) == 1:
-        return producers[plan.boards[0].experiment.game]
+        return producers[plan.experiment.game]
     sizes = [board.experiment.window.size for board in plan.boards]
     return make_boards_producer(producers, plan.experiment.training.batch_size, sizes)
 
@@ -68,16 +59,16 @@ def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
 
 
 def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
-    """The learner that `[training]` describes, or one over those of several boards."""
+    """The learner that `[training]` describes, on one board or on several."""
     training, optimizer = plan.experiment.training, make_run_optimizer(plan)
 
-    def on_board(game: Game, network: Network) -> Learner:
-        learner = make_learner(game, network, LOSSES[training.loss].terms, optimizer, axis_name, training.num_parts)
+    def on_board(board: BoardPlan) -> Learner:
+        terms = LOSSES[training.loss].terms
+        learner = make_learner(board.game, board.network, terms, optimizer, axis_name, training.num_parts)
         return with_average(learner, training.average_decay) if training.average_decay else learner
 
-    if len(plan.boards) == 1:
-        return on_board(plan.game, plan.network)
-    return make_boards_learner({board.experiment.game: on_board(board.game, board.network) for board in plan.boards})
+    learners = {board.experiment.game: on_board(board) for board in plan.boards}
+    return make_boards_learner(learners) if len(learners) > 1 else learners[plan.experiment.game]
 
 
 def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
@@ -114,7 +105,7 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
 def make_build(
     experiment: Experiment, producer: Producer, learner: Learner, like: Variables
 ) -> Callable[[Variables], RunState]:
-    """Variables -> the RunState of a run that begins with them; all have the shapes and types of `like`."""
+    """Variables -> the RunState of a run that begins with them, which have the shapes and types of `like`."""
 
     def first_step(variables: Variables) -> dict[str, Array]:
         key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
@@ -132,22 +123,13 @@ def make_build(
 def place(state: RunState, mesh: Mesh, producer_specs: Any) -> RunState:
     """A sharding for each array of a RunState."""
     specs = RunState(REPLICATED, producer_specs, REPLICATED)  # pyright: ignore[reportArgumentType]
-
-    def spread(place, part):
-        return jax.tree.map(lambda _: place, part)
-
-    return jax.tree.map(spread, shardings(mesh, specs), state)
+    return jax.tree.map(lambda place, part: jax.tree.map(lambda _: place, part), shardings(mesh, specs), state)
 
 
 def transient(producer: Producer, state: RunState) -> dict[str, Any]:
-    """What of a RunState means nothing between iterations."""
+    """The arrays of a RunState that hold nothing between iterations."""
     fields = saved_fields(state.producer)
     return {name: fields[name] for name in sorted(producer.transient)} | {"totals": state.totals}
-
-
-def zeros_like(shapes: Any) -> Any:
-    """Zeros of a tree of shapes and types."""
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
 def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Phase:
@@ -159,10 +141,8 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
         return -(-producer.num_batches(state.producer) // segment_steps)
 
     def num_segments(state: RunState) -> int:
-        epochs, rest = divmod(
-            num_iteration_steps(experiment, producer, state), producer.num_batches(state.producer) or 1
-        )
-        return epochs * segments_per_epoch(state) + -(-rest // segment_steps)
+        steps, an_epoch = num_iteration_steps(experiment, producer, state), producer.num_batches(state.producer) or 1
+        return steps // an_epoch * segments_per_epoch(state) + -(-(steps % an_epoch) // segment_steps)
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         epoch, place = divmod(segment, segments_per_epoch(state))
@@ -180,8 +160,7 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
 
 def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunState) -> int:
     """Optimizer steps of the iteration in progress, once its frames are made."""
-    made = state.producer
-    return num_steps(experiment, producer.num_batches(made), producer.num_new_frames(made))
+    return num_steps(experiment, producer.num_batches(state.producer), producer.num_new_frames(state.producer))
 
 
 def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Callable:

@@ -1,7 +1,6 @@
 """Checkpoints: whole or absent, damage found, nothing executed, nothing outside touched, and what is kept."""
 
 import ast
-import dataclasses
 import json
 import os
 import pickle
@@ -336,8 +335,7 @@ def kept(folder: Path) -> dict[str, bool]:
 
 
 def retire(folder: Path, **rule) -> None:
-    experiment = config.load(SMOKE)
-    resume.retire(dataclasses.replace(experiment, retention=config.RetentionConfig(**rule)), folder)
+    resume.retire(config.RetentionConfig(**rule), folder)
 
 
 @pytest.fixture

@@ -441,7 +441,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(run_copy, capfd):
     progress, state = resume.restore(trainer, newest)
     poisoned = jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, state.train.opt_state)
     state = state._replace(train=state.train._replace(opt_state=poisoned))
-    resume.save(trainer, experiment, run_copy, state, progress)
+    resume.save(trainer, run_copy, state, progress)
     assert train(run_copy.parent) == 1
     assert "went wrong in iteration 4" in capfd.readouterr().err
 
@@ -457,7 +457,7 @@ def sick_copy(run_copy: Path) -> None:
     state = state._replace(
         train=state.train._replace(variables=variables), producer=state.producer._replace(games=games)
     )
-    resume.save(trainer, experiment, run_copy, state, progress)
+    resume.save(trainer, run_copy, state, progress)
 
 
 STRICT = ["--health.max-weight-norm", "100", "--health.max-gradient-norm", "50", "--health.max-draw-rate", "0.9"]
@@ -520,7 +520,7 @@ def test_weights_that_are_not_finite_are_never_written(run_copy):
     broken = jax.tree.map(lambda x: x.at[(0,) * x.ndim].set(np.inf), state.train.variables)
     state = state._replace(train=state.train._replace(variables=broken))
     with pytest.raises(run_folder.Unhealthy, match="after iteration 4: the weights are not finite"):
-        resume.save(trainer, experiment, run_copy, state, progress)
+        resume.save(trainer, run_copy, state, progress)
     assert checkpoint.find(run_copy / "checkpoints")[0][0].path.name == "4"
 
 

@@ -49,7 +49,7 @@ def toy_network(game: Game) -> Network:
 
 def moves_left_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     error = evaluation.extra["moves_left"] - frames.extra["moves_left"]
-    return LossTerms(minimized={"moves_left_loss": jnp.square(error)}, logged={}, logged_among={}, sums={})
+    return LossTerms(minimized={"moves_left_loss": jnp.square(error)})
 
 
 def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner):

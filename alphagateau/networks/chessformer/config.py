@@ -6,18 +6,7 @@ from pydantic import model_validator
 
 from alphagateau.config.records import choice, entry, key, num, record
 from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
-from alphagateau.networks.keys import (
-    ACTION_VALUES,
-    MOST_BINS,
-    MOST_BLOCKS,
-    MOST_FEATURES,
-    MOST_HEADS,
-    MOVES_LEFT_HEAD,
-    NUM_BINS,
-    REMATERIALIZE,
-    REPLY_HEAD,
-    VALUE_HEADS,
-)
+from alphagateau.networks import keys
 
 
 @record
@@ -25,10 +14,10 @@ class ChessformerConfig(NetworkConfig):
     """Chessformer, the transformer on squares."""
 
     architecture: Literal["chessformer"] = entry("kind of network", NETWORKS, default="chessformer")
-    hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1, high=MOST_FEATURES)
-    num_blocks: int = num("encoder layers", default=5, low=1, high=MOST_BLOCKS)
-    num_heads: int = num("attention heads a layer", default=4, low=1, high=MOST_HEADS)
-    ffn_size: int = num("features within a layer's feed-forward part", default=128, low=1, high=MOST_FEATURES)
+    hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1, high=keys.MOST_FEATURES)
+    num_blocks: int = num("encoder layers", default=5, low=1, high=keys.MOST_BLOCKS)
+    num_heads: int = num("attention heads a layer", default=4, low=1, high=keys.MOST_HEADS)
+    ffn_size: int = num("features within a layer's feed-forward part", default=128, low=1, high=keys.MOST_FEATURES)
     position: Literal["absolute", "bias", "shaw_kv", "shaw"] = choice(
         "what attention knows of places: a vector a square (one board), a bias an offset, or vectors an offset for "
         "keys and values (shaw_kv), for queries too (shaw)",
@@ -43,15 +32,15 @@ class ChessformerConfig(NetworkConfig):
     far_offsets: Literal["zero", "nearest"] = choice(
         "what --init-from from a smaller board gives offsets that it lacks", default="zero"
     )
-    rematerialize: bool = key(REMATERIALIZE, default=False)
+    rematerialize: bool = key(keys.REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the products", default="float32")
     history: bool = key("positions before the present one are seen", default=True)
     attacks: bool = key("each square says each side's least attacker of it and the number of attackers", default=False)
-    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
-    action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1, high=MOST_BINS)
-    reply_head: bool = key(REPLY_HEAD, default=False)
-    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+    value_head: Literal["scalar", "wdl", "bins"] = choice(keys.VALUE_HEADS, default="scalar")
+    action_values: bool = key(keys.ACTION_VALUES, default=False)
+    num_bins: int = num(keys.NUM_BINS, default=32, low=1, high=keys.MOST_BINS)
+    reply_head: bool = key(keys.REPLY_HEAD, default=False)
+    moves_left_head: bool = key(keys.MOVES_LEFT_HEAD, default=False)
     soft_policy_head: bool = key("a head that learns the policy target to the power 1/4", default=False)
     search_value_head: bool = key("a head that learns the search's value, and its own error", default=False)
     short_term_head: bool = key(

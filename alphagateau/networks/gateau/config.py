@@ -6,17 +6,7 @@ from pydantic import model_validator
 
 from alphagateau.config.records import choice, entry, key, num, record, show
 from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
-from alphagateau.networks.keys import (
-    ACTION_VALUES,
-    MOST_BINS,
-    MOST_BLOCKS,
-    MOST_FEATURES,
-    MOVES_LEFT_HEAD,
-    NUM_BINS,
-    REMATERIALIZE,
-    REPLY_HEAD,
-    VALUE_HEADS,
-)
+from alphagateau.networks import keys
 
 
 @record
@@ -25,8 +15,8 @@ class GateauConfig(NetworkConfig):
 
     plays_every_board = True
     architecture: Literal["gateau"] = entry("kind of network", NETWORKS, default="gateau")
-    hidden_size: int = num("features of a node or an edge", default=128, low=1, high=MOST_FEATURES)
-    num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=MOST_BLOCKS)
+    hidden_size: int = num("features of a node or an edge", default=128, low=1, high=keys.MOST_FEATURES)
+    num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=keys.MOST_BLOCKS)
     normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
         "what precedes each ReLU; ghost: batch normalization over ghost_size positions", default="batch"
     )
@@ -37,15 +27,15 @@ class GateauConfig(NetworkConfig):
     neighbors: Literal["incoming", "outgoing"] = choice(
         "edges N(i) of (5) and (6): those into square i, or those out of it", default="incoming"
     )
-    rematerialize: bool = key(REMATERIALIZE, default=False)
+    rematerialize: bool = key(keys.REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
-    value_head: Literal["scalar", "wdl", "bins"] = choice(VALUE_HEADS, default="scalar")
-    action_values: bool = key(ACTION_VALUES, default=False)
-    num_bins: int = num(NUM_BINS, default=32, low=1, high=MOST_BINS)
-    reply_head: bool = key(REPLY_HEAD, default=False)
-    moves_left_head: bool = key(MOVES_LEFT_HEAD, default=False)
+    value_head: Literal["scalar", "wdl", "bins"] = choice(keys.VALUE_HEADS, default="scalar")
+    action_values: bool = key(keys.ACTION_VALUES, default=False)
+    num_bins: int = num(keys.NUM_BINS, default=32, low=1, high=keys.MOST_BINS)
+    reply_head: bool = key(keys.REPLY_HEAD, default=False)
+    moves_left_head: bool = key(keys.MOVES_LEFT_HEAD, default=False)
     board_statistics: str = key("boards with batch statistics of their own: chess, gardner_chess", default="none")
 
     @property

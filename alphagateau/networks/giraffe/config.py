@@ -4,7 +4,7 @@ from typing import Literal
 
 from alphagateau.config.records import choice, entry, num, record
 from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
-from alphagateau.networks.keys import MOST_FEATURES
+from alphagateau.networks import keys
 
 
 @record
@@ -12,7 +12,7 @@ class GiraffeConfig(NetworkConfig):
     """Giraffe's evaluation network."""
 
     architecture: Literal["giraffe"] = entry("kind of network", NETWORKS, default="giraffe")
-    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=8, low=1)
     view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
 
@@ -23,7 +23,7 @@ class GiraffeMovesConfig(NetworkConfig):
 
     value_head = "none"
     architecture: Literal["giraffe_moves"] = entry("kind of network", NETWORKS, default="giraffe_moves")
-    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=MOST_FEATURES)
+    hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
     num_passes: int = num(
         "passes over the moves; from the second on, inputs hold their ranks in the last",

@@ -6,15 +6,7 @@ from pydantic import model_validator
 
 from alphagateau.config.records import choice, entry, key, num, record
 from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
-from alphagateau.networks.keys import (
-    MOST_BINS,
-    MOST_BLOCKS,
-    MOST_FEATURES,
-    MOST_HEADS,
-    NUM_BINS,
-    REMATERIALIZE,
-    VALUE_HEADS,
-)
+from alphagateau.networks import keys
 
 # The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.
 TOKEN_SIZES = {"402k": (64, 4, 4), "small": (128, 4, 8), "9M": (256, 8, 8), "136M": (1024, 8, 8), "270M": (1024, 16, 8)}
@@ -30,17 +22,17 @@ class TokenTransformerConfig(NetworkConfig):
         "sets hidden_size, num_blocks, num_heads: 64, 4, 4; 128, 4, 8; 256, 8, 8; 1024, 8, 8; 1024, 16, 8",
         default="402k",
     )
-    hidden_size: int = num("features of a token (0: as size says)", default=0, high=MOST_FEATURES)
-    num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0, high=MOST_BLOCKS)
-    num_heads: int = num("heads of attention (0: as size says)", default=0, high=MOST_HEADS)
-    rematerialize: bool = key(REMATERIALIZE, default=False)
+    hidden_size: int = num("features of a token (0: as size says)", default=0, high=keys.MOST_FEATURES)
+    num_blocks: int = num("blocks of attention and a gated layer (0: as size says)", default=0, high=keys.MOST_BLOCKS)
+    num_heads: int = num("heads of attention (0: as size says)", default=0, high=keys.MOST_HEADS)
+    rematerialize: bool = key(keys.REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     policy_head: bool = key("logits over all moves; without it the prior is of action values, or uniform", default=True)
     value_head: Literal["none", "scalar", "wdl", "bins"] = choice(
-        f"{VALUE_HEADS}; none: of the best action value, or 0", default="scalar"
+        f"{keys.VALUE_HEADS}; none: of the best action value, or 0", default="scalar"
     )
     action_values: bool = key("values of moves, by a pass of the network each", default=False)
-    num_bins: int = num(NUM_BINS, default=128, low=1, high=MOST_BINS)
+    num_bins: int = num(keys.NUM_BINS, default=128, low=1, high=keys.MOST_BINS)
     prior_temperature: float = num(
         "of the prior of action values q, softmax(q / prior_temperature)", default=0.05, low=1e-3
     )

@@ -14,13 +14,13 @@ from alphagateau.training.labels.labelled_frames import to_frames
 from alphagateau.training.losses.policy_value import reduce_terms
 from alphagateau.training.losses.terms import LossFn
 
-ROWS = 128  # boards that a network looks at together
+ROWS = 128  # boards of a forward pass
 
 HeldOut = Callable[[Variables], dict[str, float]]  # weights -> means by name, such as test/action_accuracy
 
 
 def choose_boards(columns: Boards, number: int) -> Boards:
-    """`number` boards, all if there are fewer, spread evenly over the games; of more than ROWS, whole parts of ROWS."""
+    """Up to `number` boards, spread evenly over the games; a multiple of ROWS if they are more."""
     found = len(columns.count)
     number = min(number, found)
     number -= number % min(ROWS, number)
@@ -28,14 +28,12 @@ def choose_boards(columns: Boards, number: int) -> Boards:
     return Boards(*(column[chosen] for column in columns))
 
 
-def make_held_out(
-    columns: Boards, number: int, game: Game, network: Network, loss: LossFn, temperature: float, mesh: Mesh
-) -> HeldOut:
-    """Measures weights by `loss` on up to `number` boards with all their labels; a network values all their moves.
+def make_held_out(rows: Boards, game: Game, network: Network, loss: LossFn, temperature: float, mesh: Mesh) -> HeldOut:
+    """The measure of weights by `loss` on boards with all their labels; a network values all their moves.
 
-    temperature: of the policy target, as in training.
+    Args:
+        temperature: of the policy target, as in training.
     """
-    rows = choose_boards(columns, number)
     size = min(ROWS, len(rows.count))
     rows = jax.device_put(rows, shardings(mesh, REPLICATED))
 

@@ -11,10 +11,10 @@ from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE,
 
 
 def to_frames(rows: Any, temperature: float) -> Frame:
-    """Frames [B] of `packed.Boards` or `packed.Moves` [B]. The positions have no past.
+    """Frames [B] of `packed.Boards` or `packed.Moves` [B], whose positions have no past.
 
-    The policy target is the move of the highest value, the first of several; with a `temperature` above 0 it is
-    softmax(q / temperature) over the labelled moves. The value target is 2 q - 1 of the state.
+    The policy target is the first move of the highest value or, with a `temperature` above 0, softmax(q / temperature)
+    over the labelled moves. The value target is 2 q - 1 of the state.
     """
     if isinstance(rows, Moves):
         return _of_moves(to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32))
@@ -55,11 +55,11 @@ def _of_moves(frames: Frame, slot: Array) -> Frame:
 
 
 def _probability(codes: Array) -> tuple[Array, Array]:
-    """What codes of `packed` say, 0 where they say nothing, and where they say something."""
+    """(q of codes of `data/packed.py`, 0 without a label; whether there is one)."""
     known = codes != NO_VALUE
     return jnp.where(known, codes.astype(jnp.float32) / LARGEST, 0.0), known
 
 
 def _softmax(value: Array, known: Array, temperature: float) -> Array:
-    """[B, S] over the labelled moves; all 0 where there is none."""
+    """Softmax [B, S] over the labelled moves; all 0 without any."""
     return jnp.where(known, jax.nn.softmax(jnp.where(known, value / temperature, -jnp.inf), axis=-1), 0.0)

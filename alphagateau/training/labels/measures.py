@@ -1,7 +1,4 @@
-"""Measures how well a network's distributions of values fit labels.
-
-Of networks with bins, beside what every player can be asked (`suites/labelled_moves.py`).
-"""
+"""Measures how well a network's distributions of values fit labels; `suites/labelled_moves.py` has other measures."""
 
 from collections.abc import Callable
 
@@ -18,17 +15,17 @@ from alphagateau.training.labels.labelled_frames import to_frames
 from alphagateau.training.losses.label_losses import VALUE_LOSSES
 
 ROWS = 128  # boards of a device call
-OUTPUTS = {  # by name: which output of a network, and the labels that it is compared with
+OUTPUTS = {  # a network's output, and the labels that it is compared with
     "action_value": ("action_value_logits", ACTION_VALUE, ACTION_KNOWN),
     "state_value": ("value_logits", STATE_VALUE, STATE_KNOWN),
 }
 
 
 def measure_bins(network: Network, variables: Variables, rows: Boards) -> dict[str, np.ndarray]:
-    """Per board, by name, NaN where nothing is labelled; none for outputs that the network has not.
+    """Measures of each board by name, of the outputs that the network has; NaN without a label.
 
     `*_log_loss`: -log2 of the probability of the label's bin, bits; `*_kl`: nats, from the HL-Gauss target;
-    `action_value_error`: |q found - q|. Those of action values are means over a board's moves.
+    `action_value_error`: |q - label|. Those of action values are means over a board's moves.
     """
     count, found = len(rows.count), []
     look = _make_look(network)
@@ -46,14 +43,14 @@ def _make_look(network: Network) -> Callable[[Variables, Boards], dict[str, Arra
             if output in evaluation.extra:
                 found = _measure(evaluation.extra[output], frames.extra[value], frames.extra[known])
                 measures |= {f"{name}_{measure}": x for measure, x in found.items()}
-        measures.pop("state_value_error", None)  # what every network is asked
+        measures.pop("state_value_error", None)  # a measure of every player
         return measures
 
     return jax.jit(look)
 
 
 def _measure(logits: Array, q: Array, known: Array) -> dict[str, Array]:
-    """Of logits [B, ..., K] and labels q [B, ...]: means [B] over those that are known."""
+    """Means [B] over the known labels q [B, ...] of what logits [B, ..., K] are off."""
     found = {"error": jnp.abs(mean_of_bins(logits) - q)}
     if logits.shape[-1] > 1:
         found["log_loss"] = VALUE_LOSSES["log"](q, logits)[0] / jnp.log(2.0)

@@ -1,4 +1,4 @@
-"""Frames from labelled positions: rows of packed columns, read from disk and put on the devices by iteration."""
+"""Makes frames from labelled positions: samples rows of packed columns, and puts them on the devices."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,9 +19,8 @@ from alphagateau.distributed.mesh import BY_FIRST, shardings
 from alphagateau.distributed.processes import on_first
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.networks.network import Network
 from alphagateau.training.frames import Frame
-from alphagateau.training.labels.held_out import HeldOut, make_held_out
+from alphagateau.training.labels.held_out import HeldOut, choose_boards, make_held_out
 from alphagateau.training.labels.labelled_frames import to_frames
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, Producer, RunState
@@ -31,25 +30,23 @@ FEISTEL_ROUNDS = 8
 
 
 class Records(NamedTuple):
-    """What an epoch reads once: boards, or their labelled moves."""
+    """The records of an epoch: boards, or their labelled moves."""
 
     number: int
     sample: Callable[[int], tuple[np.ndarray, np.ndarray | None]]  # iteration -> (rows [n], slots [n, 1] of moves)
 
 
 class DataState(NamedTuple):
-    """What an iteration learns from."""
+    """The rows of an iteration."""
 
     rows: Boards | Moves  # [num_shares, n, ...]
 
 
 def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Producer:
     """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
-    experiment, game, network = board
+    experiment, game, _ = board
     columns, num_frames = open_columns(data, game, experiment.training.loss), data.frames_per_iteration
-    records = make_records(columns, data, experiment.seed)
-    held_out = make_experiment_held_out(experiment, data, game, network, mesh)
-    share_batch = experiment.training.batch_size // experiment.num_shares
+    records, held_out = make_records(columns, data, experiment.seed), make_board_held_out(board, data, mesh)
 
     def read(state: RunState, iteration: int, segment: int) -> RunState:
         chosen, slots = records.sample(iteration)
@@ -57,6 +54,37 @@ def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Produc
         if slots is not None:
             rows = Moves(rows, put_rows(slots, np.arange(num_frames), experiment.num_shares, mesh))
         return state._replace(producer=DataState(rows))
+
+    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
+        return {
+            "data/epochs": iteration * num_frames / records.number,
+            "data/rows_per_second": num_frames / max(seconds.get("read", 0.0), 1e-9),
+            **held_out(state.train.playing),
+        }
+
+    return Producer(
+        init=lambda: init_data(game, data, experiment.num_shares),
+        specs=DataState(BY_FIRST),  # pyright: ignore[reportArgumentType]
+        transient=frozenset({"rows"}),
+        phases=(Phase("read", lambda _: 1, read),),
+        num_batches=lambda _: num_frames // experiment.training.batch_size,
+        num_new_frames=lambda _: num_frames,
+        batches=make_batches(experiment, data, game),
+        metrics=metrics,
+        sample_games=lambda *_: "",
+    )
+
+
+def init_data(game: Game, data: DataConfig, num_shares: int) -> DataState:
+    """The DataState of a run that has not begun."""
+    shape = (num_shares, data.frames_per_iteration // num_shares)
+    boards = Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()})
+    return DataState(Moves(boards, jnp.zeros((*shape, 1), jnp.int16)) if data.record == "move" else boards)
+
+
+def make_batches(experiment: Experiment, data: DataConfig, game: Game) -> Callable[[DataState, Array, Array], Callable]:
+    """`Producer.batches`: the rows in order, an equal part of each share a batch."""
+    share_batch = experiment.training.batch_size // experiment.num_shares
 
     def batches(state: DataState, key: Array, share_ids: Array) -> Callable:
         def take(step: Array) -> Frame:
@@ -66,50 +94,26 @@ def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Produc
 
             return to_frames(jax.tree.map(cut, state.rows), data.temperature)
 
-        return mirrored_batches(take, game, key, share_ids, share_batch) if experiment.training.mirror else take
+        return mirrored_batches(experiment, take, game, key, share_ids)
 
-    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
-        return {
-            "data/epochs": iteration * num_frames / records.number,
-            "data/rows_per_second": num_frames / max(seconds.get("read", 0.0), 1e-9),
-            **held_out(state.train.playing),
-        }
-
-    def init() -> DataState:
-        shape = (experiment.num_shares, num_frames // experiment.num_shares)
-        boards = Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()})
-        return DataState(Moves(boards, jnp.zeros((*shape, 1), jnp.int16)) if data.record == "move" else boards)
-
-    return Producer(
-        init=init,
-        specs=DataState(BY_FIRST),  # pyright: ignore[reportArgumentType]
-        transient=frozenset({"rows"}),
-        phases=(Phase("read", lambda _: 1, read),),
-        num_batches=lambda _: num_frames // experiment.training.batch_size,
-        num_new_frames=lambda _: num_frames,
-        batches=batches,
-        metrics=metrics,
-        sample_games=lambda *_: "",
-    )
+    return batches
 
 
-def make_experiment_held_out(
-    experiment: Experiment, data: DataConfig, game: Game, network: Network, mesh: Mesh
-) -> HeldOut:
-    """What `[data]` asks for of boards that are not learnt. Raises ConfigError."""
+def make_board_held_out(board: BoardPlan, data: DataConfig, mesh: Mesh) -> HeldOut:
+    """The measure on `data.test_boards` boards that are not trained on. Raises ConfigError."""
     if not data.test_boards:
         return lambda variables: {}
     if find_shards(Path(data.path)):
         raise ConfigError(
             f"data.test_boards must be 0: data.path ({data.path}) holds shards, which have no test boards"
         )
-    name = experiment.training.loss
-    columns = open_columns(data, game, name, "test")
-    return make_held_out(columns, data.test_boards, game, network, LOSSES[name].terms, data.temperature, mesh)
+    loss = board.experiment.training.loss
+    rows = choose_boards(open_columns(data, board.game, loss, "test"), data.test_boards)
+    return make_held_out(rows, board.game, board.network, LOSSES[loss].terms, data.temperature, mesh)
 
 
 def open_columns(data: DataConfig, game: Game, loss: str, split: str = "train") -> Boards:
-    """The labels for training, or those for tests. Raises ConfigError, also if the loss learns nothing of them."""
+    """The labels for training, or those for tests. Raises ConfigError, also if they lack what the loss learns from."""
     labels = Path(data.path)
     try:
         manifest = read_manifest(labels)
@@ -121,13 +125,14 @@ def open_columns(data: DataConfig, game: Game, loss: str, split: str = "train") 
     except DataError as error:
         raise ConfigError(f"data.path: {error}") from None
     if not len(columns.count):
-        purpose = {"train": "training", "test": "tests"}[split]
-        raise ConfigError(f"data.path ({labels}) holds no labelled board for {purpose}")
+        raise ConfigError(
+            f"data.path ({labels}) holds no labelled board for {'tests' if split == 'test' else 'training'}"
+        )
     return columns if split == "test" else _spread(columns, data.train_boards)
 
 
 def check_target(labels: Path, manifest: Mapping[str, Any], loss: str) -> None:
-    """Raises ConfigError if the labels lack what the loss learns: it would be 0 without a word."""
+    """Raises ConfigError if the labels lack what the loss learns from, as it would then be 0."""
     kind, fitting = ("shards", LOSSES[loss].shards) if "shards" in manifest else ("labels", LOSSES[loss].labels)
     if (target := manifest["target"]) not in fitting:
         expected = " or ".join(map(repr, fitting)) or "labels of `alphagateau label`"
@@ -137,7 +142,7 @@ def check_target(labels: Path, manifest: Mapping[str, Any], loss: str) -> None:
 
 
 def _spread(columns: Boards, number: int) -> Boards:
-    """`number` boards at equal distances, in memory; all of them, as they are, if it is 0 or there are no more."""
+    """`number` boards at equal distances, in memory; all boards, on disk, if it is 0 or there are no more."""
     if not 0 < number < len(columns.count):
         return columns
     rows = np.arange(number) * len(columns.count) // number
@@ -145,18 +150,16 @@ def _spread(columns: Boards, number: int) -> Boards:
 
 
 def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:
-    """The Records that `[data]` asks for. Raises ConfigError if there are none."""
-    counts, number = columns.count, data.frames_per_iteration
+    """The Records of `[data]`. Raises ConfigError if there are none."""
+    counts, number, sampler = columns.count, data.frames_per_iteration, data.sampler
     if data.record == "board":
-        return Records(
-            len(counts), lambda iteration: (sample_rows(counts, seed, data.sampler, iteration, number), None)
-        )
+        return Records(len(counts), lambda iteration: (sample_rows(counts, seed, sampler, iteration, number), None))
     known = (columns.action_value != NO_VALUE).sum(axis=1)
     if not known.any():
         raise ConfigError(f'data.path ({data.path}) holds no labelled move, which data.record = "move" reads')
 
     def sample(iteration: int) -> tuple[np.ndarray, np.ndarray]:
-        rows, places = sample_moves(known, counts, seed, data.sampler, iteration, number)
+        rows, places = sample_moves(known, counts, seed, sampler, iteration, number)
         labels_before = np.cumsum(columns.action_value[rows] != NO_VALUE, axis=1)
         return rows, (labels_before <= places[:, None]).sum(axis=1, keepdims=True).astype(np.int16)
 
@@ -166,7 +169,7 @@ def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:
 def sample_moves(
     known: np.ndarray, counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(rows [number], which of their labels [number]) of an iteration, drawn as `sample_rows` does; `known` a row."""
+    """(rows [number], places among a row's `known` labels [number]) of an iteration, drawn as in `sample_rows`."""
     if sampler == "weighted":
         rows = sample_rows(known * counts, seed, sampler, iteration, number)
         return rows, np.random.default_rng([seed, iteration, 1]).integers(known[rows])
@@ -179,7 +182,7 @@ def sample_moves(
 def sample_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int) -> np.ndarray:
     """int64 [number]: the rows of an iteration, of a stream that depends on the seed alone.
 
-    "uniform": all rows once an epoch, each epoch in an order of its own; "weighted": drawn by `counts`.
+    "uniform": each epoch has all rows once, in a new order; "weighted": rows are drawn by `counts`.
     """
     if sampler == "weighted":
         ends = np.cumsum(counts, dtype=np.int64)
@@ -193,9 +196,9 @@ def sample_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, num
 
 
 def permute(places: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
-    """int64 [n]: where `places` [n], of 0 to size - 1, come to stand in a permutation that the generator draws.
+    """int64 [n]: the images of `places` [n] in a random permutation of 0 to size - 1.
 
-    In time and memory of n, whatever the size: a Feistel network on the bits of a place, again until it is below size.
+    Time and memory are of n: a Feistel network permutes the bits of a place, again until it is below size.
     """
     bits = np.uint64((max(size - 1, 1).bit_length() + 1) // 2)
     mask = (np.uint64(1) << bits) - np.uint64(1)
@@ -218,7 +221,7 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 def put_rows(columns: Any, chosen: np.ndarray, num_shares: int, mesh: Mesh) -> Any:
-    """Rows on the devices, [num_shares, n, ...]; each process reads those of its own devices only."""
+    """Rows on the devices, [num_shares, n, ...]; each process reads those of its own devices."""
     by_share, place = chosen.reshape(num_shares, -1), shardings(mesh, BY_FIRST)
 
     def put(column: np.ndarray) -> Any:

@@ -23,13 +23,13 @@ BINS_WEIGHT = 0.1
 
 
 def reply_edge(trajectory: Trajectory) -> Array:
-    """int16 [T, B]: the edge that the opponent then played, as the opponent saw it; -1: the game ended, or no ply."""
+    """int16 [T, B]: the opponent's answer, an edge as the opponent sees it; -1: the game ended, or it is not known."""
     after = jnp.concatenate([trajectory.edge[1:], jnp.full_like(trajectory.edge[:1], -1)])
     return jnp.where(trajectory.discount < 0, after, -1).astype(jnp.int16)
 
 
 def moves_left(trajectory: Trajectory) -> Array:
-    """int16 [T, B]: plies from this one to the end of its game, 1 for the last; -1: its end is not known."""
+    """int16 [T, B]: plies to the end of the game, 1 for the last; -1: not known."""
 
     def back(left: Array, discount: Array) -> tuple[Array, Array]:
         left = jnp.where(discount == 0, 1, jnp.where(left < 0, -1, left + 1))
@@ -40,14 +40,14 @@ def moves_left(trajectory: Trajectory) -> Array:
 
 
 def search_value(trajectory: Trajectory) -> Array:
-    """float16 [T, B]: the search's own value of the position, for the player to move."""
+    """float16 [T, B]: the search's value, for the player to move."""
     return trajectory.search_value.astype(jnp.float16)
 
 
 def short_term(trajectory: Trajectory) -> Array:
-    """float16 [T, B]: a mean of the search's values q of this ply and the next ones, for the player to move.
+    """float16 [T, B]: an exponential mean of search values q from this ply on, for the player to move.
 
-    st_t = q_t / 6 + 5/6 (r_t + discount_t st_{t+1}); at a row's last ply whose game goes on it is q.
+    st_t = q_t / 6 + 5/6 (r_t + discount_t st_{t+1}); q at the last ply of a row whose game goes on.
     """
     rest = 1 - SHORT_TERM_DECAY
 
@@ -70,8 +70,8 @@ def auxiliary_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTe
 def reply_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Cross-entropy of the reply among all edges, nats, times its weight.
 
-    Frames hold the reply as the opponent saw it, so that it is an edge like any other; the network is asked at the
-    edge between the same two squares as it sees them, the only one that its layers connect with the pieces there.
+    A frame's reply is an edge as the opponent sees it. Its logit is read at the edge between the same two squares as
+    the player to move sees them, the only one that the layers connect with the pieces there.
     """
     known = frames.extra["reply_edge"] >= 0
     edges = jnp.asarray(edges_from_other_side(game))[jnp.maximum(frames.extra["reply_edge"], 0)]
@@ -79,7 +79,7 @@ def reply_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     log_reply = jnp.take_along_axis(jax.nn.log_softmax(logits), edges[:, None], axis=-1)[:, 0]
     right = known & (jnp.argmax(logits, axis=-1) == edges)
     loss = jnp.where(known, -REPLY_WEIGHT * log_reply, 0.0)
-    return LossTerms({"reply_loss": loss}, {}, {"reply_accuracy": (right, known)}, {})
+    return LossTerms({"reply_loss": loss}, logged_among={"reply_accuracy": (right, known)})
 
 
 def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -87,7 +87,7 @@ def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossT
     target, known = frames.extra["moves_left"].astype(jnp.float32), frames.extra["moves_left"] >= 0
     error = jnp.where(known, evaluation.extra["moves_left"] - target, 0.0)
     loss = optax.huber_loss(error / PLIES_SCALE, delta=HUBER_DELTA)
-    return LossTerms({"moves_left_loss": loss}, {}, {"moves_left_error": (jnp.abs(error), known)}, {})
+    return LossTerms({"moves_left_loss": loss}, logged_among={"moves_left_error": (jnp.abs(error), known)})
 
 
 def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -98,19 +98,19 @@ def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> Loss
     loss = -SOFT_WEIGHT * jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
     if frames.policy_mask is not None:
         loss = jnp.where(frames.policy_mask, loss, 0.0)
-    return LossTerms({"soft_policy_loss": loss}, {}, {}, {})
+    return LossTerms({"soft_policy_loss": loss})
 
 
 def soften(policy: Array) -> Array:
-    """Probabilities [..., S] to the power 1/4, which add up to 1 again, or are all 0 as they were."""
+    """Probabilities [..., S] to the power 1/4, normalized; all 0 where they were."""
     soft = policy**SOFT_POWER
     return soft / jnp.maximum(soft.sum(axis=-1, keepdims=True), 1e-9)
 
 
 def value_and_error_terms(name: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """Squared error of a value; that of the error predicted, which does not pull at the value; bins if there are any.
+    """Squared errors of a value and of its predicted squared error, and the cross-entropy of its bins if it has any.
 
-    Every ply of self-play has these targets.
+    The error's prediction has no gradient through the value. Every ply of self-play has the target.
     """
     target = frames.extra[name].astype(jnp.float32)
     squared = jnp.square(evaluation.extra[name] - target)
@@ -120,9 +120,9 @@ def value_and_error_terms(name: str, game: Game, evaluation: Evaluation, frames:
         logits = evaluation.extra[f"{name}_bins"]
         bins = jax.nn.one_hot(bin_of(target, logits.shape[-1]), logits.shape[-1])
         minimized[f"{name}_bins_loss"] = BINS_WEIGHT * cross_entropy(bins, logits)
-    return LossTerms(minimized, {}, {}, {})
+    return LossTerms(minimized)
 
 
 def bin_of(value: Array, num_bins: int) -> Array:
-    """The bin of [-1, 1] in which a value lies, of two the upper."""
+    """The bin of [-1, 1] that holds a value; between two bins, the upper."""
     return jnp.clip(jnp.floor((value + 1) / 2 * num_bins).astype(jnp.int32), 0, num_bins - 1)

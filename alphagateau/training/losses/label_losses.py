@@ -1,8 +1,6 @@
-"""Losses on labelled positions: values of moves and of states, and the best move, as probabilities q of winning.
+"""Losses on labels: values of moves and of states, as probabilities q of winning, and the best move.
 
-What frames must hold in `extra`: `state_value` float32 [B] and `state_known` bool [B]; `action_value` float32 [B, S]
-and `action_known` bool [B, S], of the legal edges in rising order, or [B, 1] of the slot in `action_slot` int32 [B, 1].
-Published by Ruoss et al. (2024) but for their sum.
+As published by Ruoss et al. (2024), but for their sum. `training/frames.py` names the labels in `Frame.extra`.
 """
 
 from collections.abc import Callable
@@ -24,13 +22,13 @@ ValueLoss = Callable[[Array, Array], tuple[Array, Array]]  # (q [...], logits [.
 
 
 def on_bins(make_target: Callable[[Array, int], Array], q: Array, logits: Array) -> tuple[Array, Array]:
-    """Cross-entropy to a distribution over bins that stands for q, nats, and that distribution's entropy."""
+    """Cross-entropy to the distribution over bins that encodes q, nats, and that distribution's entropy."""
     target = make_target(q, logits.shape[-1])
     return cross_entropy(target, logits), entr(target).sum(axis=-1)
 
 
 def squared(q: Array, logits: Array) -> tuple[Array, Array]:
-    """Squared error of the one number that the network says."""
+    """Squared error of a single number."""
     return jnp.square(logits[..., 0] - q), jnp.zeros_like(q)
 
 
@@ -42,9 +40,9 @@ VALUE_LOSSES: dict[str, ValueLoss] = {
 
 
 def action_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """Of each board the mean over its labelled edges; a board without any counts 0.
+    """Mean over a board's labelled edges; a board without any counts 0.
 
-    Boards weigh the same however many moves they have, so the gradient of a batch is the mean of its parts'. Of frames
+    Boards weigh the same however many moves they have, so the gradient of a batch is the mean of its parts'. For frames
     of one move each, as published, the loss is a mean over moves.
     """
     q, known = frames.extra[ACTION_VALUE], frames.extra[ACTION_KNOWN]
@@ -56,36 +54,32 @@ def action_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Fra
     count = jnp.maximum(known.sum(axis=-1), 1)
     return LossTerms(
         minimized={"action_value_loss": jnp.where(known, losses, 0.0).sum(axis=-1) / count},
-        logged={},
         logged_among={
             "action_value_excess": (losses - least, known),
             "action_value_error": (jnp.abs(found - q), known),
             **({"action_accuracy": best_is_chosen(q, found, known)} if slots is None else {}),
         },
-        sums={},
     )
 
 
 def best_is_chosen(q: Array, found: Array, known: Array) -> tuple[Array, Array]:
-    """Bool [B]: whether the move of the highest value found is one of the highest q, and where any move is known."""
+    """Bool [B] twice: whether the move of the highest value has the highest q, and whether any move is labelled."""
     chosen = jnp.argmax(jnp.where(known, found, -jnp.inf), axis=-1)[:, None]
     best = jnp.max(jnp.where(known, q, -jnp.inf), axis=-1)
     return jnp.take_along_axis(q, chosen, axis=-1)[:, 0] >= best, known.any(axis=-1)
 
 
 def state_value_loss(kind: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """A mean over all boards, one without a value counting 0."""
+    """Mean over all boards; one without a label counts 0."""
     q, known = frames.extra[STATE_VALUE], frames.extra[STATE_KNOWN]
     logits = evaluation.extra["value_logits"]
     losses, least = VALUE_LOSSES[kind](q, logits)
     return LossTerms(
         minimized={"state_value_loss": jnp.where(known, losses, 0.0)},
-        logged={},
         logged_among={
             "state_value_excess": (losses - least, known),
             "state_value_error": (jnp.abs(mean_of_bins(logits) - q), known),
         },
-        sums={},
     )
 
 
@@ -101,7 +95,7 @@ def behavioral_cloning_loss(game: Game, evaluation: Evaluation, frames: Frame) -
 
 
 def all_labels_loss(kind: str, game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """The sum of the three: of one network that plays by its action values, or by prior and value under a search."""
+    """The sum of the three losses, for a network that plays by action values, or by prior and value under a search."""
     return join_terms(
         action_value_loss(kind, game, evaluation, frames),
         state_value_loss(kind, game, evaluation, frames),

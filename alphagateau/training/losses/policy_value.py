@@ -13,10 +13,10 @@ from alphagateau.training.losses.terms import LossTerms, join_terms, policy_term
 
 
 def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """AlphaGateau's equation (10): cross-entropy to the search's policy + squared error of the value; nats.
+    """AlphaGateau's equation (10): cross-entropy to the search's policy, nats, + squared error of the value.
 
-    Both are means over all frames, a frame without a known result (or whose policy is not to be learnt) counting 0:
-    a batch with few results pulls the value less. The auxiliary heads of the network add their terms.
+    Both are means over all frames; one without a known result, or whose policy is masked, counts 0. A batch with few
+    results so has a smaller gradient of the value. The network's auxiliary heads add their terms.
     """
     error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
     return _with_policy(game, evaluation, frames, jnp.square(error))
@@ -39,7 +39,7 @@ def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTe
 
 
 def _with_policy(game: Game, evaluation: Evaluation, frames: Frame, value_losses: Array) -> LossTerms:
-    """The policy's terms, those of the value whose losses [B] are given, and those of the auxiliary heads."""
+    """Terms of the policy, of the value by its losses [B], and of the auxiliary heads."""
     return join_terms(
         policy_terms(game, evaluation, frames),
         value_terms(evaluation, frames, value_losses),
@@ -50,8 +50,8 @@ def _with_policy(game: Game, evaluation: Evaluation, frames: Frame, value_losses
 def win_draw_loss(value: Array) -> Array:
     """Probabilities [B, 3] of a win, a draw and a loss whose mean is `value` [B], in [-1, 1].
 
-    Results give 1 to one of them. A value between two results, as of TD(lambda) or a search, is shared by these two
-    alone: of all distributions of that mean it is the one with the most draws.
+    Results are one-hot. A value between two results, as of TD(lambda) or a search, is shared by these two alone: the
+    distribution with the most draws of that mean.
     """
     win, loss = jnp.maximum(value, 0.0), jnp.maximum(-value, 0.0)
     return jnp.stack([win, 1 - win - loss, loss], axis=-1)

@@ -1,4 +1,4 @@
-"""What losses are made of: the record of their terms, and the terms that several of them share."""
+"""Terms of a loss by name, and those that several losses share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -16,12 +16,12 @@ CALIBRATION_BINS = 10  # of predicted values, over [-1, 1]
 
 
 class LossTerms(NamedTuple):
-    """What a loss says of a batch of B frames, by name."""
+    """The terms of a loss on B frames, by name."""
 
     minimized: Mapping[str, Array]  # float32 [B]; the loss is the sum of their means
-    logged: Mapping[str, Array]  # [B], their means are logged
-    logged_among: Mapping[str, tuple[Array, Array]]  # values and mask [B] or [B, S]: means over what is in the mask
-    sums: Mapping[str, Array]  # of any shape, already summed over the batch
+    logged: Mapping[str, Array] = {}  # [B], their means are logged
+    logged_among: Mapping[str, tuple[Array, Array]] = {}  # values and mask [B] or [B, S], whose masked means are logged
+    sums: Mapping[str, Array] = {}  # of any shape, already summed over the batch
 
 
 LossFn = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
@@ -37,9 +37,9 @@ def join_terms(*parts: LossTerms) -> LossTerms:
 
 
 def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """Cross-entropy of the policy over the legal moves to the frames' policy, nats.
+    """Cross-entropy of the policy over the legal moves to the policy target, nats, and the entropies of both.
 
-    A mean over all frames; one whose policy is not to be learnt counts 0, in the entropy of the targets too.
+    A frame whose policy is masked counts 0, in the entropy of the targets too.
     """
     legal = legal_edge_mask(game, frames.position)
     target = slots_to_edges(legal, frames.policy_target.astype(jnp.float32))
@@ -52,11 +52,11 @@ def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms
         "policy_entropy": -jnp.sum(jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0), axis=-1),
         "target_entropy": jnp.where(is_learnt, target_entropy, 0.0),
     }
-    return LossTerms({"policy_loss": cross_entropy}, logged, {}, {})
+    return LossTerms({"policy_loss": cross_entropy}, logged)
 
 
 def value_terms(evaluation: Evaluation, frames: Frame, value_loss: Array) -> LossTerms:
-    """`value_loss` [B], counted 0 where the value is not known, and what is logged of any network's value."""
+    """`value_loss` [B], 0 where the value is not known, and the metrics of a network's value."""
     error = evaluation.value - frames.value_target
     decisive = frames.value_mask & (frames.value_target != 0)
     right = jnp.sign(evaluation.value) == jnp.sign(frames.value_target)

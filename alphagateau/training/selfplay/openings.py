@@ -1,4 +1,4 @@
-"""First positions of new games: the initial one, or after a few random moves."""
+"""Samples openings: first positions of games after a few random moves."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.symmetry import select
-from alphagateau.training.keys import OPENING
+from alphagateau.training.keys import OPENING, fold_in_rows
 
 
 class RandomOpenings(NamedTuple):
-    """That some games begin after random moves, which make no frames."""
+    """A share of games that begin after random moves, which make no frames."""
 
     share: float  # of the games
     max_plies: int  # random moves, 1 to this many
@@ -23,20 +23,17 @@ class RandomOpenings(NamedTuple):
 def make_first_states(
     game: Game, openings: RandomOpenings | None, start: State, key: Array, rows: Array
 ) -> Callable[[Array], State]:
-    """Keys [B] -> States [B]: at `start` [B] or, by the key, at the opening of each of `rows`, which is drawn once.
-
-    `key` is PLAY's. Random moves cost a few steps of each game and no network.
-    """
+    """Keys [B] -> States [B]: `start` [B] or, by key, the opening of each of `rows`, drawn once; `key` is PLAY's."""
     if openings is None:
         return lambda keys: start
-    opened = sample_openings(game, start, fold_in(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
+    opened = sample_openings(game, start, fold_in_rows(jax.random.fold_in(key, OPENING), rows), openings.max_plies)
     return lambda keys: select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, start)
 
 
 def sample_openings(game: Game, start: State, keys: Array, max_plies: int, min_plies: int = 1) -> State:
-    """States [B] after `min_plies` to `max_plies` random legal moves from `start` [B]; as `start` if they end the game.
+    """States [B] after `min_plies` to `max_plies` random legal moves from `start` [B], or `start` if they end the game.
 
-    Past positions are seen but do not count as occurrences, as in the game that the opening's FEN begins.
+    Past positions are seen but do not count as occurrences, as in a game that begins with the opening's FEN.
     """
 
     def draw_length(key: Array) -> Array:
@@ -52,8 +49,3 @@ def sample_openings(game: Game, start: State, keys: Array, max_plies: int, min_p
 
     states, _ = jax.lax.scan(one_ply, start, jnp.arange(max_plies))
     return select(states.terminated, start, states._replace(keys=states.keys.at[:, 1:].set(0)))
-
-
-def fold_in(key: Array, rows: Array) -> Array:
-    """A key for each row."""
-    return jax.vmap(jax.random.fold_in, (None, 0))(key, rows)

@@ -1,7 +1,7 @@
-"""Pending frames: plies of games in progress, until their result is known.
+"""Keeps the plies of games in progress until their result is known.
 
-Each game slot has room for the longest game but one ply, newest last, so what waits and what is new follow one
-another, and what waits next is the end of both.
+Each game slot has room for the longest game but one ply, newest last: pending and new plies follow one another, and
+the end of both is pending next.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from alphagateau.training.frames import Trajectory
 class Pending(NamedTuple):
     """Plies of B games whose results are not known yet."""
 
-    trajectory: Trajectory  # [P, B], the newest last; what a row holds before its game's first ply means nothing
+    trajectory: Trajectory  # [P, B], the newest last; only plies where `is_waiting` holds mean anything
     is_waiting: Array  # bool [P, B]
 
 
@@ -27,7 +27,7 @@ def no_pending(trajectory: Trajectory, num_plies: int) -> Pending:
 
 
 def settle(waiting: Pending, trajectory: Trajectory) -> tuple[Trajectory, Array, Pending]:
-    """(plies [P + T, B], which of them have a result by now, those that wait on) once `trajectory` [T, B] is played."""
+    """(plies [P + T, B], whether each has a result now, those that still wait) after a `trajectory` [T, B]."""
     joined = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), waiting.trajectory, trajectory)
     is_ply = jnp.concatenate([waiting.is_waiting, jnp.ones(trajectory.discount.shape, bool)])
     ends_to_come = jnp.cumsum((joined.discount == 0)[::-1], axis=0)[::-1]

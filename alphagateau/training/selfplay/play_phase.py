@@ -1,4 +1,4 @@
-"""The play phase of an iteration: some plies of all games a segment, by search with the present weights."""
+"""Plays an iteration's plies by search with the present weights, some plies of all games a segment."""
 
 import dataclasses
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from alphagateau.training.selfplay.state import SelfPlayState
 def make_play_phase(
     board: BoardPlan, selfplay: SelfPlayConfig, search: Search, options: SelfPlayOptions, mesh: Mesh
 ) -> Phase:
-    """The phase that plays `num_plies` plies of all games and writes the trajectory."""
+    """The phase that plays `num_plies` plies of all games into the trajectory."""
     segment_plies = largest_divisor(selfplay.num_plies, selfplay.segment_plies)
     play_segment = make_selfplay(board.game, search, segment_plies, options)
     play = make_play(board.experiment.seed, selfplay.num_games, mesh, play_segment)
@@ -49,9 +49,9 @@ def make_play_phase(
 
 
 def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPlayOptions:
-    """What `[selfplay]` asks for beside the search of each ply. A cheap search explores nothing, as in KataGo."""
+    """The options of `[selfplay]`. A cheap search explores nothing, as in KataGo."""
     experiment, game, network = board
-    cheap = openings = rule = None
+    cheap = openings = rule = starts = None
     if selfplay.full_search_share < 1:
         config = dataclasses.replace(experiment.search, num_simulations=selfplay.cheap_simulations, gumbel_scale=0.0)
         cheap = CheapSearch(make_search(game, network, config), selfplay.full_search_share)
@@ -59,7 +59,6 @@ def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPla
         openings = RandomOpenings(selfplay.random_openings, selfplay.opening_plies)
     if selfplay.resign_plies:
         rule = ResignationRule(selfplay.resign_plies, selfplay.resign_value, selfplay.resign_played_out)
-    starts = None
     if selfplay.starts != "none":
         starts = read_starts(game, selfplay.starts, selfplay.start_moves, experiment.seed)
     return SelfPlayOptions(
@@ -73,12 +72,8 @@ def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPla
 
 
 def make_new_games(seed: int, game: Game, options: SelfPlayOptions) -> Callable[[int | Array, Array], Games]:
-    """(iteration, rows [B]) -> Games [B]: those with which an iteration begins if none goes on."""
-
-    def new_games(iteration: int | Array, rows: Array) -> Games:
-        return make_begin(game, options, key_of(seed, iteration, PLAY), rows)(0)
-
-    return new_games
+    """(iteration, rows [B]) -> the Games [B] with which an iteration begins if none goes on."""
+    return lambda iteration, rows: make_begin(game, options, key_of(seed, iteration, PLAY), rows)(0)
 
 
 def largest_divisor(number: int, limit: int) -> int:

@@ -1,4 +1,4 @@
-"""Measures the noise of policy targets and the effect of mirrors, on a sample of an iteration's positions."""
+"""Measures the noise of policy targets and the effect of mirrors on a sample of an iteration's positions."""
 
 from collections.abc import Callable, Mapping
 
@@ -49,9 +49,10 @@ def make_probe(experiment: Experiment, game: Game, search: Search, mesh: Mesh) -
 
 
 def measure_roots(game: Game, search: Search, variables: Variables, roots: Position, keys: Array) -> dict[str, Array]:
-    """Of each of B roots, float32 [B], by name; keys [B, 3].
+    """Measures of B roots by name, float32 [B], from one search of the roots, the roots again and their mirror images.
 
-    One search of 3 B rows: the roots, the roots once more, their mirror images.
+    Args:
+        keys: [B, 3], of the three.
     """
     images = select(has_mirror(roots), mirror_positions(game, roots), roots)
     rows = jax.tree.map(lambda x, y: jnp.concatenate([x, x, y]), roots, images)
@@ -70,7 +71,7 @@ def measure_roots(game: Game, search: Search, variables: Variables, roots: Posit
 
 
 def root_of(game: Game, position: Position) -> State:
-    """The State of a Position, with its past boards and without their keys: no repetition is known of it."""
+    """The State of a Position, with its past boards and without their keys, so without repetitions."""
     castling = jnp.unpackbits(position.castling[None], count=4, bitorder="little").astype(bool)
     known = (position.boards[0], position.color, castling, position.en_passant, position.halfmove_count, position.ply)
     return game.enter(*known, boards=position.boards[1:], keys=jnp.zeros((KEYS - 1, 2), jnp.uint32))
@@ -83,7 +84,7 @@ def divergence(p: Array, q: Array) -> Array:
 
 
 def probe_metrics(sums: Mapping[str, float]) -> dict[str, float]:
-    """Means of what a Probe sums; nothing of mirrors if no position of the sample has an image; {} of {}."""
+    """Means of a Probe's sums, without those of mirrors if no position of the sample has an image."""
     if not sums:
         return {}
     values = {"search/target_noise": sums["target_noise"] / sums["roots"]}

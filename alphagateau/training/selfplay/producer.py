@@ -1,4 +1,4 @@
-"""Frames from self-play: games played with the present weights, kept in the frame window on the devices."""
+"""Makes frames from games that the present weights play, and keeps them in the frame window on the devices."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
-from alphagateau.training.phases import Producer, RunState
+from alphagateau.training.phases import Producer, RunState, zeros_like
 from alphagateau.training.plan import BoardPlan
 from alphagateau.training.selfplay.pending_frames import no_pending
 from alphagateau.training.selfplay.play_phase import make_new_games, make_play_phase, make_selfplay_options
@@ -65,7 +65,7 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
 def make_metrics(
     experiment: Experiment, probe: Probe, num_new_frames: Callable[[SelfPlayState], int]
 ) -> Callable[[RunState, int, Mapping[str, float]], dict[str, float]]:
-    """`Producer.metrics`: rates of the games, pace, repeated games, and what the probe measures."""
+    """`Producer.metrics`: rates and pace of the games, repeated games, and the probe's measures."""
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         played: SelfPlayState = state.producer
@@ -88,12 +88,9 @@ def make_sample_games(experiment: Experiment, game: Game) -> Callable[[SelfPlayS
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
         player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
-        name = f"{run}/{iteration - 1}"
-        tags = (
-            {"Event": run, "Round": str(iteration)}
-            | player_tags("White", name, player)
-            | player_tags("Black", name, player)
-        )
+        tags = {"Event": run, "Round": str(iteration)}
+        for color in ("White", "Black"):
+            tags |= player_tags(color, f"{run}/{iteration - 1}", player)
         games = first_games(finished_games(state.trajectory, are_new(experiment)), experiment.sample_games)
         return sample_pgn(game, state.trajectory, games, tags)
 
@@ -108,13 +105,13 @@ def are_new(experiment: Experiment) -> bool:
 def make_init(
     experiment: Experiment, selfplay: SelfPlayConfig, game: Game, options: SelfPlayOptions
 ) -> Callable[[], Any]:
-    """() -> the SelfPlayState of a run that has not begun."""
+    """Makes the SelfPlayState of a run that has not begun."""
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
     begin = make_new_games(experiment.seed, game, options)
     random_search = make_random_search()
 
     def any_search(variables: Any, keys: Array, states: State) -> SearchOutput:
-        """Of any search, records have these shapes."""
+        """Has the shapes of every search."""
         return random_search(variables, keys, states)._replace(leaf=states)
 
     if options.cheap is not None:
@@ -125,12 +122,11 @@ def make_init(
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
         games = begin(0, rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
-        trajectory = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), played)
+        trajectory = zeros_like(played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
         waiting = no_pending(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
-        sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))
-        statistics = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), sums)
+        statistics = zeros_like(jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting))))
         return SelfPlayState(games.states, window, trajectory, statistics, waiting, games.resigning)
 
     return init

@@ -1,7 +1,7 @@
 """The frame window of Algorithm 1: all new Frames and a uniform sample of the old ones, on the devices.
 
-The window is cut into shares, each with its own games, Frames and randomness. A device holds whole shares, so what
-is kept and what is drawn depend on the number of shares, never on the number of devices.
+Each share of the window has its own games, Frames and randomness. A device holds whole shares, so samples depend on
+the number of shares, never on the number of devices.
 """
 
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.state import Array
+from alphagateau.training.keys import fold_in_rows
 
 
 class Window(NamedTuple):
@@ -30,16 +31,12 @@ def _num_frames(frames: Any, axis: int = 0) -> int:
     return jax.tree.leaves(frames)[0].shape[axis]
 
 
-def _fold_in_shares(key: Array, shares: Array) -> Array:
-    return jax.vmap(jax.random.fold_in, (None, 0))(key, shares)
-
-
 def add_frames(window: Window, key: Array, shares: Array, frames: Any, is_new: Array | None = None) -> Window:
     """The window with `frames` [R, n, ...] in it; `shares` int32 [R] are the shares' numbers.
 
-    Only frames where `is_new` bool [R, n] holds enter (None: all). Empty places are filled first; then each new frame
-    takes the place of an old one drawn without replacement, which leaves a uniform sample of the old. Of more new
-    frames than the window holds, a uniform sample stays.
+    Frames where `is_new` bool [R, n] is False stay out (None: all enter). Empty places are filled first; then each new
+    frame replaces an old one drawn without replacement, which leaves a uniform sample of the old. Of more new frames
+    than places, a uniform sample enters.
     """
     capacity = _num_frames(window.frames, 1)
     num_new = min(_num_frames(frames, 1), capacity)
@@ -59,19 +56,19 @@ def add_frames(window: Window, key: Array, shares: Array, frames: Any, is_new: A
         held = jax.tree.map(lambda old, x: old.at[places].set(x.astype(old.dtype), mode="drop"), held, new)
         return held, jnp.minimum(count + num_entering, capacity)
 
-    keys = _fold_in_shares(key, shares)
+    keys = fold_in_rows(key, shares)
     return Window(*jax.vmap(add_share)(window.frames, window.count, keys, frames, is_new))
 
 
 def epoch_order(window: Window, key: Array, shares: Array) -> Array:
-    """int32 [R, C]: each share's frames shuffled; only the first `count` of a row are frames."""
+    """int32 [R, C]: each share's places shuffled, those of its `count` frames first."""
 
     def shuffle(key: Array, count: Array) -> Array:
         capacity = _num_frames(window.frames, 1)
         draw = jax.random.uniform(key, (capacity,))
         return jnp.argsort(jnp.where(jnp.arange(capacity) < count, draw, 2.0)).astype(jnp.int32)
 
-    return jax.vmap(shuffle)(_fold_in_shares(key, shares), window.count)
+    return jax.vmap(shuffle)(fold_in_rows(key, shares), window.count)
 
 
 def take_batch(window: Window, order: Array, batch_index: Array, share_batch: int) -> Any:

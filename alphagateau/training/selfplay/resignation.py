@@ -1,4 +1,4 @@
-"""Resignations by the search's values, and how often they would have been wrong in games played out."""
+"""Resigns by search values, and counts false resignations in games that are played out."""
 
 from typing import NamedTuple
 
@@ -7,30 +7,30 @@ import jax.numpy as jnp
 
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.keys import RESIGN
+from alphagateau.training.keys import RESIGN, fold_in_rows
 
-NOTHING, RESIGNED, LOST, NOT_LOST = range(4)  # of a ply: what `outcome` says
+NOTHING, RESIGNED, LOST, NOT_LOST = range(4)  # a ply's `outcome`
 
 
 class ResignationRule(NamedTuple):
-    """When a player resigns, and how often it has to play on, so that wrong resignations can be counted."""
+    """When a player resigns."""
 
-    num_plies: int  # own plies in a row
-    value: float  # below minus which the search's value must be in all of them
-    played_out: float  # share of the games in which nobody may resign
+    num_plies: int  # own plies in a row whose search value is below -value
+    value: float
+    played_out: float  # share of games in which nobody may resign, so that false resignations can be counted
 
 
 class Resigning(NamedTuple):
-    """What B games in progress must remember of it."""
+    """The state of resignation of B games in progress."""
 
-    low_plies: Array  # int16 [B, 2], of white and black: own plies in a row that spoke for resigning
+    low_plies: Array  # int16 [B, 2], of white and black: own plies in a row of low value
     is_played_out: Array  # bool [B], nobody may resign
-    first: Array  # int8 [B], color of who resigned first or would have, were it allowed to; -1: nobody so far
+    first: Array  # int8 [B], color of who resigned first, or would have in a game played out; -1: nobody so far
 
 
 def begin_resigning(rule: ResignationRule, key: Array, rows: Array, ply: int | Array) -> Resigning:
-    """Of games `rows` [B] whose first ply this is; `key` is PLAY's."""
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(jax.random.fold_in(key, RESIGN), ply), rows)
+    """The Resigning of games `rows` [B] that begin at this ply; `key` is PLAY's."""
+    keys = fold_in_rows(jax.random.fold_in(jax.random.fold_in(key, RESIGN), ply), rows)
     return Resigning(
         low_plies=jnp.zeros((len(rows), 2), jnp.int16),
         is_played_out=jax.vmap(jax.random.bernoulli, (0, None))(keys, rule.played_out),
@@ -41,7 +41,7 @@ def begin_resigning(rule: ResignationRule, key: Array, rows: Array, ply: int | A
 def update_resigning(
     rule: ResignationRule, resigning: Resigning, color: Array, search_value: Array
 ) -> tuple[Array, Resigning]:
-    """(who resigns now instead of moving, bool [B]; what is remembered) of players `color` [B] to move."""
+    """(whether the player to move resigns, bool [B]; the next Resigning), for players `color` [B]."""
     is_low = (search_value < -rule.value)[:, None]
     mine = jnp.arange(2) == color[:, None]
     low_plies = jnp.where(mine, jnp.where(is_low, resigning.low_plies + 1, 0), resigning.low_plies)
@@ -51,7 +51,7 @@ def update_resigning(
 
 
 def resign(rule: ResignationRule, resigning: Resigning, record: Trajectory) -> tuple[Trajectory, Resigning]:
-    """A ply [B] as it is once those who are to resign have done so instead of moving, and what is remembered."""
+    """A ply [B] in which those who resign do so instead of moving, and the next Resigning."""
     color = record.position.color
     is_resigned, resigning = update_resigning(rule, resigning, color, record.search_value)
     reward, discount = jnp.where(is_resigned, -1.0, record.reward), jnp.where(is_resigned, 0.0, record.discount)
@@ -61,9 +61,9 @@ def resign(rule: ResignationRule, resigning: Resigning, record: Trajectory) -> t
 
 
 def outcome(resigning: Resigning, is_resigned: Array, color: Array, reward: Array, discount: Array) -> Array:
-    """int8 [B] of each ply: RESIGNED if it ends a game so; LOST or NOT_LOST if one that was played out ends.
+    """int8 [B] of each ply: RESIGNED, or LOST or NOT_LOST where a game played out ends, else NOTHING.
 
-    The latter say what became of the player who would have resigned first; NOTHING else, also where nobody would have.
+    LOST and NOT_LOST are of the player who would have resigned first, if any.
     """
     is_lost = jnp.where(color == resigning.first, reward, -reward) < 0
     played_out = jnp.where(is_lost, LOST, NOT_LOST)

@@ -25,8 +25,8 @@ class FinishedGames(NamedTuple):
 
 
 def to_host(x: Array) -> np.ndarray:
-    """A device array on every host, also one that is cut over several."""
-    if getattr(x, "is_fully_addressable", True) or x.is_fully_replicated:
+    """A device array, also one that lies on several hosts, as an array of each host."""
+    if not isinstance(x, jax.Array) or x.is_fully_addressable or x.is_fully_replicated:
         return np.asarray(x)
     from jax.experimental import multihost_utils
 
@@ -34,10 +34,10 @@ def to_host(x: Array) -> np.ndarray:
 
 
 def finished_games(trajectory: Trajectory, are_new: bool = False) -> FinishedGames:
-    """The games of a Trajectory [T, B], in the order of rows and then plies.
+    """The games of a Trajectory [T, B], by row and then ply.
 
-    A game begins at ply 0, where the one before it has ended, and with the Trajectory if its games `are_new`; if not,
-    a game that goes on is not told from one that begins there after random plies, and both are left out.
+    A game begins at ply 0, where the one before it has ended, and with the Trajectory if its games `are_new`. If not,
+    games that are past ply 0 where it begins are left out, as they may have gone on or begun after random plies.
     """
     edges, ends, begins = (
         to_host(x) for x in (trajectory.edge, trajectory.discount == 0, trajectory.position.ply == 0)
@@ -50,22 +50,22 @@ def finished_games(trajectory: Trajectory, are_new: bool = False) -> FinishedGam
 
 
 def moves(games: FinishedGames, index: int) -> np.ndarray:
-    """The edges of one game; the ply at which a player resigned has none."""
+    """The edges of one game; the ply of a resignation has none."""
     edges = games.edges[games.first[index] : games.last[index] + 1, games.row[index]]
     return edges[edges >= 0]
 
 
 def duplicate_rate(trajectory: Trajectory, games: FinishedGames) -> float:
-    """The fraction of games that repeat another one of the iteration from the same first board move by move."""
+    """The fraction of games with the first board and the moves of another game of the iteration."""
     boards = to_host(trajectory.position.boards[..., 0, :])[games.first, games.row]
     different = {(boards[i].tobytes(), moves(games, i).tobytes()) for i in range(len(games.row))}
     return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
 
 
 def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers: Mapping[str, str]) -> str:
-    """The games as PGN, with what the search thought of each position; Rounds are numbered within that of `headers`.
+    """The games as PGN with the search's values; Rounds are numbered within that of `headers`.
 
-    A game that began after random plies is the game of the position that they led to.
+    A game that began after random plies begins in the position after them.
     """
     values, plies, texts = to_host(trajectory.search_value), to_host(trajectory.position.ply), []
     for index, (row, first, last) in enumerate(zip(games.row, games.first, games.last, strict=True)):
@@ -85,5 +85,5 @@ def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers
 
 
 def first_games(games: FinishedGames, count: int) -> FinishedGames:
-    """The first `count` of the games, if there are so many."""
+    """The first `count` games."""
     return FinishedGames(games.edges, games.row[:count], games.first[:count], games.last[:count])

@@ -1,4 +1,4 @@
-"""Self-play: trajectories of a search from states."""
+"""Plays games by a search, and records their plies as trajectories."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.keys import BEGIN, FULL
-from alphagateau.training.selfplay.openings import RandomOpenings, fold_in, make_first_states
+from alphagateau.training.keys import BEGIN, FULL, fold_in_rows
+from alphagateau.training.selfplay.openings import RandomOpenings, make_first_states
 from alphagateau.training.selfplay.resignation import (
     LOST,
     NOT_LOST,
@@ -40,8 +40,8 @@ SelfPlay = Callable[[Variables, Array, Array, Array, Games], tuple[Games, Trajec
 class CheapSearch(NamedTuple):
     """Playout cap randomization (Wu 2019, KataGo, section 3.1)."""
 
-    search: Search  # of the plies that are not searched in full; it plays as well as it can, without noise
-    full_share: float  # of the plies, searched in full
+    search: Search  # of the other plies, without noise
+    full_share: float  # of plies searched in full
 
 
 def start_games(game: Game, num_games: int) -> State:
@@ -50,24 +50,24 @@ def start_games(game: Game, num_games: int) -> State:
 
 
 class SelfPlayOptions(NamedTuple):
-    """What self-play may do beside searching each ply in full, from the first position to the end."""
+    """Options of self-play beside full searches of games from the first position to their end."""
 
     cheap: CheapSearch | None = None
     openings: RandomOpenings | None = None
     resignation: ResignationRule | None = None
     starts: StartPositions | None = None  # None: games begin at the first position
     own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
-    with_leaves: bool = False  # the last position of each search's line is written down
+    with_leaves: bool = False  # the last position of each search's line is recorded
 
 
 PLAIN = SelfPlayOptions()
 
 
 def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) -> Callable[[int | Array], Games]:
-    """Ply -> Games [B]: new games of `rows` that have this ply as their first one; `key` is PLAY's.
+    """Ply -> Games [B]: new games of `rows` that begin at this ply; `key` is PLAY's.
 
-    Whether a game begins after random plies is drawn for each. Where that is, is drawn once for all games that begin
-    in the same row and iteration, or for each game: a search without noise plays from one place but one game.
+    Whether a game begins after random plies is drawn for each game; its opening once a row and iteration or, as a
+    search without noise plays but one game from a position, for each game (`own_openings`).
     """
     rule = options.resignation
 
@@ -81,18 +81,18 @@ def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) ->
 
     def begin(ply: int | Array) -> Games:
         first_states = shared or make_states(jax.random.fold_in(key, ply))
-        states = first_states(fold_in(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows))
+        states = first_states(fold_in_rows(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows))
         return Games(states, rule and begin_resigning(rule, key, rows, ply))
 
     return begin
 
 
 def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
-    """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, which were searched in full: bool [B]).
+    """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, whether in full: bool [B]).
 
-    KataGo draws for each ply of each game. Here all games are searched in one batch, which takes as long as its longest
-    search, so the draw is made for all games of the run together, from the key and the ply: all devices agree on it
-    without asking, and a cheap ply is cheap. Games begin and end at different plies, so they still differ in it.
+    KataGo draws for each ply of each game. Here a batch takes as long as its longest search, so one draw from the key
+    and the ply is for all games of the run: devices agree on it, and a cheap ply is cheap. Games still differ in it, as
+    they begin and end at different plies.
     """
 
     def find(variables: Variables, key: Array, ply: Array, keys: Array, states: State):
@@ -106,10 +106,10 @@ def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
 
 
 def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayOptions = PLAIN) -> SelfPlay:
-    """B games for `num_plies` (T) plies; a game that ends starts anew at once, so each search has a live root.
+    """Plays B games for `num_plies` (T) plies; a game that ends is replaced by a new one, so each root is alive.
 
-    `rows` are the games' numbers in the whole run: ply t of game r draws from fold_in(fold_in(key, t), r), wherever
-    the game is played and however the plies are cut into calls (`first_ply`: the first of this call).
+    `rows` are the games' numbers in the run: ply t of game r draws from fold_in(fold_in(key, t), r), on any device and
+    in any division of plies into calls, of which `first_ply` is the first.
     """
     find, rule = make_capped_search(search, options.cheap), options.resignation
 
@@ -118,21 +118,10 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
 
         def one_ply(games: Games, ply: Array) -> tuple[Games, Trajectory]:
             states, resigning = games
-            keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, ply), rows)
+            keys = fold_in_rows(jax.random.fold_in(key, ply), rows)
             found, is_full = find(variables, key, ply, keys, states)
             after = jax.vmap(game.step)(states, found.edge)
-            reward, discount = reward_and_discount(states, after)
-            record = Trajectory(
-                position=jax.vmap(game.position)(states),
-                policy_target=found.action_weights.astype(jnp.float16),
-                edge=found.edge,
-                reward=reward,
-                discount=discount,
-                prior_entropy=prior_entropy(found.prior_logits),
-                root_value=found.value,
-                search_value=found.search_value,
-                is_full=is_full,
-            )
+            record = record_ply(game, states, found, after)._replace(is_full=is_full)
             if options.with_leaves and found.leaf is not None:
                 leaf = jax.vmap(game.position)(found.leaf)
                 record = record._replace(leaf=leaf, leaf_is_over=found.leaf.terminated)
@@ -146,20 +135,34 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
     return play
 
 
+def record_ply(game: Game, states: State, found: SearchOutput, after: State) -> Trajectory:
+    """The Trajectory [B] of one ply, from `states` to `after`."""
+    reward, discount = reward_and_discount(states, after)
+    return Trajectory(
+        position=jax.vmap(game.position)(states),
+        policy_target=found.action_weights.astype(jnp.float16),
+        edge=found.edge,
+        reward=reward,
+        discount=discount,
+        prior_entropy=prior_entropy(found.prior_logits),
+        root_value=found.value,
+        search_value=found.search_value,
+    )
+
+
 def prior_entropy(logits: Array) -> Array:
-    """Of a network's policy over the legal moves, nats; [B] of logits [B, S]."""
+    """Entropy [B] of the policy over the legal moves of logits [B, S], nats."""
     prior = jax.nn.log_softmax(logits)
     return -jnp.sum(jnp.where(logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
 
 
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
-    """Sums over a Trajectory [T, B] of what the log reports of the games; plies and games, not means.
+    """Sums over the plies and games of a Trajectory [T, B], of which metrics are made.
 
-    The plies of a game are those since its first position, random ones of its opening too.
+    A game's plies count from its first position, with those of a random opening.
     """
     over = trajectory.discount == 0
     decisive = over & (trajectory.reward != 0)
-    # A mover at an odd ply is black: the color of the position, not of the row's time.
     white_moved = trajectory.position.color == 0
     has_won, num_moves = trajectory.reward > 0, trajectory.position.ply + 1
     optional = {}

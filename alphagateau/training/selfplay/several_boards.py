@@ -1,7 +1,7 @@
-"""Several boards in one run: the self-play producers and learners of all boards as one producer and one learner.
+"""Joins the producers and the learners of several boards into one producer and one learner.
 
-Each board has its own games, window and programs; the iteration's phases follow one another. A batch is of one board:
-an epoch goes through the batches of all windows in one random order, and each step is that of its board.
+Each board has its own games, window and phases, which follow one another. A batch is of one board; an epoch has the
+batches of all windows in one random order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +21,17 @@ from alphagateau.training.phases import Phase, Producer, RunState
 
 
 class BoardBatch(NamedTuple):
-    """A batch of one of several boards, made once its board is chosen."""
+    """A batch of one of several boards, which is made when its board is chosen."""
 
-    board: Array  # int32, its place among the boards
-    batches: tuple[Callable[[], Frame], ...]  # of each board, of which one is called
+    board: Array  # int32, the board's place
+    batches: tuple[Callable[[], Frame], ...]  # one for each board; one is called
 
 
 def make_boards_producer(producers: Mapping[str, Producer], batch_size: int, sizes: Sequence[int]) -> Producer:
-    """One Producer of those of several boards, by name; its state has each board's by name.
+    """The producer over those of several boards, by name; its state has each board's by name.
 
-    sizes: frames of each window at most.
+    Args:
+        sizes: the largest number of frames of each window.
     """
 
     def batches(states: Any, key: Array, share_ids: Array) -> Callable[[Array], BoardBatch]:
@@ -68,12 +69,12 @@ def make_boards_producer(producers: Mapping[str, Producer], batch_size: int, siz
 
 
 def board_state(state: RunState, board: str) -> RunState:
-    """The RunState that one board's functions take."""
+    """The RunState for one board's functions."""
     return state._replace(producer=state.producer[board])
 
 
 def on_board(board: str, phase: Phase) -> Phase:
-    """A board's phase, on the state of all."""
+    """A board's phase, on the state of all boards."""
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         after = phase.run_segment(board_state(state, board), iteration, segment)
@@ -91,7 +92,7 @@ def on_board(board: str, phase: Phase) -> Phase:
 def choose_in_order(
     key: Array, counts: Array, most: Sequence[int], of_boards: Sequence[Callable[[Array], Frame]]
 ) -> Callable[[Array], BoardBatch]:
-    """Step -> BoardBatch: the batches of all boards, `counts` [boards] of at most `most` each, in a random order."""
+    """Step -> BoardBatch: all boards' batches, `counts` [boards] of at most `most` each, in a random order."""
     board = jnp.asarray(np.repeat(np.arange(len(most)), most), jnp.int32)
     batch = jnp.asarray(np.concatenate([np.arange(n) for n in most]), jnp.int32)
     rank = jax.random.uniform(key, board.shape)
@@ -105,9 +106,9 @@ def choose_in_order(
 
 
 def make_boards_learner(learners: Mapping[str, Learner]) -> Learner:
-    """One Learner of those of several boards, by name, whose TrainStates are alike: each step is of one board.
+    """The learner over those of several boards, by name, whose TrainStates are alike: each step is of one board.
 
-    Beside the metrics of the step stand those of each board, 0 where the step is of another, and how many are its own.
+    Metrics are of the step, and of each board as `<name>/<board>`, 0 in another board's step, with its number of steps.
     """
 
     def step_on(board: str, learner: Learner, batch: Callable[[], Frame]) -> Callable:

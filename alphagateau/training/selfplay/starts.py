@@ -1,4 +1,4 @@
-"""First positions of games sampled from a file, and changed by random moves."""
+"""Samples first positions of games from a file, and changes them by random moves."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,23 +14,23 @@ from alphagateau.games.pgn.epd import read_position, text_lines
 from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
-from alphagateau.training.keys import START
-from alphagateau.training.selfplay.openings import fold_in, sample_openings
+from alphagateau.training.keys import START, fold_in_rows
+from alphagateau.training.selfplay.openings import sample_openings
 
-MOST = 2**16  # positions kept, as they are part of the compiled program
+MOST = 2**16  # positions kept, constants of the compiled program
 
 
 class StartPositions(NamedTuple):
-    """Q positions that games may begin in."""
+    """Q positions in which games begin."""
 
-    positions: tuple[np.ndarray, ...]  # what `Game.enter` takes of each, [Q, ...]
+    positions: tuple[np.ndarray, ...]  # the arguments of `Game.enter`, [Q, ...]
     num_moves: int  # random ones, before a game begins
 
 
 def read_starts(game: Game, path: str, num_moves: int, seed: int) -> StartPositions:
-    """The positions of a file of FENs or EPD, plain or packed, or of a folder that `alphagateau positions` wrote.
+    """The positions of a file of FENs or EPD, plain or packed, or of a folder of `alphagateau positions`.
 
-    Of more than MOST some are drawn, by `seed`. Positions in which the game is over are left out. Raises ConfigError.
+    Of more than MOST a sample is drawn by `seed`. Positions in which the game is over are left out. Raises ConfigError.
     """
     lines = list(_lines(path))
     if len(lines) > MOST:
@@ -41,7 +41,8 @@ def read_starts(game: Game, path: str, num_moves: int, seed: int) -> StartPositi
         try:
             fen = read_position(fen).fen
             if board_outcome(game, board_from_fen(game, fen), 1)[0] == "*":
-                found.append(_later(enter_arguments(game, fen)))
+                *others, ply = enter_arguments(game, fen)
+                found.append((*others, np.int16(ply if ply > 1 else ply + 2)))  # 0 marks the first position
         except ValueError as error:
             raise ConfigError(f"selfplay.starts, {where}: {error}") from None
     if not found:
@@ -49,14 +50,8 @@ def read_starts(game: Game, path: str, num_moves: int, seed: int) -> StartPositi
     return StartPositions(tuple(np.stack(column) for column in zip(*found, strict=True)), num_moves)
 
 
-def _later(entered: tuple) -> tuple:
-    """A position's arrays, its ply after that of the first position, which games that begin elsewhere do not have."""
-    *others, ply = entered
-    return (*others, np.int16(ply if ply > 1 else ply + 2))
-
-
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """(where it stands, FEN). Raises ConfigError."""
+    """(its place in the file, FEN) of each position. Raises ConfigError."""
     source = Path(path)
     try:
         if source.is_dir():
@@ -74,8 +69,8 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
 
 
 def sample_starts(game: Game, starts: StartPositions, key: Array, rows: Array) -> State:
-    """States [B], one of each of `rows` (the games' numbers); `key` is PLAY's. No move is made that ends the game."""
-    keys = fold_in(jax.random.fold_in(key, START), rows)
+    """States [B], one for each of `rows`, the games' numbers; `key` is PLAY's. A game that they end begins without."""
+    keys = fold_in_rows(jax.random.fold_in(key, START), rows)
     chosen = jax.vmap(lambda key: jax.random.randint(key, (), 0, len(starts.positions[0])))(keys)
     states = jax.vmap(game.enter)(*(jnp.asarray(column)[chosen] for column in starts.positions))
     if not starts.num_moves:

@@ -1,4 +1,4 @@
-"""The state of self-play: games in progress, the trajectory of an iteration, the frame window."""
+"""The state of self-play on the devices."""
 
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ class SelfPlayState(NamedTuple):
 
     games: State  # [B]
     window: Window  # [num_shares, ...]
-    trajectory: Trajectory  # [T, B], the iteration in progress
-    statistics: dict[str, Array]  # sums over the trajectory, once the window has its frames
+    trajectory: Trajectory  # [T, B], of the iteration in progress
+    statistics: dict[str, Array]  # sums over the trajectory, once its frames are in the window
     waiting: Pending | None = None  # [P, B], pending plies before the trajectory; None: frames need no result
-    resigning: Resigning | None = None  # [B], of the games; None: nobody may resign
+    resigning: Resigning | None = None  # [B]; None: nobody may resign
 
 
 # How the fields of a SelfPlayState lie on the devices.

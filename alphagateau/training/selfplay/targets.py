@@ -20,15 +20,14 @@ def value_targets(
     search_value_weight: float = 0.0,
     bootstrap: bool = False,
 ) -> tuple[Array, Array]:
-    """What each ply is worth for the player to move, and whether that is known; arrays [T, B].
+    """(value target for the player to move, whether it is known) of each ply; arrays [T, B].
 
     return_t = reward_t + discount_t * ((1 - td_lambda) * search_value_{t+1} + td_lambda * return_{t+1})
     target_t = (1 - search_value_weight) * return_t + search_value_weight * search_value_t
 
-    the first being the lambda-return (Sutton and Barto 2018, 12.2) between two players: a discount of -1 turns what
-    is for the next player into what is for this one. With td_lambda 1 it is the game's result. Known from the last
-    ply of the row's last finished game back; with `bootstrap` everywhere, the last ply's return being what its search
-    says of it. What is not known is 0.
+    The return is the lambda-return (Sutton and Barto 2018, 12.2) between two players, for whom a discount of -1
+    negates the next player's value; with td_lambda 1 it is the game's result. Targets are known up to the last ply of
+    the row's last finished game; with `bootstrap` everywhere, from the last search's value. Unknown ones are 0.
     """
 
     def back(carry, ply):

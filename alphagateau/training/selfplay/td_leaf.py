@@ -1,7 +1,7 @@
 """TD-Leaf(lambda): targets for the last positions of successive searches' lines.
 
-Baxter, Tridgell and Weaver 1998; Lai 2015, section 4.4: what a position was thought to be worth is moved towards what
-the searches after it say, and it is the leaf of the search's line that learns it, for its value is what was backed up.
+Baxter, Tridgell and Weaver 1998; Lai 2015, section 4.4: a search's value moves towards those of later searches. The
+leaf of the search's line learns it, as the leaf's value is what was backed up.
 """
 
 import jax
@@ -15,13 +15,12 @@ from alphagateau.training.frames import Frame, Trajectory
 def td_errors(
     reward: Array, discount: Array, value: Array, *, td_lambda: float, stride: int = 1, score_decay: float = 1.0
 ) -> tuple[Array, Array]:
-    """How far each ply's value is from what later ones say, and whether anything is said; arrays [T, B].
+    """(difference of later values from each ply's value, whether there are any); arrays [T, B].
 
     d_t = r_t + g_t V_(t+1) - V_t,  e_t = d_t + td_lambda g_t e_(t+1), for the player to move at t.
 
-    g_t is the discount of `reward_and_discount` times `score_decay`: -1, or 0 where the game ends. With `stride` 2 a
-    value is compared with that of the same player's next turn, r and g being those of both plies. Past the last
-    difference that is known e is 0.
+    g_t is the discount of `reward_and_discount`, -1 or 0 where the game ends, times `score_decay`. With `stride` 2 a
+    value is compared with the same player's next one, and r and g are of both plies. e is 0 after the last difference.
     """
     discount = discount * score_decay
     num_plies = len(value)
@@ -46,19 +45,19 @@ def td_errors(
 
 
 def _later(x: Array, num_plies: int) -> Array:
-    """What x [T, B] is so many plies later; 0 after the end."""
+    """The values of x [T, B] `num_plies` later; 0 past the end."""
     return jnp.concatenate([x[num_plies:], jnp.zeros_like(x[:num_plies])])
 
 
 def td_leaf_frames(trajectory: Trajectory, targets: TargetsConfig) -> Frame:
-    """Frames [t, B] of a Trajectory [T, B] whose searches had leaves: all plies or the first, as `learn_from` says.
+    """Frames [t, B] of the leaves of a Trajectory [T, B]: of all plies or the first, by `learn_from`.
 
-    The policy target is 0 everywhere, and so teaches nothing. A leaf in which the game is over has its value by the
-    rules and trains none. With `root_policies` as many frames follow that train the searched positions' policy alone.
+    Their policy target is 0 and trains nothing. A leaf in which the game is over has its value by the rules, and trains
+    nothing either. With `root_policies`, T more frames train the policy of the searched positions alone.
     """
     position, leaf = trajectory.position, trajectory.leaf
     if leaf is None or trajectory.leaf_is_over is None:
-        raise ValueError("TD-Leaf needs searches that say in which position their line ends")
+        raise ValueError("TD-Leaf needs searches with the position in which their line ends")
     error, is_known = td_errors(
         trajectory.reward,
         trajectory.discount,
@@ -83,7 +82,7 @@ def td_leaf_frames(trajectory: Trajectory, targets: TargetsConfig) -> Frame:
 
 
 def num_frames(targets: TargetsConfig, num_plies: int) -> int:
-    """Frames that the plies of a game slot make."""
+    """The number of frames of a game slot's plies."""
     if targets.kind == "result":
         return num_plies
     return (num_plies if targets.learn_from == "all" else 1) + (num_plies if targets.root_policies else 0)

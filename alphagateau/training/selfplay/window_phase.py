@@ -1,4 +1,4 @@
-"""The window phase of an iteration: the trajectory's frames enter the frame window, from which batches are taken."""
+"""Puts an iteration's frames into the frame window, and takes batches from it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from alphagateau.training.selfplay.td_leaf import td_leaf_frames
 
 
 def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games: Callable | None) -> Phase:
-    """The phase that turns the trajectory into frames of the window; `new_games` as in `make_fill_window`."""
+    """The phase that fills the window with the trajectory's frames; `new_games` as in `make_fill_window`."""
     fill_window = make_fill_window(experiment, game, mesh, new_games)
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
@@ -39,7 +39,7 @@ def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games:
 
 
 def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callable[[Trajectory], Frame]:
-    """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]), as `[targets]` says, with the targets of `heads`."""
+    """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]) of `[targets]`, with the targets of `heads`."""
     if targets.kind == "td_leaf":
         return partial(td_leaf_frames, targets=targets)
     return partial(
@@ -52,7 +52,7 @@ def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callab
 
 
 def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Callable:
-    """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin`: see `make_new_games`, None: games go on."""
+    """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin` as of `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
     new_games = begin and per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(begin)
@@ -85,10 +85,10 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
 def fill_statistics(
     game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Pending | None, Pending | None]
 ) -> dict[str, Array]:
-    """Sums over the iteration: its games, the frames of an epoch, and what waited before and waits after it.
+    """Sums over the iteration's games and pending frames, and the number of frames of an epoch.
 
-    All shares of a batch are equal, so an epoch is as long as the share with the fewest frames; once the window is
-    full, or if no frame waits, they have equally many.
+    A batch has equal parts of all shares, so an epoch is as long as the share with the fewest frames. Shares have
+    equally many once the window is full, or if no frame waits.
     """
     statistics = game_statistics(trajectory, game.max_plies)
     statistics["frames"] = window.count.min() * len(window.count)
@@ -100,7 +100,7 @@ def fill_statistics(
 
 
 def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState, Array, Array], Callable]:
-    """`Producer.batches`: an epoch goes through each share's frames once, in an order drawn from `key`."""
+    """`Producer.batches`: an epoch has each share's frames once, in an order drawn from `key`."""
     share_batch = experiment.training.batch_size // experiment.num_shares
 
     def batches(state: SelfPlayState, key: Array, share_ids: Array) -> Callable:
@@ -109,6 +109,6 @@ def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState,
         def take(step: Array) -> Frame:
             return take_batch(state.window, order, step, share_batch)
 
-        return mirrored_batches(take, game, key, share_ids, share_batch) if experiment.training.mirror else take
+        return mirrored_batches(experiment, take, game, key, share_ids)
 
     return batches

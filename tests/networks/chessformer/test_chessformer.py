@@ -374,7 +374,7 @@ def test_a_run_on_8x8_begins_with_weights_of_5x5(tmp_path):
     boards = ["gardner_chess", "chess"]
     both = save_tiny(tmp_path / "both" / "checkpoints", boards[0], ChessformerConfig, boards=boards)
     trainer = make_trainer(experiment, make_mesh(8))
-    network = trainer.network._replace(move_from=lambda _, source: {"learnt on": source.size})
+    network = trainer.plan.network._replace(move_from=lambda _, source: {"learnt on": source.size})
     asked = trainer._replace(plan=trainer.plan._replace(network=network))
     sizes = [load_weights(asked, source.path)["learnt on"] for source in (found, both)]
     assert sizes == [5, 8]  # a run of both has learnt what is far too

@@ -41,8 +41,8 @@ from alphagateau.training.labels.labelled_frames import to_frames
 from alphagateau.training.labels.producer import (
     DataState,
     check_target,
+    make_board_held_out,
     make_data_producer,
-    make_experiment_held_out,
     make_records,
     open_columns,
     put_rows,
@@ -270,7 +270,7 @@ def test_held_out_boards_are_spread_over_the_games_and_measured_by_the_loss(gard
     assert len(choose_boards(columns, 10**6).count) == 20
     network = Network(lambda key: {}, lambda variables, positions, train: (silent(gardner, positions), {}))
     loss = LOSSES["all_labels_l2"].terms
-    found = make_held_out(columns, 8, gardner, network, loss, 0.0, make_mesh(8))({})
+    found = make_held_out(choose_boards(columns, 8), gardner, network, loss, 0.0, make_mesh(8))({})
     frames = to_frames(choose_boards(columns, 8), 0.0)
     num_legal = legal_edge_mask(gardner, frames.position).sum(axis=-1)
     assert found["test/policy_loss"] == pytest.approx(np.log(num_legal).mean(), rel=1e-5)
@@ -295,7 +295,7 @@ def test_shards_have_no_held_out_boards(gardner, tmp_path, experiment):
     (tmp_path / "action_value_data.bag").write_bytes(b"")
     data = DataConfig(path=str(tmp_path), test_boards=8)
     with pytest.raises(ConfigError, match=r"data.test_boards must be 0: data.path .* holds shards"):
-        make_experiment_held_out(experiment, data, gardner, Network(dict, dict), make_mesh(8))
+        make_board_held_out(BoardPlan(experiment, gardner, Network(dict, dict)), data, make_mesh(8))
 
 
 @pytest.mark.whole

@@ -53,7 +53,7 @@ def make_toy(game, config: ToyConfig) -> Network:
 
 
 def age_terms(game, evaluation: Evaluation, frames) -> LossTerms:
-    return LossTerms({"age_loss": jnp.square(evaluation.extra["age"] - frames.extra["age"])}, {}, {}, {})
+    return LossTerms({"age_loss": jnp.square(evaluation.extra["age"] - frames.extra["age"])})
 
 
 def toy_terms(game, evaluation: Evaluation, frames) -> LossTerms:
