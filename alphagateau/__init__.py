@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         load,
         play_match,
         rate,
+        register,
         search_position,
     )
     from alphagateau.api.training import TrainedRun, read_metrics, train
@@ -46,6 +47,7 @@ __all__ = [
     "play_match",
     "rate",
     "read_metrics",
+    "register",
     "search_position",
     "train",
 ]

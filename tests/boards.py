@@ -4,12 +4,15 @@ from functools import cache
 
 import jax
 
+from alphagateau.games.entries import GAMES as REGISTERED
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
+from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import State
-from alphagateau.games.variants import GAME_NAMES, get_game
+from alphagateau.games.variants import get_game
 
-GAMES = list(GAME_NAMES)
+GAMES = list(REGISTERED)
+GardnerBoard, LosAlamosBoard = board_class("gardner_chess"), board_class("los_alamos_chess")
 BATCH = 256  # every batched call has this many rows, so that each game compiles one step
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

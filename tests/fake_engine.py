@@ -43,9 +43,9 @@ def answer_lines(fen: str, nodes: int, num_lines: int) -> str:
 
 
 def legal_moves(fen: str) -> list[str]:
-    from alphagateau.games.small_boards import GardnerBoard
+    from alphagateau.games.small_boards import board_class
 
-    return sorted(move.uci() for move in GardnerBoard(fen).legal_moves)
+    return sorted(move.uci() for move in board_class("gardner_chess")(fen).legal_moves)
 
 
 def main(manner: str = "", trigger: str = "") -> None:

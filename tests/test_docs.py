@@ -34,3 +34,12 @@ def test_the_tree_of_the_readme_is_the_package():
     package = ROOT / "alphagateau"
     found = [f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()]
     assert sorted(tree) == sorted([*found, "builtin.py"])
+
+
+def test_the_recipes_quote_the_plug_in():
+    """Each block of docs/extending.md stands in examples/plugin as it is."""
+    files = [*(ROOT / "examples" / "plugin").rglob("*.py"), ROOT / "examples" / "plugin" / "pyproject.toml"]
+    written = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\w+\n(.*?)^```", page, re.M | re.S)
+    assert len(blocks) == 9 and not [block for block in blocks if block not in written]

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from alphagateau.config import NETWORKS
+from alphagateau.config.registers import register as register
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows

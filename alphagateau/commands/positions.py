@@ -61,13 +61,13 @@ def run(words: Sequence[str]) -> int:
     arguments = parse(Arguments, words, "positions")
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
-    from alphagateau.games.entries import GAME_NAMES
+    from alphagateau.games.entries import GAMES
     from alphagateau.games.pgn.text_files import TextFileError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.players import PlayerError
 
-    if arguments.game not in GAME_NAMES:
-        raise UsageError(f"--game must be one of {', '.join(GAME_NAMES)}, got {arguments.game!r}")
+    if arguments.game not in GAMES:
+        raise UsageError(f"--game must be one of {', '.join(GAMES)}, got {arguments.game!r}")
     if not arguments.sources and not arguments.players:
         raise UsageError("positions needs sources or --players, as in: alphagateau positions games.pgn --output data/x")
     if arguments.games % 2:

@@ -69,7 +69,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     run, iteration = found.run, found.manifest["iteration"]
     if run is None or not (run / "config.toml").exists():
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
-    experiment = without_programs_of_search(config.load(run / "config.toml"), run)
+    experiment = without_programs(config.load(run / "config.toml"), run)
     names = (f"{run.name}/{found.path.name}", arguments.name)
     card = Card(
         name=arguments.name,
@@ -87,15 +87,18 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     return found, card
 
 
-def without_programs_of_search(experiment: config.Experiment, run: Path) -> config.Experiment:
-    """The experiment without programs and paths of its search, which are reported."""
+def without_programs(experiment: config.Experiment, run: Path) -> config.Experiment:
+    """The experiment without programs and paths of its network and search, which are reported."""
     from alphagateau.runs.newest import warn_left_out
 
-    kind = type(experiment.search)
-    kept, left_out = config.without_programs(kind, vars(experiment.search))
+    sections, left_out = {}, []
+    for name, register in config.REGISTERS.items():
+        keys, taken = register.read_untrusted(vars(getattr(experiment, name)), drop_unknown=False)
+        sections[name] = register.read(keys)
+        left_out += taken
     if left_out:
         warn_left_out(run, tuple(left_out))
-    return dataclasses.replace(experiment, search=kind(**kept))
+    return dataclasses.replace(experiment, **sections)
 
 
 def labels_of(experiment: config.Experiment) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from pkgutil import resolve_name
 from typing import Any, Literal
 
 from alphagateau.config.registers import NetworkConfig, Register
@@ -71,12 +69,3 @@ def declared_meaning() -> dict[str, str]:
     """The meaning of metrics by name, as losses and heads declare it."""
     entries = [*LOSSES.values(), *HEADS.values()]
     return {name: text for entry in entries for name, text in entry.meaning.items()}
-
-
-def deferred(place: str, *first: Any) -> Callable[..., Any]:
-    """The function at `place` ("module:name") with its first arguments; imported by its first call, as JAX is slow."""
-    return partial(_call, place, *first)
-
-
-def _call(place: str, *arguments: Any) -> Any:
-    return resolve_name(place)(*arguments)

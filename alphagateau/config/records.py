@@ -48,9 +48,9 @@ def choice(text: str, *, default: str) -> Any:
     return Field(default, description=text)
 
 
-def entry(text: str, register: Any, *, default: str) -> Any:
+def entry(text: str, register: Any, *, default: Any = ...) -> Any:
     """The name of an entry of a register: its help and its default. Who reads the entry refuses other names."""
-    return Field(default, strict=True, description=text, json_schema_extra={NAMES: register})
+    return Field(default, description=text, json_schema_extra={NAMES: register})
 
 
 def num(text: str, *, default: Any = ..., low: float | None = 0, high: float | None = None) -> Any:

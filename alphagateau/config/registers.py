@@ -1,15 +1,23 @@
-"""Registers: the networks and the searches that an experiment can name, each declared in the room that makes it.
+"""Registers: the boards, networks, searches and losses that an experiment can name, each declared where it is made.
 
-A declaration is a frozen record of a name, a record of keys, and the function that makes the part. This module names
-none of them: `alphagateau/builtin.py` lists those of the package, and is imported when a register is first read.
+A declaration is a frozen record of a name, and of keys and the function that makes the part where it has any. This
+module names none of them: `alphagateau/builtin.py` lists those of the package and loads those of plug-ins, and is
+imported when a register is first read. A plug-in is an entry point of the group `alphagateau.plugins` that names a
+tuple of such records; docs/extending.md has the recipes.
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass
+from functools import partial
+from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from alphagateau.config.records import ConfigError, fields_of, make, show, suggestion, without_programs
+from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
+
+PLUGINS = "alphagateau.plugins"  # the group of entry points
 
 
 class NetworkConfig:
@@ -41,6 +49,7 @@ class SearchConfig:
     finisher: str = ""  # a UCI engine that chooses among winning moves
     split: str = "prior"
     has_line: bool = False  # whether its value is that of the last position of a line, as TD-Leaf needs it
+    grows_in_play: bool = False  # whether `uci`, `play` and `board` search by the growing tree in place of it
 
     @property
     def num_evaluations(self) -> int:
@@ -66,6 +75,15 @@ class SearchMethod:
     make: Callable[[Any, Any, Any, Any], Any]
 
 
+def deferred(place: str, *first: Any) -> Callable[..., Any]:
+    """The function at `place` ("module:name") with its first arguments; imported by its first call, as JAX is slow."""
+    return partial(_call, place, *first)
+
+
+def _call(place: str, *arguments: Any) -> Any:
+    return resolve_name(place)(*arguments)
+
+
 class Entry(Protocol):
     """What a register holds."""
 
@@ -80,15 +98,21 @@ C = TypeVar("C", Architecture, SearchMethod)
 class Register(Mapping[str, E], Generic[E]):
     """Declarations of one kind by name; `tag` is the key of an experiment that names one."""
 
-    def __init__(self, kind: type[E], tag: str):
+    by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
+
+    def __init__(self, kind: type[E] | None, tag: str):
         self.tag = tag
         self._entries: dict[str, E] = {}
+        self._origins: dict[str, str] = {}  # the distribution that each is of
+        if kind:
+            Register.by_kind[kind] = self
 
-    def add(self, entry: E) -> None:
-        """Registers a declaration. Raises ValueError for a name that another has."""
+    def add(self, entry: E, origin: str = "alphagateau") -> None:
+        """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
         if self._entries.get(entry.name, entry) != entry:
-            raise ValueError(f"{self.tag} {entry.name!r} is registered already")
-        self._entries[entry.name] = entry
+            first = self._origins[entry.name]
+            raise ConfigError(f"{self.tag} {show(entry.name)} is registered twice, by {first} and by {origin}")
+        self._entries[entry.name], self._origins[entry.name] = entry, origin
 
     def entry(self, name: Any, prefix: str = "") -> E:
         """The declaration of this name. Raises ConfigError; `prefix` opens the name of the tag."""
@@ -131,18 +155,62 @@ class ConfigRegister(Register[C]):
         prefix = f"{self.section}." if root else ""
         return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
 
-    def read_untrusted(self, table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def read_untrusted(self, table: Mapping[str, Any], drop_unknown: bool) -> tuple[dict[str, Any], list[str]]:
         """(checked keys, the keys left out as programs and paths) of a stranger's table. Raises ConfigError.
 
-        Keys of an earlier version that its record has no longer are left out too.
+        Args:
+            drop_unknown: keys that its record lacks, as those of an earlier version, are left out too.
         """
         values = {self.tag: self.default, **table}
         kind = self.entry(values[self.tag]).config
-        kept, taken = without_programs(kind, {key: value for key, value in values.items() if key in fields_of(kind)})
+        if drop_unknown:
+            values = {key: value for key, value in values.items() if key in fields_of(kind)}
+        kept, taken = without_programs(kind, values)
         kind(**kept)
-        return kept, taken
+        return kept, [f"{self.section}.{key}" for key in taken]
 
 
+GAMES: Register[Any] = Register(None, "game")  # of the records that games/entries.py declares
 NETWORKS = ConfigRegister(Architecture, "architecture", "network", default="gateau")
 SEARCHES = ConfigRegister(SearchMethod, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}
+
+
+def register(record: Any) -> None:
+    """Registers a declaration for this process: a `GameEntry`, `Architecture`, `SearchMethod`, `Loss` or `Head`.
+
+    Raises ConfigError for a name that another has, or for anything else.
+    """
+    importlib.import_module("alphagateau.builtin")
+    _register(record, "register()")
+
+
+def _register(record: Any, origin: str) -> None:
+    if type(record) not in Register.by_kind:
+        kinds = ", ".join(kind.__name__ for kind in Register.by_kind)
+        raise ConfigError(f"{origin} registers {show(record)}, expected one of {kinds}")
+    Register.by_kind[type(record)].add(record, origin)
+
+
+def plugins() -> list[str]:
+    """The distributions beside the package that registered something."""
+    importlib.import_module("alphagateau.builtin")
+    origins = {origin for kind in Register.by_kind.values() for origin in kind._origins.values()}
+    return sorted(origins - {"alphagateau", "register()"})
+
+
+def load_plugins() -> None:
+    """Registers the records of installed plug-ins; one that cannot be imported is left out, with one sentence.
+
+    Raises ConfigError for a name that is registered twice.
+    """
+    for point in sorted(entry_points(group=PLUGINS), key=lambda point: (point.name, point.value)):
+        origin = point.dist.name if point.dist else point.value
+        try:
+            records = tuple(point.load())
+        except Exception as error:
+            why = printable(f"{type(error).__name__}: {error}")
+            print(f"alphagateau: the plug-in {origin} is left out, as {point.value} fails with {why}", file=sys.stderr)
+            continue
+        for record in records:
+            _register(record, origin)

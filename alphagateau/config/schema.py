@@ -22,7 +22,7 @@ from alphagateau.config.records import (
     section,
     show,
 )
-from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
+from alphagateau.config.registers import GAMES, NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 
 
 @record
@@ -168,7 +168,7 @@ class HealthConfig:
 class Experiment:
     """Everything that decides a run. Raises ConfigError when made with an impossible value."""
 
-    game: str = key("board: chess (8x8), gardner_chess (5x5) or los_alamos_chess (6x6)")
+    game: str = entry("board", GAMES)
     seed: int = num("seed of all randomness", default=0)
     num_iterations: int = num("iterations of self-play and training", low=1)
     checkpoint_every: int = num("iterations between checkpoints", default=1, low=1)

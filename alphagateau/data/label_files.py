@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from alphagateau.data.bagz import find_shards, shards_manifest
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, write_table
-from alphagateau.games.entries import GAME_NAMES
+from alphagateau.games.entries import GAMES
 from alphagateau.games.rules import Game
 from alphagateau.runs.files import reason, remove_half_written, write_text
 
@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not {"game", "target", "engine"} <= found.keys():
             raise ValueError("it lacks game, target or engine")
-        if found["game"] not in GAME_NAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
+        if found["game"] not in GAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
             raise ValueError("it names a board that there is not, or files elsewhere")
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is no manifest of labels: {reason(error)}") from None

@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import chess
 
+from alphagateau.config import registers
+from alphagateau.config.registers import Register
+
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(1, 7)  # the codes of python-chess and of pgx
 
 
@@ -83,5 +86,5 @@ LOS_ALAMOS = GameEntry(
     under_promotions=(KNIGHT, ROOK),
 )
 
-GAMES: dict[str, GameEntry] = {entry.name: entry for entry in (CHESS, GARDNER, LOS_ALAMOS)}
-GAME_NAMES = tuple(GAMES)
+GAMES: Register[GameEntry] = registers.GAMES
+Register.by_kind[GameEntry] = GAMES

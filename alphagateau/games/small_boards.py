@@ -1,6 +1,6 @@
 """python-chess's classes of the small boards, made from their entries, and positions on them as arrays.
 
-Importing this module adds a class for each game to the variants that `chess.pgn` and `chess.engine` know. A program
+A class that is made here is added to the variants that `chess.pgn` and `chess.engine` know. A program
 without them still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported
 variant" in `game.errors`.
 """
@@ -131,8 +131,3 @@ def enter_arguments(size: int, board: chess.Board) -> tuple[Any, ...]:
         np.int16(board.halfmove_clock),
         np.int16(board.ply()),
     )
-
-
-for _name in GAMES:
-    board_class(_name)
-GardnerBoard, LosAlamosBoard = board_class("gardner_chess"), board_class("los_alamos_chess")

@@ -1,13 +1,12 @@
-"""The games by name: a name of `entries.py` to the Game made of its entry, once."""
+"""The games by name: each is made of its entry once, when it is first used."""
 
 import dataclasses
 from difflib import get_close_matches
 from functools import lru_cache
 
-from alphagateau.games.entries import GAME_NAMES, GAMES
+from alphagateau.games.entries import GAMES
 from alphagateau.games.rules import Game, make_game
 
-__all__ = ["GAME_NAMES", "get_endless_game", "get_game"]
 MOST_PLIES = 2**15 - 1  # that a State counts
 
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from alphagateau.config import ConfigError, NetworkConfig, SearchConfig, registers
+from alphagateau.config import SEARCHES, ConfigError, NetworkConfig, SearchConfig
 from alphagateau.config.records import suggestion
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
 from alphagateau.games.pgn.pgn import Identity
@@ -36,7 +36,6 @@ from alphagateau.search.search import Search
 
 NOT_PATHS = ("random",)  # players that are no checkpoints
 MAY_BE_ZERO = ("quiescence_plies",)
-SEARCHES = {name: kind for name, kind in registers.SEARCHES.configs.items() if name != "random"}  # it needs no weights
 
 
 class RatedPlayer(NamedTuple):
@@ -51,6 +50,11 @@ class RatedPlayer(NamedTuple):
     folder: Path | None = None  # of the run
     also: tuple[tuple[Path, int], ...] = ()  # other runs and iterations with these weights and this search
     network: NetworkConfig | None = None  # None: it has none
+
+
+def searches() -> dict[str, type[SearchConfig]]:
+    """The records of keys of the searches that need weights, by name."""
+    return {name: kind for name, kind in SEARCHES.configs.items() if name != "random"}
 
 
 @lru_cache
@@ -73,9 +77,9 @@ def match_config(values: Mapping[str, Any]) -> SearchConfig:
 
     Raises SpecError for one under which no network plays.
     """
-    if (algorithm := _algorithm_of(values)) not in SEARCHES:
-        raise SpecError(f"search is {algorithm!r}, expected one of {', '.join(SEARCHES)}")
-    record = SEARCHES[algorithm]
+    if (algorithm := _algorithm_of(values)) not in searches():
+        raise SpecError(f"search is {algorithm!r}, expected one of {', '.join(searches())}")
+    record = searches()[algorithm]
     known = {**values, **WITHOUT_NOISE}
     return record(**{name: known[name] for name in option_types(record) if name in known})
 
@@ -92,14 +96,14 @@ def search_of(spec: str, options: Mapping[str, str], trained: Mapping[str, Any])
     texts = {LONG_NAMES.get(name, name): text for name, text in options.items()}
     values = {**trained, "algorithm": texts.pop("search", _algorithm_of(trained))}
     algorithm = values["algorithm"]
-    if algorithm not in SEARCHES:
-        hint = suggestion(algorithm, SEARCHES)
-        raise SpecError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(SEARCHES)}{hint}")
+    if algorithm not in (known := searches()):
+        hint = suggestion(algorithm, known)
+        raise SpecError(f"player {spec!r}: search is {algorithm!r}, expected one of {', '.join(known)}{hint}")
     if texts.get("num_simulations") == "0":
-        if "num_simulations" in option_types(SEARCHES[algorithm]):
+        if "num_simulations" in option_types(known[algorithm]):
             values["algorithm"] = algorithm = "policy"
-        texts = {name: text for name, text in texts.items() if name in option_types(SEARCHES[algorithm])}
-    types = option_types(SEARCHES[algorithm])
+        texts = {name: text for name, text in texts.items() if name in option_types(known[algorithm])}
+    types = option_types(known[algorithm])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ["search", *(SHORT_NAMES.get(name, name) for name in types)]
         said = f"player {spec!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"

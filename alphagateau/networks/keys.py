@@ -1,6 +1,5 @@
 """Help and limits of the keys that several architectures share."""
 
-ARCHITECTURE = "graphs: gateau; CNN: alphazero; chessformer, token_transformer; giraffe, giraffe_moves"
 VALUE_HEADS = "the value is of one number, of win, draw and loss, or of bins of the chance of winning"
 ACTION_VALUES = "a head that values every legal move at once, for losses on labelled positions"
 REMATERIALIZE = "training keeps what enters a block, and computes the rest again"

@@ -9,8 +9,6 @@ from alphagateau.play.board.boards import run_of
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.newest import newest_checkpoint
 
-WITHOUT_TREE = ("policy", "action_value", "state_value", "probability", "depth")
-BY_TRAINING = WITHOUT_TREE[1:]  # what a run that was trained by it plays by
 ASKED = "player"  # key of a manifest in memory: the search that the spec asks for
 
 
@@ -28,8 +26,9 @@ def find_player(spec: str) -> Checkpoint:
     path, options = split_spec(spec)
     found = newest_checkpoint(Path(path))
     search = search_of(spec, options, found.manifest["search"])
-    if search.algorithm not in WITHOUT_TREE or search.temperature:
-        expected = " or ".join(f"search={name}" for name in WITHOUT_TREE)
+    if (search.grows_in_play and search.algorithm != "policy") or search.temperature:
+        as_they_are = ["policy", *(name for name, kind in SEARCHES.configs.items() if not kind.grows_in_play)]
+        expected = " or ".join(f"search={name}" for name in as_they_are)
         raise SpecError(f"player {spec!r}: expected {expected}, without temperature: all else is searched by a tree")
     check_search(spec, search, network_config(found))
     return found._replace(manifest={**found.manifest, ASKED: dataclasses.asdict(search)})
@@ -42,7 +41,7 @@ def player_without_tree(found: Checkpoint) -> SearchConfig | None:
     asked, trained = found.manifest.get(ASKED), found.manifest["search"]
     if asked:
         return SEARCHES.read(asked)
-    return match_config(trained) if trained.get("algorithm") in BY_TRAINING else None
+    return None if SEARCHES.read(trained).grows_in_play else match_config(trained)
 
 
 def identity_of(found: Checkpoint, num_simulations: int) -> Identity:

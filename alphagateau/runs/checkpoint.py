@@ -44,7 +44,7 @@ class NoCheckpointError(CheckpointError, ValueError):
 class Checkpoint(NamedTuple):
     """A checkpoint on disk whose manifest has been read.
 
-    left_out: the keys of its search that name programs and paths; the manifest here is without them.
+    left_out: the keys of its network and search that name programs and paths; the manifest here is without them.
     """
 
     path: Path

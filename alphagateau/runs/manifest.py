@@ -84,8 +84,8 @@ class Manifest:
     parameters: Count = Field(description="a whole number, 0 or more")
     optimizer_steps: Count = Field(description="a whole number, 0 or more")
     order: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field(description="three whole numbers")
-    game: Board = Field(description=f"one of {', '.join(GAMES)}")
-    boards: list[Board] = Field(default_factory=list, description=f"some of {', '.join(GAMES)}")
+    game: Board = Field(description="one of")
+    boards: list[Board] = Field(default_factory=list, description="some of")
     weights_hash: Annotated[Line, Field(max_length=100)] = Field(description="one line of text")
     network: Table = Field(description="a table of keys")
     search: Table = Field(description="a table of keys")
@@ -101,7 +101,7 @@ _ADAPTER = TypeAdapter(Manifest)
 
 
 def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """(the declared keys, the keys of its search that named programs and paths, which are left out).
+    """(the declared keys, the keys of its network and search that named programs and paths, which are left out).
 
     Raises ConfigError: one sentence on the first value that cannot be.
     """
@@ -111,22 +111,26 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
         raise ConfigError(_explain(error)) from None
     known = {name: manifest[name] for name in fields_of(Manifest) if name in manifest}
     try:
-        network = NETWORKS.read(known["network"])
-        known[SEARCH], taken = SEARCHES.read_untrusted(known[SEARCH])
+        kept, taken = NETWORKS.read_untrusted(known["network"], drop_unknown=False)
+        network = NETWORKS.read(kept)
+        known["network"] = {key: value for key, value in known["network"].items() if key in kept}
+        known[SEARCH], also_taken = SEARCHES.read_untrusted(known[SEARCH], drop_unknown=True)
     except ConfigError as error:
-        raise ConfigError(f"it names a network or a search that this version has not: {error}") from None
+        raise ConfigError(f"it names a network or a search that is not known here, as of a plug-in: {error}") from None
     if known[SEARCH].get("algorithm") == "action_value" and not network.action_values:
         raise ConfigError('search.algorithm is "action_value", and its network values no moves')
     boards = network.statistics_boards
     if not {*boards} <= GAMES.keys():
         raise ConfigError(f"network.board_statistics names {show(', '.join(boards))}, expected {', '.join(GAMES)}")
-    return known, taken
+    return known, taken + also_taken
 
 
 def _explain(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False)[0]
     name, *inner = map(str, problem["loc"])
     expected = fields_of(Manifest)[name].description
+    if name in ("game", "boards"):
+        expected = f"{expected} {', '.join(GAMES)}, the boards known here"
     if problem["type"] == "missing" and not inner:
         return f"{name} is missing, expected {expected}"
     where = printable(".".join([name, *inner]))[:80]

@@ -31,11 +31,12 @@ def newest_checkpoint(source: Path, others: Sequence[str] = ()) -> Checkpoint:
 
 @lru_cache
 def warn_left_out(source: Path, names: tuple[str, ...]) -> None:
-    """Warns, once, of the keys of a search that are not taken from a checkpoint or a run."""
-    keys = " and ".join(f"search.{name}" for name in names)
+    """Warns, once, of the keys, as "search.finisher", that are not taken from a checkpoint or a run."""
+    options = [name.removeprefix("search.") for name in names if name.startswith("search.")]
+    hint = f" To use one, give it yourself, as in PLAYER?{options[0]}=..." if options else ""
     progress.warn(
-        f"{printable(source)} names a program or a path ({keys}), which is left out: only what you type or write may. "
-        f"To use one, give it yourself, as in PLAYER?{names[0]}=..."
+        f"{printable(source)} names a program or a path ({' and '.join(names)}), which is left out: only what you type "
+        f"or write may.{hint}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from alphagateau import config
 from alphagateau.config import Experiment
+from alphagateau.config.registers import plugins
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.run_folder import RunError
@@ -71,7 +72,7 @@ def start_record(devices: list[str]) -> dict[str, Any]:
         "command": " ".join(sys.argv),
         "commit": _commit(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in (*PACKAGES, *plugins())},
         "devices": devices,
         "host": platform.node(),
     }
@@ -83,7 +84,7 @@ def process_facts(experiment: Experiment, init_from: Path | None) -> dict[str, s
         **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
         "--init-from": str(init_from),
         "version of python": platform.python_version(),
-        **{f"version of {name}": str(_version(name)) for name in PACKAGES},
+        **{f"version of {name}": str(_version(name)) for name in (*PACKAGES, *plugins())},
         "code of alphagateau": _code_hash(),
     }
 

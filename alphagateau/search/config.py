@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
-from alphagateau.config.records import choice, key, num, program_or_path, record
-from alphagateau.config.registers import SearchConfig, SearchMethod
-from alphagateau.search.keys import ALGORITHM, MIRRORS
+from alphagateau.config.records import choice, entry, key, num, program_or_path, record
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
 
+MIRRORS = "evaluations averaged over a position and its mirror image"
 FINISHER = "UCI engine of matches that chooses among the best moves where all win (none: empty)"
 TEMPERATURE = "moves are drawn from softmax(score / temperature); 0: the best is played"
 TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
@@ -15,7 +15,8 @@ TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
 class PolicyConfig(SearchConfig):
     """No search: the network's own policy."""
 
-    algorithm: Literal["policy"] = choice(ALGORITHM, default="policy")
+    grows_in_play = True  # of a run that was trained by it, which may be asked for without
+    algorithm: Literal["policy"] = entry("kind of search", SEARCHES, default="policy")
     average_mirrors: bool = key(MIRRORS, default=False)
     temperature: float = num(TEMPERATURE, default=0.0)
     temperature_plies: int = num(TEMPERATURE_PLIES, default=10)
@@ -25,7 +26,7 @@ class PolicyConfig(SearchConfig):
 class ActionValueConfig(SearchConfig):
     """No search: the move that the network values highest."""
 
-    algorithm: Literal["action_value"] = choice(ALGORITHM, default="action_value")
+    algorithm: Literal["action_value"] = entry("kind of search", SEARCHES, default="action_value")
     endings: Literal["exact", "repetition", "none"] = choice(
         "moves valued by rule: mates and draws, those that repeat a position a third time, or none", default="exact"
     )
@@ -38,7 +39,7 @@ class ActionValueConfig(SearchConfig):
 class StateValueConfig(SearchConfig):
     """No search beyond the position after each move: the one that the network values lowest for the opponent."""
 
-    algorithm: Literal["state_value"] = choice(ALGORITHM, default="state_value")
+    algorithm: Literal["state_value"] = entry("kind of search", SEARCHES, default="state_value")
     finisher: str = program_or_path(FINISHER, default="")
     average_mirrors: bool = key(MIRRORS, default=False)
     temperature: float = num(TEMPERATURE, default=0.0)
@@ -49,7 +50,8 @@ class StateValueConfig(SearchConfig):
 class RandomConfig(SearchConfig):
     """No search and no network: random moves."""
 
-    algorithm: Literal["random"] = choice(ALGORITHM, default="random")
+    grows_in_play = True
+    algorithm: Literal["random"] = entry("kind of search", SEARCHES, default="random")
 
 
 def _make_policy(game: Any, network: Any, config: PolicyConfig, tie_break: None = None) -> Any:

@@ -102,15 +102,15 @@ def test_help_of_train_is_by_section(minimal_file, capfd):
     assert "expected one of network, search, " in capfd.readouterr().err
 
 
-def test_help_of_a_board_and_a_loss_lists_what_they_may_be(minimal_file, capfd):
+@pytest.mark.parametrize(("section", "key"), [("", "game"), ("training", "training.loss"), ("network", "architecture")])
+def test_help_of_a_board_a_loss_and_an_architecture_lists_what_they_may_be(minimal_file, capfd, section, key):
     from alphagateau.config.losses import LOSSES
-    from alphagateau.games.entries import GAME_NAMES
+    from alphagateau.games.entries import GAMES
 
-    games = config.fields_of(config.Experiment)["game"].description
-    assert set(re.findall(r"\w+chess|chess", games)) == set(GAME_NAMES)
-    assert main(["train", str(minimal_file), "--help", "training"]) == 0
-    shown = re.search(r"--training\.loss\s+\{([^}]*)\}", capfd.readouterr().out)
-    assert shown and set(re.sub(r"\s", "", shown[1]).split(",")) == set(LOSSES)
+    register = {"game": GAMES, "training.loss": LOSSES, "architecture": config.NETWORKS}[key]
+    assert main(["train", str(minimal_file), "--help", *section.split()]) == 0
+    shown = re.search(rf"--(?:network\.)?{re.escape(key)}\s+\{{([^}}]*)\}}", capfd.readouterr().out)
+    assert shown and set(re.sub(r"\s", "", shown[1]).split(",")) == set(register)
 
 
 def subprocess_output(words: list[str], code: int = 0) -> str:

@@ -30,7 +30,7 @@ import os, pathlib, sys, time
 import chess
 pathlib.Path(__file__).with_suffix(".pid").write_text(str(os.getpid()))
 sys.path.insert(0, {root!r})
-from alphagateau.games.small_boards import GardnerBoard
+from alphagateau.games.small_boards import board_class
 manner, searches, board = sys.argv[1], 0, None
 for line in sys.stdin:
     words = line.split()
@@ -47,7 +47,7 @@ for line in sys.stdin:
         print("readyok", flush=True)
     elif words[0] == "position":
         fen, _, moves = line.partition("fen ")[2].partition(" moves ")
-        board = GardnerBoard(fen.strip())
+        board = board_class("gardner_chess")(fen.strip())
         for move in moves.split():
             board.push_uci(move)
     elif words[0] == "go":

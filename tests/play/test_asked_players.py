@@ -113,7 +113,10 @@ def test_a_run_whose_search_is_one_of_values_or_minimax_plays_by_it(spec):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("?simulations=4", "expected search=policy or search=action_value or search=state_value"),
+        (
+            "?simulations=4",
+            "expected search=policy or search=probability or search=depth or search=action_value or search=state_value",
+        ),
         ("?search=state_value&temperature=0.1", "without temperature"),
         ("?search=none", "search is 'none', expected one of gumbel, probability, depth, policy"),
     ],

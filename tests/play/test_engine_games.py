@@ -12,9 +12,9 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
+from boards import GardnerBoard
 from tiny_checkpoints import save_tiny
 
-from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.networks.gateau.config import GateauConfig
 
 PLACES = "/usr/games:/usr/bin:/usr/local/bin"

@@ -17,7 +17,7 @@ import yaml
 from tiny_checkpoints import save_tiny
 
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.uci.text import OPTIONS, read_option
+from alphagateau.play.uci.text import options, read_option
 
 CONFIG = Path(__file__).parents[2] / "docs" / "lichess.yml"
 KEYS = {
@@ -109,7 +109,7 @@ def test_each_option_of_the_configuration_is_one_of_the_engine():
     """python-chess, and so lichess-bot, stops at an option that an engine has not declared."""
     for name, value in yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["engine"]["uci_options"].items():
         text = str(value).lower() if isinstance(value, bool) else value
-        assert name in OPTIONS and read_option(f" name {name} value {text}") == (name, value)
+        assert name in options() and read_option(f" name {name} value {text}") == (name, value)
 
 
 @pytest.mark.slow

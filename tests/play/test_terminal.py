@@ -4,11 +4,11 @@ from pathlib import Path
 
 import chess
 import pytest
+from boards import GardnerBoard
 from tiny_checkpoints import save_tiny
 
 from alphagateau.games.pgn.pgn import Identity, read_pgn
 from alphagateau.games.rules import Game
-from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.terminal import HELP, Setup, converse, draw, fit

@@ -9,9 +9,9 @@ import sys
 
 import chess
 import pytest
+from boards import GardnerBoard
 from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
 
-from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.ratings.pairs import Residual
 from alphagateau.ratings.results import Row
 from alphagateau.reports.drawing.charts import CalibrationBin

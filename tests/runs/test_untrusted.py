@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tiny_checkpoints import save_tiny
@@ -11,11 +12,13 @@ import alphagateau
 from alphagateau import config
 from alphagateau.commands.main import main
 from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of
-from alphagateau.config.records import PROGRAM_OR_PATH
+from alphagateau.config.records import PROGRAM_OR_PATH, choice, program_or_path, record
+from alphagateau.config.registers import SearchConfig, SearchMethod
 from alphagateau.matches import player_specs
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.asked_players import find_player, player_without_tree
 from alphagateau.runs import checkpoint, newest, run_folder, run_record
+from alphagateau.search.baselines import make_policy_search
 from alphagateau.search.config import StateValueConfig
 
 DECLARED = [
@@ -47,9 +50,18 @@ def test_every_text_of_a_search_or_a_network_is_declared_a_program_or_a_path_or_
         assert texts <= {name for _, name in DECLARED} | OTHER_TEXTS
 
 
-@pytest.mark.parametrize(("algorithm", "name"), DECLARED)
-def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, name, capsys):
+@record
+class BookConfig(SearchConfig):
+    """A search of a plug-in, with a path among its keys."""
+
+    algorithm: Literal["by_book"] = choice("", default="by_book")
+    book: str = program_or_path("", default="")
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [*DECLARED, ("by_book", "book")])
+def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, name, monkeypatch, capsys):
     """`match`, `uci`, `play`, `board` and Python ran the command that a manifest named as its finisher."""
+    monkeypatch.setitem(SEARCHES._entries, "by_book", SearchMethod("by_book", BookConfig, make_policy_search))
     search = {"algorithm": algorithm, name: f"sh -c 'touch {tmp_path / 'taken'}'"}
     path = forge(tiny, search=search, player=search)  # `player` is a key that play/ has in memory alone
     searches = [

@@ -1,9 +1,9 @@
 """Keys of AlphaZero's CNN in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from alphagateau.config.records import choice, key, num, record
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, key, num, record
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks import keys
 
 
@@ -11,7 +11,7 @@ from alphagateau.networks import keys
 class AlphaZeroConfig(NetworkConfig):
     """AlphaZero's residual CNN, the baseline."""
 
-    architecture: Literal["alphazero"] = choice(keys.ARCHITECTURE, default="alphazero")
+    architecture: Literal["alphazero"] = entry("kind of network", NETWORKS, default="alphazero")
     hidden_size: int = num("channels of a convolution", default=128, low=1, high=keys.MOST_FEATURES)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=keys.MOST_BLOCKS)
     readout: Literal["dense", "squares"] = choice(
@@ -33,10 +33,6 @@ class AlphaZeroConfig(NetworkConfig):
         return self.readout == "squares"
 
 
-def _make_alphazero(game: Any, config: AlphaZeroConfig) -> Any:
-    from alphagateau.networks.alphazero.network import make_alphazero
-
-    return make_alphazero(game, config)
-
-
-ALPHAZERO = Architecture("alphazero", AlphaZeroConfig, _make_alphazero)
+ALPHAZERO = Architecture(
+    "alphazero", AlphaZeroConfig, deferred("alphagateau.networks.alphazero.network:make_alphazero")
+)

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from alphagateau.config.records import choice, key, num, record
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, key, num, record
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks import keys
 
 
@@ -13,7 +13,7 @@ from alphagateau.networks import keys
 class ChessformerConfig(NetworkConfig):
     """Chessformer, the transformer on squares."""
 
-    architecture: Literal["chessformer"] = choice(keys.ARCHITECTURE, default="chessformer")
+    architecture: Literal["chessformer"] = entry("kind of network", NETWORKS, default="chessformer")
     hidden_size: int = num("features of a square, divisible by num_heads", default=128, low=1, high=keys.MOST_FEATURES)
     num_blocks: int = num("encoder layers", default=5, low=1, high=keys.MOST_BLOCKS)
     num_heads: int = num("attention heads a layer", default=4, low=1, high=keys.MOST_HEADS)
@@ -79,10 +79,6 @@ CF_240M = ChessformerConfig(
 )
 
 
-def _make_chessformer(game: Any, config: ChessformerConfig) -> Any:
-    from alphagateau.networks.chessformer.network import make_chessformer
-
-    return make_chessformer(game, config)
-
-
-CHESSFORMER = Architecture("chessformer", ChessformerConfig, _make_chessformer)
+CHESSFORMER = Architecture(
+    "chessformer", ChessformerConfig, deferred("alphagateau.networks.chessformer.network:make_chessformer")
+)

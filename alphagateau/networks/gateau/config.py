@@ -1,11 +1,11 @@
 """GATEAU's keys in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import model_validator
 
-from alphagateau.config.records import choice, key, num, record, show
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, key, num, record, show
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks import keys
 
 
@@ -14,7 +14,7 @@ class GateauConfig(NetworkConfig):
     """GATEAU, the graph network."""
 
     plays_every_board = True
-    architecture: Literal["gateau"] = choice(keys.ARCHITECTURE, default="gateau")
+    architecture: Literal["gateau"] = entry("kind of network", NETWORKS, default="gateau")
     hidden_size: int = num("features of a node or an edge", default=128, low=1, high=keys.MOST_FEATURES)
     num_blocks: int = num("residual blocks of two layers each", default=5, low=1, high=keys.MOST_BLOCKS)
     normalization: Literal["batch", "ghost", "layer", "rms"] = choice(
@@ -58,10 +58,4 @@ class GateauConfig(NetworkConfig):
         return self
 
 
-def _make_gateau(game: Any, config: GateauConfig) -> Any:
-    from alphagateau.networks.gateau.network import make_gateau
-
-    return make_gateau(game, config)
-
-
-GATEAU = Architecture("gateau", GateauConfig, _make_gateau)
+GATEAU = Architecture("gateau", GateauConfig, deferred("alphagateau.networks.gateau.network:make_gateau"))

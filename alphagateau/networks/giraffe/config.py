@@ -1,9 +1,9 @@
 """Keys of Giraffe's two networks in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from alphagateau.config.records import choice, num, record
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, num, record
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks import keys
 
 
@@ -11,7 +11,7 @@ from alphagateau.networks import keys
 class GiraffeConfig(NetworkConfig):
     """Giraffe's evaluation network."""
 
-    architecture: Literal["giraffe"] = choice(keys.ARCHITECTURE, default="giraffe")
+    architecture: Literal["giraffe"] = entry("kind of network", NETWORKS, default="giraffe")
     hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=8, low=1)
     view: Literal["white", "mover"] = choice("whose side of the board the features are seen from", default="white")
@@ -22,7 +22,7 @@ class GiraffeMovesConfig(NetworkConfig):
     """Giraffe's move-probability network, which has no value."""
 
     value_head = "none"
-    architecture: Literal["giraffe_moves"] = choice(keys.ARCHITECTURE, default="giraffe_moves")
+    architecture: Literal["giraffe_moves"] = entry("kind of network", NETWORKS, default="giraffe_moves")
     hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
     num_passes: int = num(
@@ -33,19 +33,9 @@ class GiraffeMovesConfig(NetworkConfig):
     )
 
 
-def _make_giraffe(game: Any, config: GiraffeConfig) -> Any:
-    from alphagateau.networks.giraffe.network import make_giraffe
-
-    return make_giraffe(game, config)
+GIRAFFE = Architecture("giraffe", GiraffeConfig, deferred("alphagateau.networks.giraffe.network:make_giraffe"))
 
 
-GIRAFFE = Architecture("giraffe", GiraffeConfig, _make_giraffe)
-
-
-def _make_giraffe_moves(game: Any, config: GiraffeMovesConfig) -> Any:
-    from alphagateau.networks.giraffe.move_network import make_giraffe_moves
-
-    return make_giraffe_moves(game, config)
-
-
-GIRAFFE_MOVES = Architecture("giraffe_moves", GiraffeMovesConfig, _make_giraffe_moves)
+GIRAFFE_MOVES = Architecture(
+    "giraffe_moves", GiraffeMovesConfig, deferred("alphagateau.networks.giraffe.move_network:make_giraffe_moves")
+)

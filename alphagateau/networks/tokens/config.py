@@ -1,11 +1,11 @@
 """Keys of the token transformer in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import model_validator
 
-from alphagateau.config.records import choice, key, num, record
-from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.config.records import choice, entry, key, num, record
+from alphagateau.config.registers import NETWORKS, Architecture, NetworkConfig, deferred
 from alphagateau.networks import keys
 
 # The published sizes of the token transformer, and `small`: hidden_size, num_blocks, num_heads.
@@ -17,7 +17,7 @@ class TokenTransformerConfig(NetworkConfig):
     """The token transformer of searchless chess, which sees the position's FEN."""
 
     values_one_move = True
-    architecture: Literal["token_transformer"] = choice(keys.ARCHITECTURE, default="token_transformer")
+    architecture: Literal["token_transformer"] = entry("kind of network", NETWORKS, default="token_transformer")
     size: Literal["402k", "small", "9M", "136M", "270M"] = choice(
         "sets hidden_size, num_blocks, num_heads: 64, 4, 4; 128, 4, 8; 256, 8, 8; 1024, 8, 8; 1024, 16, 8",
         default="402k",
@@ -53,10 +53,6 @@ class TokenTransformerConfig(NetworkConfig):
         return self
 
 
-def _make_token_transformer(game: Any, config: TokenTransformerConfig) -> Any:
-    from alphagateau.networks.tokens.network import make_token_transformer
-
-    return make_token_transformer(game, config)
-
-
-TOKEN_TRANSFORMER = Architecture("token_transformer", TokenTransformerConfig, _make_token_transformer)
+TOKEN_TRANSFORMER = Architecture(
+    "token_transformer", TokenTransformerConfig, deferred("alphagateau.networks.tokens.network:make_token_transformer")
+)

@@ -17,14 +17,14 @@ from alphagateau.games.entries import GAMES
 from alphagateau.play.board.boards import check_plays, plays
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.text import (
-    OPTIONS,
-    VARIANTS,
     Value,
     describe_option,
+    options,
     read_go,
     read_option,
     read_position,
     shown,
+    variants,
 )
 from alphagateau.runs.checkpoint import Checkpoint
 
@@ -83,8 +83,8 @@ def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading
     At the end of input, searches that end by themselves are finished; `quit` waits for none.
     """
     variant = default_variant(found)
-    options = {name: option.default for name, option in OPTIONS.items()} | {"UCI_Variant": variant}
-    session, worker = Session(found, _one_at_a_time(write), variant, options), Worker()
+    defaults = {name: option.default for name, option in options().items()} | {"UCI_Variant": variant}
+    session, worker = Session(found, _one_at_a_time(write), variant, defaults), Worker()
     thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
     thread.start()
     for line in lines_in:
@@ -142,7 +142,7 @@ def _greet(session: Session, worker: Worker) -> None:
     del worker
     manifest, variant = session.found.manifest, session.variant
     said = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
-    for name, option in OPTIONS.items():
+    for name, option in options().items():
         said.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
     own = GAMES[manifest["game"]].uci_variant
     if own != variant:
@@ -208,7 +208,7 @@ def _ready(session: Session, job: Job) -> None:
 def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
     if session.thinker is None:
-        name = VARIANTS[str(session.options["UCI_Variant"])]
+        name = variants()[str(session.options["UCI_Variant"])]
         check_plays(session.found, name)
         session.write(f"info string compiling for {name}")
         from alphagateau.play.thinking import find_device, make_thinker

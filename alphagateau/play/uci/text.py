@@ -18,7 +18,6 @@ from alphagateau.games.scores import centipawns
 if TYPE_CHECKING:  # `uci` is answered before what searches is imported
     from alphagateau.search.growing.tree_lines import Line
 
-VARIANTS = {entry.uci_variant: name for name, entry in GAMES.items()}
 NUMBERS = ("nodes", "movetime", "wtime", "btime", "winc", "binc", "movestogo", "depth", "mate")
 FLAGS = ("infinite", "ponder")
 MAX_DEPTH = 20
@@ -36,19 +35,26 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-OPTIONS = {
-    "Simulations": Option(800, 1, 10_000_000),  # of a `go` without limits
-    "Temperature": Option(0, 0, 1000),  # in hundredths
-    "MultiPV": Option(1, 1, 218),
-    "Seed": Option(0, 0, 2**31 - 1),  # of what Temperature draws
-    "Device": Option("auto", choices=("auto", "cpu", "gpu", "tpu")),  # where the network is; auto: as JAX chooses
-    "Move Overhead": Option(50, 0, 5000),  # milliseconds of each move that are lost on the way; GUIs know this name
-    "Hash": Option(256, 16, 65536),  # megabytes of the tree
-    "UCI_ShowWDL": Option(False),
-    "UCI_Variant": Option("chess", choices=tuple(VARIANTS)),
-    "Threads": Option(1, 1, 1024),  # GUIs set it unasked; XLA has threads of its own, so it changes nothing
-    "Ponder": Option(False),  # nothing either: `go ponder` is understood in any case
-}
+def variants() -> dict[str, str]:
+    """The boards by their UCI_Variant."""
+    return {entry.uci_variant: name for name, entry in GAMES.items()}
+
+
+def options() -> dict[str, Option]:
+    """The options by name, with the boards that are registered."""
+    return {
+        "Simulations": Option(800, 1, 10_000_000),  # of a `go` without limits
+        "Temperature": Option(0, 0, 1000),  # in hundredths
+        "MultiPV": Option(1, 1, max(entry.max_legal_moves for entry in GAMES.values())),
+        "Seed": Option(0, 0, 2**31 - 1),  # of what Temperature draws
+        "Device": Option("auto", choices=("auto", "cpu", "gpu", "tpu")),  # where the network is; auto: as JAX chooses
+        "Move Overhead": Option(50, 0, 5000),  # milliseconds of each move that are lost on the way; GUIs know this name
+        "Hash": Option(256, 16, 65536),  # megabytes of the tree
+        "UCI_ShowWDL": Option(False),
+        "UCI_Variant": Option("chess", choices=tuple(variants())),
+        "Threads": Option(1, 1, 1024),  # GUIs set it unasked; XLA has threads of its own, so it changes nothing
+        "Ponder": Option(False),  # nothing either: `go ponder` is understood in any case
+    }
 
 
 class Go(NamedTuple):
@@ -82,10 +88,11 @@ def read_option(text: str) -> tuple[str, Value]:
     if not match:
         raise ValueError(f"setoption {shown(text.strip())} was given: expected setoption name NAME value VALUE")
     asked, value = match[1].replace(" ", "").lower(), match[2] or ""
-    name = next((name for name in OPTIONS if name.replace(" ", "").lower() == asked), None)
+    known = options()
+    name = next((name for name in known if name.replace(" ", "").lower() == asked), None)
     if name is None:
-        raise ValueError(f"there is no option {shown(match[1])}: expected one of {', '.join(OPTIONS)}")
-    option = OPTIONS[name]
+        raise ValueError(f"there is no option {shown(match[1])}: expected one of {', '.join(known)}")
+    option = known[name]
     if option.choices or isinstance(option.default, bool):
         choices = option.choices or ("true", "false")
         if value.lower() not in choices:

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any, Literal
 
-from alphagateau.config.records import choice, key, num, record
-from alphagateau.config.registers import SearchConfig, SearchMethod
-from alphagateau.search.keys import ALGORITHM, MIRRORS
+from alphagateau.config.records import entry, key, num, record
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
+from alphagateau.search.config import MIRRORS
 
 MOST_SIMULATIONS = 65_536  # of one search; beyond it no memory holds its tree
 
@@ -14,7 +14,8 @@ MOST_SIMULATIONS = 65_536  # of one search; beyond it no memory holds its tree
 class GumbelConfig(SearchConfig):
     """Gumbel MuZero search."""
 
-    algorithm: Literal["gumbel"] = choice(ALGORITHM, default="gumbel")
+    grows_in_play = True
+    algorithm: Literal["gumbel"] = entry("kind of search", SEARCHES, default="gumbel")
     num_simulations: int = num("search simulations a ply", default=128, low=1, high=MOST_SIMULATIONS)
     max_num_considered_actions: int = num("moves considered at the root", default=16, low=1, high=4096)
     gumbel_scale: float = num("scale of the Gumbel noise at the root", default=1.0, high=1000)

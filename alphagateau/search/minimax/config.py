@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from alphagateau.config.records import choice, key, num, program_or_path, record
-from alphagateau.config.registers import SearchConfig, SearchMethod
-from alphagateau.search.keys import ALGORITHM, MIRRORS
+from alphagateau.config.records import entry, key, num, program_or_path, record
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
+from alphagateau.search.config import MIRRORS
 
 NUM_NODES = "positions of a search, at most; a third of them is kept for quiescence"
 SPLIT = "a move's share of its position's probability: by the network's prior, uniform, or by a checkpoint's prior"
@@ -30,7 +30,7 @@ class MinimaxConfig(SearchConfig):
 class ProbabilityConfig(MinimaxConfig):
     """Minimax over the moves that are likely enough (Giraffe)."""
 
-    algorithm: Literal["probability"] = choice(ALGORITHM, default="probability")
+    algorithm: Literal["probability"] = entry("kind of search", SEARCHES, default="probability")
     num_nodes: int = num(NUM_NODES, default=256, low=2, high=MOST_NODES)
     threshold: float = num("lines less probable are not gone on with (0: as the nodes allow)", default=0.0, high=1)
     split: str = program_or_path(SPLIT, default="prior", words=["uniform"])
@@ -43,7 +43,7 @@ class ProbabilityConfig(MinimaxConfig):
 class DepthConfig(MinimaxConfig):
     """Minimax to a depth."""
 
-    algorithm: Literal["depth"] = choice(ALGORITHM, default="depth")
+    algorithm: Literal["depth"] = entry("kind of search", SEARCHES, default="depth")
     depth: int = num("plies that are searched in full", default=2, low=1, high=10)
     num_nodes: int = num(NUM_NODES, default=4096, low=2, high=MOST_NODES)
     quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)

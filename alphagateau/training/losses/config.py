@@ -3,8 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from alphagateau.config.losses import Head, Loss, deferred
+from alphagateau.config.losses import Head, Loss
 from alphagateau.config.records import MAX_INT
+from alphagateau.config.registers import deferred
 
 ROOM = "alphagateau.training.losses"
 OF_GAMES, OF_LABELS, OF_HEADS = f"{ROOM}.policy_value", f"{ROOM}.label_losses", f"{ROOM}.auxiliary"

@@ -13,7 +13,7 @@ import chess.engine
 import chess.pgn
 import pyffish
 import pytest
-from boards import GAMES
+from boards import GAMES, GardnerBoard, LosAlamosBoard
 from chess.engine import Cp, Mate
 from fuzzing import fuzzed
 from hypothesis import given
@@ -22,7 +22,7 @@ from oracles import Line
 
 from alphagateau.games.notation import uci_to_edge
 from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, record_game, to_pgn
-from alphagateau.games.small_boards import GardnerBoard, LosAlamosBoard, board_class
+from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 
 SMALL = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"

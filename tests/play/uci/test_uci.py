@@ -9,9 +9,9 @@ import chess
 import chess.engine
 import jax
 import pytest
+from boards import GardnerBoard
 from tiny_checkpoints import save_tiny
 
-from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.signals import Signals

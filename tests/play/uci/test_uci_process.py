@@ -9,9 +9,9 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
+from boards import GardnerBoard
 from tiny_checkpoints import save_tiny
 
-from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs.checkpoint import Checkpoint
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from alphagateau.games.entries import GAMES
 from alphagateau.play.uci.text import (
-    OPTIONS,
     Go,
     describe_option,
     info_text,
+    options,
     read_go,
     read_option,
     read_position,
@@ -23,12 +23,12 @@ from alphagateau.search.growing.tree_lines import Line
 
 
 def test_numbers_are_declared_with_their_bounds():
-    declared = [describe_option(name, option) for name, option in OPTIONS.items()]
+    declared = [describe_option(name, option) for name, option in options().items()]
     assert "option name MultiPV type spin default 1 min 1 max 218" in declared
     assert "option name Move Overhead type spin default 50 min 0 max 5000" in declared
     assert "option name Device type combo default auto var auto var cpu var gpu var tpu" in declared
     asked_for = {"Simulations", "Temperature", "MultiPV", "Seed", "Device", "Move Overhead", "UCI_ShowWDL"}
-    assert asked_for <= set(OPTIONS)
+    assert asked_for <= set(options())
     assert all(line.count(" min ") == line.count(" max ") == 1 for line in declared if " type spin " in line)
     assert "option name UCI_ShowWDL type check default false" in declared
     assert {
@@ -36,7 +36,7 @@ def test_numbers_are_declared_with_their_bounds():
         "option name Ponder type check default false",
     } <= {*declared}
     assert "option name UCI_Variant type combo default chess var chess var gardner var losalamos" in declared
-    assert OPTIONS["MultiPV"].high == max(entry.max_legal_moves for entry in GAMES.values())
+    assert options()["MultiPV"].high == max(entry.max_legal_moves for entry in GAMES.values())
 
 
 @pytest.mark.parametrize(

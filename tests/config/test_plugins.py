@@ -1,0 +1,231 @@
+"""Boards, networks and searches from outside the package: by `register`, and by entry points."""
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import alphagateau
+from alphagateau import config
+from alphagateau.config import registers
+from alphagateau.config.losses import Head, Loss, heads_of
+from alphagateau.config.records import key, num, program_or_path, record
+from alphagateau.config.registers import (
+    NETWORKS,
+    SEARCHES,
+    Architecture,
+    NetworkConfig,
+    Register,
+    SearchConfig,
+    SearchMethod,
+)
+from alphagateau.games.entries import CHESS, ROOK, GameEntry
+from alphagateau.games.notation import from_fen, legal_moves
+from alphagateau.games.pgn.pgn import read_pgn, record_game, to_pgn
+from alphagateau.games.variants import get_game
+from alphagateau.matches.player_specs import search_of
+from alphagateau.networks.make_network import make_network
+from alphagateau.networks.network import Evaluation, Network
+from alphagateau.play.asked_players import player_without_tree
+from alphagateau.play.uci.text import options, read_option
+from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.runs.manifest import check_manifest
+from alphagateau.search.make_search import make_search
+from alphagateau.search.search import SearchOutput
+from alphagateau.training.checks import check_experiment
+
+
+@record
+class ToyNetworkConfig(NetworkConfig):
+    architecture: str = key("", default="toy_network")
+    value: float = num("", default=0.5, high=1)
+    toy_head: bool = key("", default=True)
+    table: str = program_or_path("", default="")
+
+
+@record
+class ToySearchConfig(SearchConfig):
+    algorithm: str = key("", default="toy_search")
+    slot: int = num("", default=0)
+    book: str = program_or_path("", default="")
+
+
+def make_toy_network(game, config) -> Network:
+    def apply(variables, positions, train=False, axis_name=None):
+        rows = positions.boards.shape[0]
+        return Evaluation(jnp.zeros((rows, game.num_edges)), jnp.full(rows, config.value)), {}
+
+    return Network(lambda key: {"params": {}}, apply)
+
+
+def make_toy_search(game, network, config, tie_break):
+    def search(variables, keys, states) -> SearchOutput:
+        value = network.apply(variables, jax.vmap(game.position)(states))[0].value
+        zeros = jnp.zeros(states.legal_edges.shape)
+        return SearchOutput(states.legal_edges[:, config.slot], zeros, zeros, value, value)
+
+    return search
+
+
+TOY_BOARD = GameEntry(
+    name="toy_chess",
+    size=4,
+    start_fen="kr2/p3/3P/2RK w - - 0 1",
+    max_legal_moves=40,
+    max_plies=20,
+    variant_names=("Toy",),
+    uci_variant="toy",
+    under_promotions=(ROOK,),
+)
+TOY_NETWORK = Architecture("toy_network", ToyNetworkConfig, make_toy_network)
+TOY_SEARCH = SearchMethod("toy_search", ToySearchConfig, make_toy_search)
+TOY_LOSS = Loss("toy_loss", lambda game, evaluation, frames: None, teaches=("policy",), has_heads=True)
+TOY_HEAD = Head("toy_target", "toy_head", "toy", lambda game, evaluation, frames: None)
+EXPERIMENT = {
+    "game": "toy_chess",
+    "num_iterations": 1,
+    "network": {"architecture": "toy_network", "value": 0.25},
+    "search": {"algorithm": "toy_search", "slot": 1},
+    "selfplay": {"num_games": 8, "num_plies": 4},
+    "training": {"loss": "toy_loss"},
+}
+
+
+@pytest.fixture
+def clean_registers():
+    """What a test registers is removed after it."""
+    before = [(register, dict(zip(register, register.values(), strict=True))) for register in Register.by_kind.values()]
+    yield
+    for register, entries in before:
+        register._entries = entries
+        register._origins = {name: origin for name, origin in register._origins.items() if name in entries}
+
+
+@pytest.fixture
+def toys(clean_registers):
+    for toy in (TOY_BOARD, TOY_NETWORK, TOY_SEARCH, TOY_LOSS, TOY_HEAD):
+        alphagateau.register(toy)
+
+
+def test_a_record_of_each_kind_is_all_that_an_experiment_needs(toys):
+    experiment = config.from_dict(EXPERIMENT)
+    assert config.loads(config.dumps(experiment)) == experiment
+    check_experiment(experiment)
+    assert heads_of(experiment.network) == (TOY_HEAD,)
+    game = get_game(experiment.game)
+    network = make_network(game, experiment.network)
+    search = make_search(game, network, experiment.search)
+    states = jax.tree.map(lambda x: jnp.asarray(x)[None], game.init())
+    output = search(network.init(None), jax.random.split(jax.random.key(0), 1), states)
+    assert float(output.value[0]) == 0.25 and output.edge[0] == states.legal_edges[0, 1]
+
+
+def test_a_board_is_read_and_written_as_any_other(toys):
+    game = get_game("toy_chess")
+    moves = legal_moves(game, from_fen(game, "k3/2P1/4/K3 w - - 0 1"))
+    assert {uci for uci in moves if uci.startswith("c3")} == {"c3c4q", "c3c4r"}
+    played = record_game(game, [legal_moves(game, game.init())["d2d3"]])
+    text = to_pgn(played)
+    assert '[Variant "Toy"]' in text and read_pgn(text)[0].game == "toy_chess"
+    assert "toy" in options()["UCI_Variant"].choices and read_option(" name UCI_Variant value toy")[1] == "toy"
+
+
+def test_a_player_is_asked_for_by_the_search_and_plays_its_moves(toys):
+    assert search_of("run?search=toy_search&slot=2", {"search": "toy_search", "slot": "2"}, {}).slot == 2
+    found = Checkpoint(None, {"search": {"algorithm": "toy_search", "slot": 3}})
+    assert player_without_tree(found) == ToySearchConfig(slot=3)
+
+
+def test_errors_name_what_is_registered(toys):
+    with pytest.raises(config.ConfigError, match=r'must be one of "gateau", .*"toy_network", got "toy_networks"'):
+        NETWORKS.read({"architecture": "toy_networks"})
+    with pytest.raises(ValueError, match="unknown game 'toys_chess', did you mean 'toy_chess'"):
+        get_game("toys_chess")
+
+
+def test_a_checkpoint_chooses_no_program_and_no_path_of_a_plug_in(toys):
+    """Neither by its search nor by its network."""
+    manifest = {
+        **{"schema": 1, "iteration": 0, "parameters": 0, "optimizer_steps": 0, "order": [0, 0, 0]},
+        **{"game": "toy_chess", "weights_hash": "0", "progress": {}, "symptoms": [], "parts": [], "files": {}},
+        "network": {"architecture": "toy_network", "value": 0.25, "table": "/etc/passwd"},
+        "search": {"algorithm": "toy_search", "slot": 1, "book": "sh -c true"},
+    }
+    known, left_out = check_manifest(manifest)
+    assert left_out == ["network.table", "search.book"]
+    assert known["network"] == {"architecture": "toy_network", "value": 0.25}
+    assert known["search"] == {"algorithm": "toy_search", "slot": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"game": "toys"}, 'game is "toys", expected game to be one of chess, .*, the boards known here'),
+        ({"network": {"architecture": "toys"}}, "not known here, as of a plug-in: architecture must be one of"),
+        ({"search": {"algorithm": "toys"}}, "not known here, as of a plug-in: algorithm must be one of"),
+    ],
+)
+def test_a_checkpoint_of_a_plug_in_that_is_missing_is_refused_with_what_is_known(changes, said):
+    manifest = {
+        **{"schema": 1, "iteration": 0, "parameters": 0, "optimizer_steps": 0, "order": [0, 0, 0]},
+        **{"game": "chess", "weights_hash": "0", "progress": {}, "symptoms": [], "parts": [], "files": {}},
+        **{"network": {}, "search": {}, **changes},
+    }
+    with pytest.raises(config.ConfigError, match=said):
+        check_manifest(manifest)
+
+
+def test_two_of_one_name_are_an_error_that_names_both(toys, monkeypatch):
+    alphagateau.register(TOY_BOARD)  # the same record again is no second one
+    with pytest.raises(config.ConfigError, match=r'algorithm "gumbel" is registered twice, by alphagateau and by reg'):
+        alphagateau.register(SearchMethod("gumbel", ToySearchConfig, make_toy_search))
+    give(monkeypatch, "theirs = (CHESS,)")
+    theirs = GameEntry(**{**vars(CHESS), "max_plies": 7})
+    monkeypatch.setattr(sys.modules["given_plugin"], "theirs", (theirs,))
+    with pytest.raises(
+        config.ConfigError, match=r'game "chess" is registered twice, by alphagateau and by given_plugin'
+    ):
+        registers.load_plugins()
+
+
+def test_only_declarations_are_registered():
+    with pytest.raises(config.ConfigError, match="registers a table, expected one of Architecture, SearchMethod"):
+        alphagateau.register({})
+
+
+def give(monkeypatch, *sources: str) -> None:
+    """Entry points as installed distributions have them, of modules of these sources."""
+    points = []
+    for number, source in enumerate(sources):
+        name = "given_plugin" + "_more" * number
+        module = type(sys)(name)
+        module.__dict__.update(globals())
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(source, module.__dict__)
+        points.append(EntryPoint(name, f"{name}:theirs", registers.PLUGINS))
+    monkeypatch.setattr(registers, "entry_points", lambda group: points)
+
+
+def test_a_plug_in_that_fails_is_one_sentence_and_the_others_work(clean_registers, monkeypatch, capsys):
+    give(monkeypatch, "ours = 1", "theirs = (TOY_SEARCH,)")
+    registers.load_plugins()
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.startswith("alphagateau: the plug-in given_plugin:theirs is left out")
+    assert "AttributeError" in said and SEARCHES["toy_search"] is TOY_SEARCH
+    assert registers.plugins() == ["given_plugin_more:theirs"]
+
+
+def test_no_module_reads_a_register_when_it_is_imported():
+    """A plug-in may import any of them while the registers are being filled."""
+    code = (
+        "import importlib, pkgutil, sys, alphagateau\n"
+        "for module in pkgutil.walk_packages(alphagateau.__path__, 'alphagateau.'):\n"
+        "    if module.name != 'alphagateau.builtin':\n"
+        "        importlib.import_module(module.name)\n"
+        "        assert 'alphagateau.builtin' not in sys.modules, module.name\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
