@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from alphagateau.config import NETWORKS, SEARCHES, ConfigError, NetworkConfig, SearchConfig
+from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig
+from alphagateau.config.losses import HEADS, LOSSES
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
@@ -22,8 +23,7 @@ from alphagateau.search.search import Search
 from alphagateau.training import learner as learners
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import Learner
-from alphagateau.training.losses.policy_value import LOSSES
-from alphagateau.training.losses.terms import Loss
+from alphagateau.training.losses.terms import LossFn
 from alphagateau.training.selfplay import selfplay as plays
 from alphagateau.training.selfplay.targets import frames_from
 
@@ -83,14 +83,14 @@ def make_search(game: Game, network: Network, config: Mapping[str, Any] | Search
 
 
 def make_selfplay(
-    game: Game, search: Search, num_games: int, num_plies: int, *, auxiliary: tuple[str, ...] = (), **targets: Any
+    game: Game, search: Search, num_games: int, num_plies: int, *, heads: tuple[str, ...] = (), **targets: Any
 ) -> SelfPlay:
     """B = `num_games` games at once, T = `num_plies` plies a call.
 
     A frame's value is known (`value_mask`) from the last finished game of its row back.
 
     Args:
-        auxiliary: further targets in `Frame.extra`, for the heads of a network that learn them.
+        heads: the network's auxiliary heads, such as "reply_edge", whose targets enter `Frame.extra`.
         targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/training.md).
     """
     rows, first_ply = jnp.arange(num_games), jnp.int32(0)
@@ -98,7 +98,7 @@ def make_selfplay(
 
     def play(variables: Variables, key: Array, states: State) -> tuple[State, Frame]:
         games, trajectory = selfplay(variables, key, rows, first_ply, plays.Games(states))
-        frames = frames_from(trajectory, auxiliary, **targets)
+        frames = frames_from(trajectory, [HEADS.entry(name) for name in heads], **targets)
         return games.states, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), frames)
 
     return SelfPlay(lambda: plays.start_games(game, num_games), play)
@@ -107,7 +107,7 @@ def make_selfplay(
 def make_learner(
     game: Game,
     network: Network,
-    loss: str | Loss = "policy_value",
+    loss: str | LossFn = "policy_value",
     optimizer: optax.GradientTransformation | None = None,
 ) -> Learner:
     """A learner: `init(variables) -> TrainState`, `step(TrainState, Frames [B]) -> (TrainState, metrics)`.
@@ -119,8 +119,5 @@ def make_learner(
     Raises:
         ConfigError: no loss has that name.
     """
-    if isinstance(loss, str):
-        if loss not in LOSSES:
-            raise ConfigError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
-        loss = LOSSES[loss]
-    return learners.make_learner(game, network, loss, optimizer or optax.adam(1e-3))
+    terms = LOSSES.entry(loss).terms if isinstance(loss, str) else loss
+    return learners.make_learner(game, network, terms, optimizer or optax.adam(1e-3))

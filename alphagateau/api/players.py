@@ -119,7 +119,9 @@ def play_match(
             loaded = player_specs.load_player(spec, board.name, num_simulations)
             players.append(player_specs.distinct(loaded, {player.name for player in players}).player)
             held.callback(getattr(players[-1], "close", lambda: None))
-        return match.play_match(board, Match(*players, make_openings(board, num_games // 2, 4, seed), seed))
+        return match.play_match(
+            board, Match(players[0], players[1], make_openings(board, num_games // 2, 4, seed), seed)
+        )
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:

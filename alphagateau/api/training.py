@@ -82,7 +82,7 @@ def train(
     stop = StopRequest(stop_after, lambda: next(iter(wanted), None))
     is_main = threading.current_thread() is threading.main_thread()  # others receive no signals
     with stop.listening() if is_main else nullcontext():
-        is_finished = run_experiment(experiment, name, folder, stop, init_from and Path(init_from), after)
+        is_finished = run_experiment(experiment, name, folder, stop, Path(init_from) if init_from else None, after)
     return TrainedRun(folder, is_finished, newest_checkpoint(folder).path, read_metrics(folder))
 
 

@@ -24,23 +24,31 @@ class NetworkConfig:
     """The record of an architecture; one without a key of these names keeps the value here."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    architecture: str
-    plays_every_board: bool = False  # whether no weight belongs to a square
+    architecture: Any
+    plays_every_board: Any = False  # whether no weight belongs to a square
     history: bool = False
     policy_head: bool = True
-    value_head: str = "scalar"  # "none": there is no value
+    value_head: Any = "scalar"  # "none": there is no value
     num_bins: int = 1
     action_values: bool = False
     values_one_move: bool = False  # whether a move's value costs a pass of the network
-    statistics_boards: tuple[str, ...] = ()  # boards with batch statistics of their own
-    statistics_batch: int = 1  # positions whose statistics are used together
+
+    @property
+    def statistics_boards(self) -> tuple[str, ...]:
+        """Boards with batch statistics of their own."""
+        return ()
+
+    @property
+    def statistics_batch(self) -> int:
+        """Positions whose statistics are used together."""
+        return 1
 
 
 class SearchConfig:
     """The record of a search; one without a key of these names keeps the value here."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    algorithm: str
+    algorithm: Any
     num_simulations: int = 0
     max_num_considered_actions: int = 16  # of a match whose players search
     gumbel_scale: float = 0.0

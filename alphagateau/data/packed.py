@@ -80,7 +80,7 @@ class Labelled(NamedTuple):
     edges: list[int]
     values: np.ndarray  # uint16, of those edges
     state_value: int
-    count: int
+    count: int  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards:

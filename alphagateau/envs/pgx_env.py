@@ -133,7 +133,7 @@ class PgxEnv(pgx.Env):
         labels = jnp.asarray(np.append(self.game.labels, self.game.num_labels))[x.legal_edges]  # -1: the last
         return jnp.zeros(self.game.num_labels, bool).at[labels].set(True, mode="drop")
 
-    def _observe(self, state: PgxState, player_id: Array) -> Array:
+    def _observe(self, state: Any, player_id: Array) -> Array:
         """[size, size, planes], of the other player's side too."""
         game, position = self.game, self.game.position(state._x)
         is_other = player_id != state.current_player

@@ -23,7 +23,7 @@ class AttackMaps(NamedTuple):
     """What two sides attack; the first is the one whose pieces are positive and whose pawns go up."""
 
     least: Array  # int32 [2, N], worth of the least valuable attacker of a square, 0 without one
-    count: Array  # int32 [2, N], attackers of a square
+    count: Array  # int32 [2, N], attackers of a square  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @lru_cache

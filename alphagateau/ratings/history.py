@@ -65,7 +65,7 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     steps it is that of the plain fit. In Q a step counts for no more than the information of Student's t, 1 / (w s)
     times (TAIL + 1) / (TAIL + 3): its factor was fitted to the same games, and would make short steps too sure.
     """
-    unweighted = make_equations(games, prior_draws)
+    equations = unweighted = make_equations(games, prior_draws)
     weight, nu, walk = 1.0, plain.draw_parameter, _first_walk(steps, np.append(plain.theta, plain.white))
     for _ in range(NUM_REFITS):
         score = scipy.special.expit(unweighted.design @ walk.x)

@@ -87,7 +87,8 @@ def _literal(path: Path) -> Any:
 def _without_empty(tree: Any) -> Any:
     """A tree without the fields and keys that hold no arrays, so that a record may gain such a field."""
     if isinstance(tree, tuple) and hasattr(tree, "_asdict"):
-        kept = {name: _without_empty(x) for name, x in tree._asdict().items() if jax.tree.leaves(x)}
+        fields: dict[str, Any] = tree._asdict()  # pyright: ignore[reportAttributeAccessIssue]
+        kept = {name: _without_empty(x) for name, x in fields.items() if jax.tree.leaves(x)}
         return type(tree)(**kept) if len(kept) == len(tree) else namedtuple(type(tree).__name__, kept)(**kept)
     if isinstance(tree, dict):
         return {name: _without_empty(x) for name, x in tree.items() if jax.tree.leaves(x)}

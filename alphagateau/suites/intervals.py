@@ -18,7 +18,7 @@ class Estimate(NamedTuple):
     value: float
     lower: float
     upper: float
-    count: int  # of positions
+    count: int  # of positions  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 NOTHING = Estimate(math.nan, math.nan, math.nan, 0)

@@ -116,7 +116,7 @@ def begin(
     experiment: Experiment, folder: Path, trainer: Trainer, record: dict, init_from: Path | None, reporter: Reporter
 ) -> tuple[Progress, RunState, list[str]]:
     """Progress, state and symptoms of the newest checkpoint, or of a new run's first one."""
-    found = newest_state(trainer, folder, reporter)
+    found, variables = newest_state(trainer, folder, reporter), None
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
@@ -129,7 +129,7 @@ def begin(
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
-        saved = save(trainer, folder, trainer.init(variables), Progress())
+        saved = save(trainer, folder, trainer.init(variables or {}), Progress())
         found = *read_back(trainer, saved), []
     elif processes.is_first():
         retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`

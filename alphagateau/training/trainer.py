@@ -163,7 +163,7 @@ def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunSt
     return num_steps(experiment, producer.num_batches(state.producer), producer.num_new_frames(state.producer))
 
 
-def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Callable:
+def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> jax.stages.Wrapped:
     """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals).
 
     The iteration's first steps begin new totals.
@@ -178,7 +178,8 @@ def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, lea
             train, metrics = learner.step(train, batch_of(step))
             return train, jax.tree.map(jnp.add, totals, metrics)
 
-        return jax.lax.fori_loop(*steps, body, (train, totals))
+        first, last = steps
+        return jax.lax.fori_loop(first, last, body, (train, totals))
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:

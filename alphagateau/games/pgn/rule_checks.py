@@ -88,7 +88,8 @@ def check_records(game: Game, records: Sequence[GameRecord], with_states: bool =
 def _ruling(plies: Plies, row: int, count: int) -> RuleCheck:
     illegal, over = (np.flatnonzero(x[:, row]) + 1 for x in (~plies.is_legal, plies.is_over))
     states = None if plies.before is None else jax.tree.map(lambda x: x[: count + 1, row], plies.before)
-    return RuleCheck(*(int(found[0]) if len(found) else 0 for found in (illegal, over)), states)
+    first_illegal, first_over = (int(found[0]) if len(found) else 0 for found in (illegal, over))
+    return RuleCheck(first_illegal, first_over, states)
 
 
 @lru_cache(maxsize=1024)

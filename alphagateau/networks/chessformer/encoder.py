@@ -80,7 +80,8 @@ def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]
 def layer(net: Encoder, w: Params, x: Array) -> Array:
     """An encoder layer on tokens x [B, N, d]."""
     places: Places = make_places(net.position, w, net.size)
-    z = attend(*split_heads(net, w, x), places, net.dtype).swapaxes(1, 2).reshape(x.shape)
+    z: Array = attend(*split_heads(net, w, x), places, net.dtype)  # pyright: ignore[reportAssignmentType]
+    z = z.swapaxes(1, 2).reshape(x.shape)
     x = rms_norm(w["g1"], x + (einsum("bnd,de->bne", z, w["W_O"], net.dtype) + w["b_O"]) / net.alpha)
     y = mish(einsum("bnd,df->bnf", x, w["W1"], net.dtype) + w["b1"])
     return rms_norm(w["g2"], x + (einsum("bnf,fd->bnd", y, w["W2"], net.dtype) + w["b2"]) / net.alpha)

@@ -125,9 +125,9 @@ def edge_logits(net: SquareHeads, params: Params, p: Array) -> Array:
     batch, _, d = p.shape
     q, k = apply_dense(net, params["query"], p), apply_dense(net, params["key"], p)
     pairs = einsum("brd,bsd->brs", k, q, net.dtype) / np.sqrt(d)
-    logits = take(net.pairs, pairs.reshape(-1, 1), batch).reshape(batch, -1)
+    logits = jnp.reshape(take(net.pairs, pairs.reshape(-1, 1), batch), (batch, -1))
     offsets = einsum("bnd,ud->bnu", k, params["promotion"], net.dtype)
-    offsets = take(net.under_promotions, offsets.reshape(-1, 1), batch).reshape(batch, -1)
+    offsets = jnp.reshape(take(net.under_promotions, offsets.reshape(-1, 1), batch), (batch, -1))
     return logits + jnp.where(net.under_promotions.valid, offsets, 0)
 
 

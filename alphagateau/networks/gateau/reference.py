@@ -49,7 +49,7 @@ class ReferencePooling(nn.Module):
 
     @nn.compact
     def __call__(self, graph: jraph.GraphsTuple) -> Array:
-        h, batch = graph.nodes, graph.n_node.shape[0]
+        h, batch = jnp.asarray(graph.nodes), graph.n_node.shape[0]
         graph_of = jnp.repeat(jnp.arange(batch), graph.n_node, total_repeat_length=len(h))
         a = self.param("a", INIT, (h.shape[-1], 1))
         alpha = jraph.segment_softmax(nn.leaky_relu(h @ a, 0.2), graph_of, batch)
@@ -87,7 +87,7 @@ class ReferenceNetwork(nn.Module):
             layer = ReferenceLayer(self.hidden_size, self.message, name=f"block{block}_gateau{half}")
             return layer(x)
 
-        kernel = self.param("embed_edges", INIT, (graph.edges.shape[-1], self.hidden_size))
+        kernel = self.param("embed_edges", INIT, (jnp.shape(graph.edges)[-1], self.hidden_size))
         x = graph._replace(nodes=dense(name="embed_nodes")(graph.nodes), edges=graph.edges @ kernel)
         for block in range(self.num_blocks):
             y = gateau(gateau(x, block, 1), block, 2)

@@ -45,7 +45,7 @@ class CalibrationBin(NamedTuple):
 
     predicted: float
     observed: float
-    count: int
+    count: int  # pyright: ignore[reportIncompatibleMethodOverride]
     standard_error: float = math.nan
 
 

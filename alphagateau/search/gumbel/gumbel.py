@@ -4,6 +4,9 @@ An action of the tree is a slot: an index into the node's own list of legal edge
 on 8x8) is several times smaller than one over all edges. A node stores a State and no observation.
 """
 
+# pyright: reportCallIssue=false
+# mctx's records are dataclasses of chex, whose constructors pyright does not see.
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any

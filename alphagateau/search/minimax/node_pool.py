@@ -45,7 +45,7 @@ class Trees(NamedTuple):
 
     nodes: Nodes
     expansion: Array  # int32 [P]: 0, FULL or QUIET
-    count: Array  # int32, nodes in the pool
+    count: Array  # int32, nodes in the pool  # pyright: ignore[reportIncompatibleMethodOverride]
     used: Array  # int32 [B], nodes of each game
     is_open: Array  # bool [B], no node of the game was refused for lack of room
 

@@ -81,7 +81,7 @@ def largest_divisor(number: int, limit: int) -> int:
     return max(d for d in range(1, min(number, limit) + 1) if number % d == 0)
 
 
-def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> Callable:
+def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> jax.stages.Wrapped:
     """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
     rows = np.arange(num_games, dtype=np.int32)  # the games' numbers
 

@@ -17,7 +17,7 @@ class Window(NamedTuple):
     """Frames of R shares (a device's own, or all of them), W / num_shares a share."""
 
     frames: Any  # [R, C, ...], records of arrays such as Frame, in no order
-    count: Array  # int32 [R], frames held; the first `count` of the C places
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride] # int32 [R], frames held; the first `count` of the C places
 
 
 def init_window(frame: Any, num_shares: int, size: int) -> Window:

@@ -72,10 +72,9 @@ def td_leaf_frames(trajectory: Trajectory, targets: TargetsConfig) -> Frame:
     target = jnp.where(leaf.color == position.color, target, -target)
     no_policy = jnp.zeros_like(trajectory.policy_target)
     frames = Frame(leaf, no_policy, target, is_known & ~trajectory.leaf_is_over)
-    if targets.root_policies:
-        roots = Frame(position, trajectory.policy_target, jnp.zeros_like(target), jnp.zeros_like(is_known))
     if targets.learn_from == "start":
         frames = jax.tree.map(lambda x: x[:1], frames)
     if targets.root_policies:
+        roots = Frame(position, trajectory.policy_target, jnp.zeros_like(target), jnp.zeros_like(is_known))
         frames = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), frames, roots)
     return frames

@@ -51,7 +51,7 @@ def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callab
     )
 
 
-def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Callable:
+def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> jax.stages.Wrapped:
     """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin` as of `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
