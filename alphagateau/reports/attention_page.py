@@ -1,22 +1,11 @@
 """Turns the attention of a network's heads into their page (templates/attention.html): a table, and a map a head."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, number_cell, table
-
-
-class Study(Protocol):
-    """What `networks/chessformer/attention.py` says of the heads; arrays [L, H]."""
-
-    @property
-    def correlations(self) -> Mapping[str, Any]: ...
-    @property
-    def stillness(self) -> Any: ...
-    @property
-    def on_itself(self) -> Any: ...
 
 
 class HeadMap(NamedTuple):
@@ -27,20 +16,14 @@ class HeadMap(NamedTuple):
     weights: Sequence[tuple[int, int, float, float]]
 
 
-class LayerMaps(NamedTuple):
-    """The maps of a layer's heads."""
+def attention_page(name: str, fen: str, square: int, study: Any, follows: Sequence[Sequence[str]], weights: Any) -> str:
+    """The HTML of a network's L layers of H heads.
 
-    title: str
-    heads: Sequence[HeadMap]
-
-
-def attention_page(
-    name: str, fen: str, square: int, study: Study, follows: Sequence[Sequence[str]], weights: Any
-) -> str:
-    """The page as HTML.
-
-    `weights` [L, H, N] are what the query `square` of the position `fen` takes from each square; squares are numbered
-    file by file as the player to move sees them. `follows`: the pattern of each layer and head, or "".
+    Args:
+        square: the query in the position `fen`; squares are numbered file by file as the player to move sees them.
+        study: a `HeadStudy` of `networks/chessformer/attention.py`.
+        follows: the pattern of each layer and head, or "".
+        weights: float [L, H, N], of the query on each square.
     """
     board = diagram(fen, "the maps")
     return render(
@@ -52,8 +35,8 @@ def attention_page(
         board=board,
         query=place_of(board, fen, square),
         layers=[
-            LayerMaps(f"Layer {i}", [head_map(board, fen, j, *one) for j, one in enumerate(zip(*of, strict=True), 1)])
-            for i, of in enumerate(zip(follows, weights, strict=True), 1)
+            [head_map(board, fen, j, *head) for j, head in enumerate(zip(*layer, strict=True), 1)]
+            for layer in zip(follows, weights, strict=True)
         ],
         fen=fen,
     )
@@ -66,7 +49,7 @@ def summary_table(follows: Sequence[Sequence[str]]) -> Table:
     return table(["layer", *names], rows if names else [])
 
 
-def heads_table(study: Study, follows: Sequence[Sequence[str]]) -> Table:
+def heads_table(study: Any, follows: Sequence[Sequence[str]]) -> Table:
     """One row a head."""
     rows = []
     for i, heads in enumerate(follows):

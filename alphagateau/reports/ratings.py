@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from rich.table import Table
 
 from alphagateau.games.small_boards import board_class
@@ -23,12 +24,11 @@ MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 
 
 class RatingsReport(NamedTuple):
-    """What there is to say of a pool of players.
+    """The ratings of a pool of players, and what is shown beside them.
 
     curves: (run, iteration) of each place that a player has on the chart; players without are drawn as levels.
-    columns: more of ratings.csv, by name, with what each player has there. board: of the games. learnt_on: where the
-    run of each curve learnt. records: of the games played. notes: what
-    was left out.
+    columns: more of ratings.csv, by name and player. records, board: of the games. notes: what was left out.
+    learnt_on: the boards on which the run of each curve learnt.
     """
 
     title: str
@@ -74,22 +74,17 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
 
 
 def rated_players(report: RatingsReport) -> list[RatedPlayer]:
-    """The players for a page."""
+    """The players for a page, with the costs of COST_AXES that are more than nothing for somebody."""
     players, ratings = [], report.ratings
+    known = {unit: report.columns[unit] for unit in COST_AXES if any(report.columns.get(unit, {}).values())}
     for k, name in enumerate(ratings.players):
         places = report.curves.get(name, ())
         run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
-        costs = {unit: float(by_name[name]) for unit, by_name in _costs(report.columns) if name in by_name}
+        costs = {unit: float(by_name[name]) for unit, by_name in known.items() if by_name.get(name, "") != ""}
         shown = int(ratings.games[k]), float(ratings.score[k])
         players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs))
     return players
-
-
-def _costs(columns: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, float]]]:
-    """Of each column of COST_AXES what is known, and is more than nothing for somebody."""
-    known = {unit: {n: x for n, x in columns.get(unit, {}).items() if x != ""} for unit in COST_AXES}
-    return [(unit, by_name) for unit, by_name in known.items() if any(by_name.values())]
 
 
 def is_band(ratings: Ratings) -> bool:
@@ -125,20 +120,10 @@ def print_ratings(ratings: Ratings, title: str) -> None:
     table.add_column("player")
     for name in ("rating", "2 sigma", "games", "score"):
         table.add_column(name, justify="right")
-    order = sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k]))
-    for k in order:
-        numbers = ratings.rating[k], 2 * ratings.standard_error[k]
-        table.add_row(
-            ratings.players[k],
-            *(f"{x:z.0f}" for x in numbers),
-            str(ratings.games[k]),
-            f"{ratings.score[k]:.3f}",
-        )
+    for k in np.argsort(-np.nan_to_num(ratings.rating, nan=-np.inf), kind="stable"):
+        numbers = [f"{x:z.0f}" for x in (ratings.rating[k], 2 * ratings.standard_error[k])]
+        table.add_row(ratings.players[k], *numbers, str(ratings.games[k]), f"{ratings.score[k]:.3f}")
     print_table(table)
     print(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
         print(f"note: {note}")
-
-
-def _or_low(rating: float) -> float:
-    return rating if rating == rating else float("-inf")
