@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -39,7 +39,8 @@ def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) 
         print_help(kind, words, command, default)
     arguments = parse(kind, words, command, default)
     name = f"{path} with the options given" if words[1:] else str(path)
-    return arguments, path, config.from_dict(_table_of(arguments), name)
+    table: Any = arguments.settings  # as `parse` leaves it, unchecked
+    return arguments, path, config.from_dict(table, name)
 
 
 def print_help(kind: type[Arguments], words: Sequence[str], command: str, default: Arguments | None = None) -> NoReturn:
@@ -68,11 +69,6 @@ def print_help(kind: type[Arguments], words: Sequence[str], command: str, defaul
 def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment:
     """The experiment `name` with options such as `--no-aim`. Raises UsageError, ConfigError."""
     return parse_experiment(ExperimentArguments, [str(name), *options], "train")[2]
-
-
-def _table_of(arguments: ExperimentArguments) -> Mapping[str, Any]:
-    """The settings as `parse` leaves them: tables, unchecked."""
-    return arguments.settings  # pyright: ignore[reportReturnType]
 
 
 def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:

@@ -29,9 +29,9 @@ def write_report(run: Path, out: Path | None = None) -> Path:
     experiment = config.load(run / "config.toml")
     metrics = read_metrics(run / "metrics.jsonl")
     health = [
-        Event(row["iteration"], experiment.health.action, symptom.sentence)
+        Event(row["iteration"], experiment.health.action, sentence)
         for row in metrics
-        for symptom in symptoms(row, experiment.health)
+        for sentence in symptoms(row, experiment.health)
     ]
     games, notes = _sample_games(run)
     scores = {

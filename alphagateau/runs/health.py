@@ -2,19 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from alphagateau.config import HealthConfig
-
-
-class Symptom(NamedTuple):
-    """A metric beyond its limit."""
-
-    name: str
-    value: float
-    limit: float
-    sentence: str
-
 
 # metric, key of [health], whether it must not fall below the limit, what it means
 _CHECKS = (
@@ -52,8 +42,8 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str:
     )
 
 
-def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
-    """The metrics of an iteration that are beyond their limits; not shares of few games, nor means of no steps."""
+def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
+    """A sentence on each metric of an iteration beyond its limit; not on shares of few games, nor means of no steps."""
     found, has_few_games = [], values.get("selfplay/games", 0) < LEAST_GAMES
     without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
     for name, key, is_minimum, meaning in _CHECKS:
@@ -64,6 +54,5 @@ def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:
             side = "below" if is_minimum else "above"
-            sentence = f"{meaning}: {name} is {value:.4g}, {side} health.{key} = {limit:g}"
-            found.append(Symptom(name, value, limit, sentence))
+            found.append(f"{meaning}: {name} is {value:.4g}, {side} health.{key} = {limit:g}")
     return found

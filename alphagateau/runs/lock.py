@@ -15,12 +15,13 @@ from alphagateau.runs.run_folder import RunError
 
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
-    """Locks the run for this process; the lock goes with the process, however it ends. RunError if it is taken.
+    """Locks the run until the process ends, however it ends. Raises RunError if another process has the lock.
 
     Removes what a killed process left half written; of checkpoints, that is the part of `checkpoint.clean`.
     """
     path = run / ".lock"
-    lock = FileLock(path, timeout=0, on_acquired=_write_holder)
+    holder = f"pid {os.getpid()} on {platform.node()}".encode()
+    lock = FileLock(path, timeout=0, on_acquired=lambda file: os.write(file, holder))
     try:
         run.mkdir(parents=True, exist_ok=True)
         lock.acquire()
@@ -41,10 +42,6 @@ def locked(run: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):  # another process has come
             if is_empty:
                 run.rmdir()
-
-
-def _write_holder(file: int) -> None:
-    os.write(file, f"pid {os.getpid()} on {platform.node()}".encode())
 
 
 def _read_holder(path: Path) -> str:
