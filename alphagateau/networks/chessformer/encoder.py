@@ -27,7 +27,7 @@ Params = dict[str, Array]
 
 
 class Encoder(NamedTuple):
-    """The configuration that all layers share."""
+    """The keys of a ChessformerConfig that all layers share, on a board."""
 
     size: int  # squares a side
     num_blocks: int  # L
@@ -112,7 +112,7 @@ mish.defvjp(_mish_forward, _mish_backward)
 
 @jax.custom_vjp
 def rms_norm(g: Array, y: Array) -> Array:
-    """G y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
+    """Rows g y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
     return _rms_forward(g, y)[0]
 
 
