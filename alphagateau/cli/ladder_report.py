@@ -42,7 +42,7 @@ def report_of(pool: RatedPool) -> RatingsReport:
 
 
 def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
-    """The boards and iterations that the run of each curve learnt on."""
+    """The LearntOn of each curve's run."""
     by_curve: dict[str, LearntOn] = {}
     for p in pool.players:
         folders = [p.folder, *(folder for folder, _ in p.also)]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -32,7 +33,8 @@ def refusal(arguments: Any) -> str | None:
     """A sentence on the first output of an argument record that must not be written; None: all may be written."""
     hints = get_type_hints(type(arguments), include_extras=True)
     values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
-    marks = {name: _mark(hints[name]) for name in values}
+    metadata = {name: getattr(hints[name], "__metadata__", ()) for name in values}
+    marks = {name: next((x for x in metadata[name] if isinstance(x, Output)), None) for name in values}
     inputs = [path for name, value in values.items() if not marks[name] for path in _paths(value)]
     written: list[Path] = []
     for name, mark in marks.items():
@@ -49,10 +51,6 @@ def refusal(arguments: Any) -> str | None:
         if other := _other(mark, path, targets):
             return f"{flag} {path} {other}: write somewhere else, or move that away"
     return None
-
-
-def _mark(hint: Any) -> Output | None:
-    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Output)), None)
 
 
 def _paths(value: Any) -> Iterator[Path]:
@@ -76,7 +74,7 @@ def _is_within(target: Path, source: Path) -> bool:
 
 
 def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
-    """What an existing output holds that is of another kind; None: nothing, or a result of the same kind."""
+    """Why an existing output is of another kind, as the end of a sentence; None: there is none, or it is of this kind."""
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
         is_other = bool(found) and not targets[0].exists()
@@ -86,7 +84,10 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:
         return None  # `check_own_games` follows, once a command can name its games
     if mark.kind == "JSON":
-        return None if _is_json(path) else "holds something that is not JSON"
+        with suppress(ValueError, RecursionError):
+            json.loads(path.read_bytes())
+            return None
+        return "holds something that is not JSON"
     with path.open("rb") as file:
         head = file.read(64).lstrip().lower()
     is_same = head.startswith(tuple(text.encode() for text in BEGINNINGS[mark.kind]))
@@ -94,7 +95,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
 
 
 def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
-    """Raises OutputError where a PGN file holds games that this command did not write: `tag` has another value.
+    """Raises OutputError for a PGN file with games of others, whose `tag` has another value.
 
     Games without the tag count as written: an annotated file has those with faults unchanged.
     """
@@ -106,11 +107,3 @@ def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
     values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
     if values != {value}:
         raise OutputError(f"{option} {path} holds other games: write somewhere else, or move that away")
-
-
-def _is_json(path: Path) -> bool:
-    try:
-        json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return False
-    return True

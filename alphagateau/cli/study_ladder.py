@@ -71,6 +71,6 @@ def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
 
 
 def _identity(checkpoint: Checkpoint, spec: str, ladder: LadderConfig) -> tuple[str, str]:
-    """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
+    """A player's identity: weights hash and search. Raises PlayerError for options that it cannot have."""
     search = player_search(spec, checkpoint.manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
     return checkpoint.manifest["weights_hash"], player_search_name(search)

@@ -1,4 +1,4 @@
-"""What a ladder file may say: each key declared once, with its help, unit, default and range."""
+"""Keys of a ladder file, each declared once, with its help, unit, default and range."""
 
 import re
 from typing import Literal

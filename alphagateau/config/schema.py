@@ -1,4 +1,4 @@
-"""What an experiment may say: each key declared once, with its help, unit, default and range.
+"""Keys of an experiment, each declared once, with its help, unit, default and range.
 
 Reading, checking, writing, `--help` and command-line options follow these records. A record that exists is valid, but
 for names whose owners this package does not import: `training/checks.py` looks at the game and the loss.
@@ -79,7 +79,7 @@ class WindowConfig:
 
 @record
 class TargetsConfig:
-    """What a frame's value is learnt from, and when the frame may enter the window."""
+    """The target of a frame's value, and when the frame may enter the window."""
 
     kind: Literal["result", "td_leaf"] = choice(
         "the game's result, or for the last position of a search's line what later searches say", default="result"

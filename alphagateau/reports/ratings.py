@@ -1,4 +1,4 @@
-"""Turns rated results into what a reader gets: a folder of tables, games, a drawing and one page."""
+"""Writes rated results as a folder of tables, games, a drawing and a page, and prints them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Turns what a run left on disk into its report (templates/run.html)."""
+"""Turns metrics, health, games and ratings of a run into its report (templates/run.html)."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 
 class RunPage(NamedTuple):
-    """What the report of a run shows.
+    """The data of a run's report.
 
     facts: commit, versions, devices, cost, anything by name (nested names are joined by dots). metrics: the
     rows of metrics.jsonl, each with an `iteration`. config: the experiment. meaning: of metrics, by name.

@@ -85,7 +85,7 @@ def _by_seed(values: dict[int, float], form: str) -> str:
 
 
 def says(difference: "Estimate") -> str:
-    """What the interval of a difference says, in words."""
+    """The reading of a difference's interval, in words."""
     if difference.num_seeds == 1:
         return "one seed: the spread over seeds is not known"
     if not abs(difference.mean) > difference.half_width:

@@ -24,7 +24,7 @@ _CHECKS = (
     ("search/target_noise", "max_target_noise", False, "the policy targets are mostly noise"),
     ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
-LEAST_GAMES = 32  # below which a share of them says nothing
+LEAST_GAMES = 32  # below which a share of them is not judged
 _OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate")
 _FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 

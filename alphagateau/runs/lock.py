@@ -17,7 +17,7 @@ from alphagateau.runs.run_folder import RunError
 def locked(run: Path) -> Iterator[None]:
     """Locks the run until the process ends, however it ends. Raises RunError if another process has the lock.
 
-    Removes what a killed process left half written; of checkpoints, that is the part of `checkpoint.clean`.
+    Removes half-written files of killed processes; `checkpoint.clean` does so for checkpoints.
     """
     path = run / ".lock"
     holder = f"pid {os.getpid()} on {platform.node()}".encode()

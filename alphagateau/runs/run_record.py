@@ -78,7 +78,7 @@ def start_record(devices: list[str]) -> dict[str, Any]:
 
 
 def process_facts(experiment: Experiment, init_from: Path | None) -> dict[str, str]:
-    """What must be alike in the processes of one run, by the name that an error gives it."""
+    """The facts that must be alike in all processes of a run, by their names in errors."""
     return {
         **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
         "--init-from": str(init_from),

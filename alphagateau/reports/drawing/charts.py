@@ -15,7 +15,7 @@ from alphagateau.reports.drawing.tables import number
 SIZES = {"small": (400, 270), "wide": (800, 400), "square": (420, 400)}  # width, height in the units of the SVG
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 24, 46  # margins
 MAX_MARKERS = 40  # of a series; more are seen only under the pointer
-MAX_POINTS = 120  # of a series that say their value under the pointer
+MAX_POINTS = 120  # of a series, with their values under the pointer
 MAX_NAME = 60  # letters of a name within a drawing
 ROW_HEIGHT, LETTER_WIDTH = 20, 7  # of a dot chart
 NUM_COLORS = 8  # in page.css
@@ -49,7 +49,7 @@ class CalibrationBin(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What a chart and its axes are called."""
+    """The title of a chart and the names of its axes."""
 
     title: str = ""
     x: str = "iteration"
@@ -57,7 +57,7 @@ class Labels(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A value at its place, what it says under the pointer, and the path of its bar, if it has one."""
+    """A value at its place, its text under the pointer, and the path of its bar, if it has one."""
 
     x: float
     y: float
@@ -178,7 +178,7 @@ def dot_chart(rows: Sequence[tuple[str, float, float]], labels: Labels) -> Chart
 
 
 def standalone(heading: str, charts: Sequence[Chart]) -> str:
-    """Charts side by side as an SVG file, on white and without anything that some viewer does not know."""
+    """Charts side by side as an SVG file, on white, for every viewer."""
     top, gap = 40, 10
     lefts = [sum(c.width for c in charts[:i]) for i in range(len(charts))]
     height = top + max(18 * len(c.legend) + 22 + c.height for c in charts) + gap
@@ -217,7 +217,7 @@ def _count_columns(bins: Sequence[CalibrationBin], x_axis: Axis, y_axis: Axis) -
 
 
 def _line(index: int, series: Series, x_axis: Axis, y_axis: Axis) -> PlacedSeries:
-    """A series: its line with gaps, bars, and points that say their value under the pointer."""
+    """A series: its line with gaps, its bars, and its points with texts under the pointer."""
     places, points, pen = [], [], "M"
     rows = list(zip(series.x, _with_errors(series), strict=True))
     every = math.ceil(len(rows) / MAX_POINTS)

@@ -55,10 +55,10 @@ def _like(mask: Array, x: Array) -> Array:
 
 
 def make_look(game: Game, search: Search) -> Evaluate:
-    """What a player without a tree that grows says of the first of some States, for `start_tree`.
+    """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
 
-    Its priors are the softmax of what it takes the moves to be worth, where it values them, so that the highest is its
-    move; each branch starts with that value.
+    Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
+    branch starts with its value.
     """
 
     def look(variables: Variables, states: State, edges: Array) -> Leaves:
