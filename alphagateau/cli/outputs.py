@@ -74,7 +74,7 @@ def _is_within(target: Path, source: Path) -> bool:
 
 
 def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
-    """Why an existing output is of another kind, as the end of a sentence; None: there is none, or it is of this kind."""
+    """The end of a sentence on an existing output of another kind; None: there is none, or it is of this kind."""
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
         is_other = bool(found) and not targets[0].exists()

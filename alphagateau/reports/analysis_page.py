@@ -106,8 +106,8 @@ def _curve(game: AnalysedGame, swings: Sequence[Swing]) -> Chart | None:
 
 def _swings(game: AnalysedGame) -> Iterator[Swing]:
     board, chances = board_class(game.record.game)(game.record.start_fen), game.chances
-    for ply, (uci, best, judgement) in enumerate(zip(game.record.moves, game.best, judgements(game), strict=True)):
-        move = chess.Move.from_uci(uci)
+    for ply, (uci, judgement) in enumerate(zip(game.record.moves, judgements(game), strict=True)):
+        move, best = chess.Move.from_uci(uci), game.best[ply]
         if judgement:
             label = f"{board.fullmove_number}{'.' if board.turn else '...'} {board.san(move)}{judgement.glyph}"
             scores = " to ".join(score_text(score) for score in game.scores[ply : ply + 2])

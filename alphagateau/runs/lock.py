@@ -20,8 +20,7 @@ def locked(run: Path) -> Iterator[None]:
     Removes half-written files of killed processes; `checkpoint.clean` does so for checkpoints.
     """
     path = run / ".lock"
-    holder = f"pid {os.getpid()} on {platform.node()}".encode()
-    lock = FileLock(path, timeout=0, on_acquired=lambda file: os.write(file, holder))
+    lock = FileLock(path, timeout=0, on_acquired=_write_holder)
     try:
         run.mkdir(parents=True, exist_ok=True)
         lock.acquire()
@@ -42,6 +41,10 @@ def locked(run: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):  # another process has come
             if is_empty:
                 run.rmdir()
+
+
+def _write_holder(file: int) -> None:
+    os.write(file, f"pid {os.getpid()} on {platform.node()}".encode())
 
 
 def _read_holder(path: Path) -> str:

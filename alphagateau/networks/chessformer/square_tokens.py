@@ -32,7 +32,8 @@ def input_weights(config, num_squares: int) -> dict[str, Any]:
     The table of attacks has a row by side, worth of the least attacker and number of attackers. Scale and shift are
     tables [edge, distance, d], or a row a square.
     """
-    d, weights = config.hidden_size, {"embed": dense(NUM_INPUTS, config.hidden_size)}
+    d = config.hidden_size
+    weights: dict[str, Any] = {"embed": dense(NUM_INPUTS, d)}
     if config.attacks:
         weights["attacks"] = Weight((2 * len(WORTHS) * NUM_COUNTS, d), GLOROT)
     if config.square_embedding != "none":
