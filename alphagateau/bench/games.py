@@ -52,7 +52,7 @@ PLAY_CASES = (
 
 
 def make_step_call(step: Callable, states: Any, legal: Callable[[Any], Array], act: Callable) -> Callable[[], Any]:
-    """A call of a step of B games after PLIES random moves; `act` maps indices of the mask `legal` to actions."""
+    """Makes a call of a step of B games after PLIES random moves; `act` maps indices of the mask `legal` to actions."""
 
     def choose(states, key):
         return act(states, jax.random.categorical(key, jnp.where(legal(states), 0.0, -jnp.inf)))
@@ -66,7 +66,7 @@ def make_step_call(step: Callable, states: Any, legal: Callable[[Any], Array], a
 
 
 def our_step(game: Game) -> Callable[[], State]:
-    """A call of a step of B games."""
+    """Makes a call of a step of B games."""
 
     def edge(states: State, slot: Array) -> Array:
         return jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
@@ -75,7 +75,7 @@ def our_step(game: Game) -> Callable[[], State]:
 
 
 def pgx_step(pgx_id: pgx.EnvId) -> Callable[[], Any]:
-    """A call of a step of B games of pgx."""
+    """Makes a call of a step of B games of pgx."""
     env = pgx.make(pgx_id)
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), BATCH))
     return make_step_call(jax.vmap(env.step), states, lambda states: states.legal_action_mask, lambda _, action: action)

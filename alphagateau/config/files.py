@@ -106,7 +106,7 @@ def _read_toml(path: Path, noun: str) -> dict[str, Any]:
 
 
 def _is_of(path: Path, noun: str) -> bool:
-    """Whether a file is an experiment, a ladder or a study, by the key that all of them have."""
+    """Whether a file is of the kind `noun`, by a key that all files of the kind have."""
     try:
         return KEY_OF[noun] in tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):

@@ -97,7 +97,7 @@ class TargetsConfig:
 
 @record
 class TrainingConfig:
-    """How the network learns from its frames."""
+    """Loss, optimizer, batches and schedule."""
 
     loss: str = key(LOSS, default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
@@ -147,7 +147,7 @@ class RetentionConfig:
 
 @record
 class HealthConfig:
-    """When an iteration counts as unhealthy. A loss or weight that is not finite always stops."""
+    """Limits of a healthy iteration. A loss or weight that is not finite always stops the run."""
 
     action: Literal["warn", "stop"] = choice("what an unhealthy iteration causes", default="warn")
     min_policy_entropy: float = num("mean entropy of the network's policy, nats", default=0.01)

@@ -16,7 +16,7 @@ SET_BY_STUDY = {"seed": "[seeds]", "evaluation.num_games": "[ladder]"}
 
 @record
 class BudgetConfig:
-    """When a run ends: with the first iteration that reaches any of these; 0: no such limit."""
+    """The end of a run, with the first iteration that reaches any of these; 0: no such limit."""
 
     iterations: int = num("iterations", default=0)
     frames: int = num("positions played by self-play", default=0)

@@ -47,7 +47,7 @@ def group(keys: np.ndarray, num_keys: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def repeat_for(batch: int, x: np.ndarray) -> Array:
-    """X [R, ...] of one graph, repeated for each of a batch, [B * R, ...]."""
+    """Rows x [R, ...] of one graph, repeated for each of a batch, [B * R, ...]."""
     return jnp.broadcast_to(jnp.asarray(x), (batch, *x.shape)).reshape(-1, *x.shape[1:])
 
 

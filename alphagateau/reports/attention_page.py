@@ -43,7 +43,7 @@ def attention_page(name: str, fen: str, square: int, study: Any, follows: Sequen
 
 
 def summary_table(follows: Sequence[Sequence[str]]) -> Table:
-    """How many heads of each layer follow what."""
+    """The number of heads that follow each pattern, a row a layer."""
     names = sorted({name for heads in follows for name in heads if name})
     rows = [[i, *(list(heads).count(name) for name in names)] for i, heads in enumerate(follows, 1)]
     return table(["layer", *names], rows if names else [])
@@ -68,7 +68,7 @@ def head_map(board: Diagram, fen: str, number: int, follows: str, weights: Any) 
 
 
 def place_of(board: Diagram, fen: str, square: int) -> tuple[int, int]:
-    """Where a square lies on the diagram, which has White below."""
+    """The place (x, y) of a square on the diagram, which has White below."""
     file, rank = divmod(square, board.size)
     is_white = fen.split()[1] == "w"
     return 100 * file, 100 * (board.size - 1 - rank if is_white else rank)

@@ -95,7 +95,7 @@ def origin_name(card: Card) -> str:
 
 
 def origin_path(origin: str) -> Path:
-    """Where a run, one of its checkpoints or a published one lies in a clone, from where it lay."""
+    """The path in a clone of a run, one of its checkpoints or a published one, from its former path."""
     path = Path(origin)
     is_of_a_run = path.name.isdigit() and path.parent.name == "checkpoints"
     return Path("checkpoints", *path.parts[-3 if is_of_a_run else -1 :])

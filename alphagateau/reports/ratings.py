@@ -88,7 +88,7 @@ def rated_players(report: RatingsReport) -> list[RatedPlayer]:
 
 
 def is_band(ratings: Ratings) -> bool:
-    """Whether the errors along a curve are those of the curve, and not of each of its players by itself."""
+    """Whether standard errors are of a whole curve, not of each of its players by itself."""
     return ratings.method == "history"
 
 

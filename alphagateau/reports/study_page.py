@@ -132,7 +132,7 @@ def run_table(runs: Sequence["RunResult"]) -> Table:
 
 
 def sentences(result: "StudyResult") -> list[str]:
-    """How sure one can be, and what is missing."""
+    """Sentences on the intervals, the commits, the games, and the runs left out."""
     num_seeds = len(result.seeds)
     said = [METHOD]
     if num_seeds < 3:

@@ -53,7 +53,7 @@ class Checkpoint(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Where in its run it stands: (iteration, phase, segment)."""
+        """Its place in the run: (iteration, phase, segment)."""
         iteration, phase, segment = self.manifest["order"]
         return iteration, phase, segment
 

@@ -61,7 +61,7 @@ def mark_unhealthy(run: Path, why: str) -> str:
 
 
 def is_same_origin(one: str | Path | None, other: str | Path | None) -> bool:
-    """Whether two `init_from` name the same weights, seen from any of the machines that share their folder."""
+    """Whether two `init_from` name the same weights, on any machine that shares their folder."""
     return Path(one or "").parts[-3:] == Path(other or "").parts[-3:]
 
 

@@ -88,7 +88,7 @@ def layer(net: Encoder, w: Params, x: Array) -> Array:
 
 @jax.custom_vjp
 def mish(x: Array) -> Array:
-    """X tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
+    """Mish, x tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
     e = jnp.exp(jnp.minimum(x, MISH_IS_LINEAR))
     n = e * (e + 2)
     return x * (n / (n + 2))

@@ -86,7 +86,7 @@ class Level(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """What templates/charts.html draws; ticks are (place, label), columns (path, meaning), marks (place, meaning)."""
+    """The data of templates/charts.html; ticks are (place, label), columns (path, meaning), marks (place, meaning)."""
 
     labels: Labels
     kind: str

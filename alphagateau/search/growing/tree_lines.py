@@ -48,7 +48,7 @@ def root_value(tree: Tree) -> float:
 
 
 def hashfull(tree: Tree) -> int:
-    """How full the tree is, in permille."""
+    """The used share of the tree's capacity, in permille."""
     return int(1000 * max(tree.num_nodes / len(tree.values), tree.num_branches / len(tree.edges)))
 
 
