@@ -78,19 +78,14 @@ def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
     """
     changes = {}
     for name, register in config.REGISTERS.items():
-        tag = register.tag
-        old, kind = getattr(experiment, name), register.configs.get(_value_of(f"--{name}.{tag}", words))
+        tag, option = register.tag, f"--{name}.{register.tag}"
+        given = [word for before, word in pairwise(words) if before == option]
+        given += [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+        old, kind = getattr(experiment, name), register.configs.get(next(iter(given), ""))
         if kind and kind is not type(old):
             kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
             changes[name] = kind(**kept)
     return dataclasses.replace(experiment, **changes) if changes else experiment
-
-
-def _value_of(option: str, words: Sequence[str]) -> str:
-    """The value of an option, "" without it."""
-    after = [word for before, word in pairwise(words) if before == option]
-    joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
-    return next(iter(after + joined), "")
 
 
 def check(experiment: Experiment, name: str | Path) -> None:

@@ -21,7 +21,6 @@ from alphagateau.config.records import (
     MAX_INT,
     ConfigError,
     check_folder_name,
-    expected,
     fields_of,
     nearest,
     printable,
@@ -31,7 +30,6 @@ from alphagateau.config.records import (
 from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.schema import (
     DataConfig,
-    EvaluationConfig,
     Experiment,
     HealthConfig,
     RetentionConfig,

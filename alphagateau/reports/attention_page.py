@@ -1,19 +1,11 @@
 """Turns the attention of a network's heads into their page (templates/attention.html): a table, and a map a head."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, number_cell, table
-
-
-class HeadMap(NamedTuple):
-    """A head's map: squares (x, y, share of the largest weight, percent)."""
-
-    title: str
-    follows: str
-    weights: Sequence[tuple[int, int, float, float]]
 
 
 def attention_page(name: str, fen: str, square: int, study: Any, follows: Sequence[Sequence[str]], weights: Any) -> str:
@@ -35,7 +27,7 @@ def attention_page(name: str, fen: str, square: int, study: Any, follows: Sequen
         board=board,
         query=place_of(board, fen, square),
         layers=[
-            [head_map(board, fen, j, *head) for j, head in enumerate(zip(*layer, strict=True), 1)]
+            [(name, head_map(board, fen, w)) for name, w in zip(*layer, strict=True)]
             for layer in zip(follows, weights, strict=True)
         ],
         fen=fen,
@@ -60,11 +52,10 @@ def heads_table(study: Any, follows: Sequence[Sequence[str]]) -> Table:
     return table(["layer", "head", "follows", *study.correlations, "stillness", "on itself"], rows)
 
 
-def head_map(board: Diagram, fen: str, number: int, follows: str, weights: Any) -> HeadMap:
-    """The map of a head from its weights [N]."""
+def head_map(board: Diagram, fen: str, weights: Any) -> list[tuple[int, int, float, float]]:
+    """The squares (x, y, share of the largest weight, percent) of a head's weights [N]."""
     most = max(float(weights.max()), 1e-9)
-    squares = [(*place_of(board, fen, i), float(x) / most, 100 * float(x)) for i, x in enumerate(weights)]
-    return HeadMap(f"Head {number}", follows, squares)
+    return [(*place_of(board, fen, i), float(x) / most, 100 * float(x)) for i, x in enumerate(weights)]
 
 
 def place_of(board: Diagram, fen: str, square: int) -> tuple[int, int]:

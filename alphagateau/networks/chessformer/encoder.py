@@ -94,10 +94,6 @@ def mish(x: Array) -> Array:
     return x * (n / (n + 2))
 
 
-def _mish_forward(x: Array) -> tuple[Array, Array]:
-    return mish(x), x
-
-
 def _mish_backward(x: Array, dy: Array) -> tuple[Array]:
     """With t = n / (n + 2), t' = 4 e (e + 1) / (n + 2)^2."""
     e = jnp.exp(jnp.minimum(x, MISH_IS_LINEAR))
@@ -107,7 +103,7 @@ def _mish_backward(x: Array, dy: Array) -> tuple[Array]:
     return (dy * (n * share + x * slope),)
 
 
-mish.defvjp(_mish_forward, _mish_backward)
+mish.defvjp(lambda x: (mish(x), x), _mish_backward)
 
 
 @jax.custom_vjp
