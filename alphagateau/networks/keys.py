@@ -1,4 +1,4 @@
-"""Help of keys that several architectures have, and their upper bounds."""
+"""What keys that networks of several architectures have say of themselves."""
 
 ARCHITECTURE = "graphs: gateau; CNN: alphazero; chessformer, token_transformer; giraffe, giraffe_moves"
 VALUE_HEADS = "the value is of one number, of win, draw and loss, or of bins of the chance of winning"
@@ -8,7 +8,7 @@ NUM_BINS = "bins of a value and of an action value (1: a number, for l2 losses)"
 REPLY_HEAD = "a head that learns the opponent's reply from self-play"
 MOVES_LEFT_HEAD = "a head that learns the plies to the end of the game from self-play"
 
-# Far above any network, so that a file with more is refused before its layers are built.
+# What no network comes near to, so that a file that asks for more is refused before its layers are built.
 MOST_FEATURES = 65_536
 MOST_BLOCKS = 128
 MOST_HEADS = 1024
