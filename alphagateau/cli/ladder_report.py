@@ -1,7 +1,6 @@
 """Makes the report of a ladder's pool, with the costs of its runs."""
 
 import math
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def report_of(pool: RatedPool) -> RatingsReport:
 
 
 def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
-    """The LearntOn of each curve's run."""
+    """The boards and iterations that the run of each curve learnt on."""
     by_curve: dict[str, LearntOn] = {}
     for p in pool.players:
         folders = [p.folder, *(folder for folder, _ in p.also)]
@@ -76,6 +75,7 @@ def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
 
 def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
     """Costs by name, of the players whose run has a record of them."""
+    by_run: dict[Path, dict[int, Spent]] = {}
     flops: dict[tuple, dict[str, float]] = {}
 
     def forward_flops(experiment: Experiment) -> dict[str, float]:
@@ -84,9 +84,15 @@ def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
             flops[key] = _forward_flops(experiment)
         return flops[key]
 
-    read = cache(lambda folder: read_spent(folder, forward_flops))
-    of_runs = [(p.name, p.folder, p.iteration) for p in players if p.folder is not None and p.iteration is not None]
-    return {name: read(folder)[iteration] for name, folder, iteration in of_runs if iteration in read(folder)}
+    by_name = {}
+    for p in players:
+        if p.folder is None or p.iteration is None:
+            continue
+        if p.folder not in by_run:
+            by_run[p.folder] = read_spent(p.folder, forward_flops)
+        if p.iteration in by_run[p.folder]:
+            by_name[p.name] = by_run[p.folder][p.iteration]
+    return by_name
 
 
 def _forward_flops(experiment: Experiment) -> dict[str, float]:

@@ -52,7 +52,7 @@ def watch_ladder(
 
 
 def _watch(ladder: LadderConfig, specs: list[str]) -> Callable[[], bool]:
-    """Makes a call that is True once checkpoints differ from `specs`; it scans their folders every WATCH_SECONDS."""
+    """A call that is True once the checkpoints differ from `specs`; it scans the folders every WATCH_SECONDS."""
     next_scan, is_changed = 0.0, False
 
     def has_changed() -> bool:

@@ -33,8 +33,7 @@ def refusal(arguments: Any) -> str | None:
     """A sentence on the first output of an argument record that must not be written; None: all may be written."""
     hints = get_type_hints(type(arguments), include_extras=True)
     values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
-    metadata = {name: getattr(hints[name], "__metadata__", ()) for name in values}
-    marks = {name: next((x for x in metadata[name] if isinstance(x, Output)), None) for name in values}
+    marks = {name: _mark(hints[name]) for name in values}
     inputs = [path for name, value in values.items() if not marks[name] for path in _paths(value)]
     written: list[Path] = []
     for name, mark in marks.items():
@@ -51,6 +50,10 @@ def refusal(arguments: Any) -> str | None:
         if other := _other(mark, path, targets):
             return f"{flag} {path} {other}: write somewhere else, or move that away"
     return None
+
+
+def _mark(hint: Any) -> Output | None:
+    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Output)), None)
 
 
 def _paths(value: Any) -> Iterator[Path]:

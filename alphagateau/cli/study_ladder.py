@@ -14,6 +14,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import player_search
 from alphagateau.networks.trained import player_search_name
 from alphagateau.ratings.rate import Ratings
+from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.results import Names
 from alphagateau.studies.status import Status, whole_checkpoints
@@ -47,24 +48,29 @@ def list_players(
 ) -> tuple[list[str], dict[tuple[str, int], str]]:
     """The specs of all checkpoints to rate, and the name under which each is rated.
 
-    Of a run these are every `every`-th iteration and the last. Equal weights that search alike, such as those of two
-    variants before the first iteration, are one player. Raises PlayerError for options that a search cannot have.
+    Equal weights that search alike, such as those of two variants before the first iteration, are one player.
     """
     specs, names, same = [], {}, {}
     query = f"?{study.plan.study.player}" if study.plan.study.player else ""
     for run in study.plan.runs:
         if not known[run.name].ended:
             continue
-        last = known[run.name].iteration
-        for checkpoint in whole_checkpoints(study.folder / run.name):
-            iteration = checkpoint.order[0]
-            if iteration > last or (iteration != last and (ladder.every > last or iteration % ladder.every)):
-                continue
+        for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
             name, spec = f"{run.name}/{checkpoint.path.name}", f"{checkpoint.path}{query}"
-            trained, simulations = checkpoint.manifest["search"], ladder.simulations or None
-            search = player_search(spec, trained, simulations, ladder.gumbel_scale)
-            identity = checkpoint.manifest["weights_hash"], player_search_name(search)
+            identity = _identity(checkpoint, spec, ladder)
             if identity not in same:
                 specs.append(spec)
-            names[run.name, iteration] = same.setdefault(identity, name)
+            names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
     return specs, names
+
+
+def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
+    """Every `every`-th iteration up to the last, which is rated in any case."""
+    whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last]
+    return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
+
+
+def _identity(checkpoint: Checkpoint, spec: str, ladder: LadderConfig) -> tuple[str, str]:
+    """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
+    search = player_search(spec, checkpoint.manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
+    return checkpoint.manifest["weights_hash"], player_search_name(search)

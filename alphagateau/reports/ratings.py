@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from rich.table import Table
 
 from alphagateau.games.small_boards import board_class
@@ -120,10 +119,20 @@ def print_ratings(ratings: Ratings, title: str) -> None:
     table.add_column("player")
     for name in ("rating", "2 sigma", "games", "score"):
         table.add_column(name, justify="right")
-    for k in np.argsort(-np.nan_to_num(ratings.rating, nan=-np.inf), kind="stable"):
-        numbers = [f"{x:z.0f}" for x in (ratings.rating[k], 2 * ratings.standard_error[k])]
-        table.add_row(ratings.players[k], *numbers, str(ratings.games[k]), f"{ratings.score[k]:.3f}")
+    order = sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k]))
+    for k in order:
+        numbers = ratings.rating[k], 2 * ratings.standard_error[k]
+        table.add_row(
+            ratings.players[k],
+            *(f"{x:z.0f}" for x in numbers),
+            str(ratings.games[k]),
+            f"{ratings.score[k]:.3f}",
+        )
     print_table(table)
     print(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
         print(f"note: {note}")
+
+
+def _or_low(rating: float) -> float:
+    return rating if rating == rating else float("-inf")
