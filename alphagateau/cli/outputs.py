@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -87,10 +86,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:
         return None  # `check_own_games` follows, once a command can name its games
     if mark.kind == "JSON":
-        with suppress(ValueError, RecursionError):
-            json.loads(path.read_bytes())
-            return None
-        return "holds something that is not JSON"
+        return None if _is_json(path) else "holds something that is not JSON"
     with path.open("rb") as file:
         head = file.read(64).lstrip().lower()
     is_same = head.startswith(tuple(text.encode() for text in BEGINNINGS[mark.kind]))
@@ -110,3 +106,11 @@ def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
     values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
     if values != {value}:
         raise OutputError(f"{option} {path} holds other games: write somewhere else, or move that away")
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    return True
