@@ -31,13 +31,14 @@ class Card(NamedTuple):
 def model_card(card: Card) -> str:
     """The card's text."""
     boards = ", ".join(part.game for part in board_experiments(card.experiment))
+    num_steps = card.manifest["optimizer_steps"]
     manifest, data, folder = card.manifest, card.experiment.data, f"checkpoints/{card.name}"
     num_read = manifest["iteration"] * data.frames_per_iteration if data else 0
     check = f"`alphagateau info {folder}` checks the weights and experiment.toml against manifest.json."
     sections = {
         "How it was trained": training_lines(card),
         "Data": [data_sentence(card.experiment, card.labels)],
-        "Cost": cost_lines(card.spent, manifest["optimizer_steps"], num_read, origin_name(card)),
+        "Cost": cost_lines(card.spent, num_steps, num_read, origin_name(card)),
         "Rating": rating_lines(card),
         "Limits": limit_lines(card),
         "Licence": [card.license],
