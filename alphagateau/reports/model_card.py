@@ -171,7 +171,7 @@ def ladder_lines(rows: Sequence[Mapping[str, str]], own: str) -> list[str]:
 
 
 def limit_lines(card: Card) -> list[str]:
-    """Boards, symptoms and notes."""
+    """What is known not to hold."""
     boards = [part.game for part in board_experiments(card.experiment)]
     if card.experiment.network.plays_every_board:
         origin = origin_name(card)
