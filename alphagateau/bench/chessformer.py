@@ -8,6 +8,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
 from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
+from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chunks import into_chunks
@@ -39,19 +41,16 @@ def chessformer_rows(rounds: int) -> Iterator[Row]:
         for position, target in TARGETS.items():
             network = make_network(game, ChessformerConfig(position=position, **size))
             params = network.init(jax.random.key(0))["params"]
-            for what, fn in (("forward", forward_fn(network)), ("gradient", gradient_fn(network))):
-                call, products = jax.jit(fn), products_alone(product_shapes(fn, params, positions))
-                calls = {
-                    "fast": lambda call=call, params=params: call(params, positions),  # noqa: B023
-                    "plain": products,
-                }
+            for what, fn in (("forward", partial(forward, network)), ("gradient", gradient_fn(network))):
+                shapes = count_products(jax.make_jaxpr(fn)(params, positions).jaxpr)
+                calls = {"fast": partial(jax.jit(fn), params, positions), "plain": products_alone(shapes)}
                 label = f"Chessformer {what}, {position}, {name}, batch {BATCH}, CPU time over its products'"
                 yield compare(label, in_turns(calls, rounds, time.process_time), target)
 
 
-def forward_fn(network: Network) -> Callable:
-    """(params, positions) -> (prior logits, values)."""
-    return lambda params, positions: network.apply({"params": params}, positions)[0][:2]
+def forward(network: Network, params: Any, positions: Position) -> tuple[Array, Array]:
+    """(prior logits, values)."""
+    return network.apply({"params": params}, positions)[0][:2]
 
 
 def gradient_fn(network: Network) -> Callable:
@@ -73,12 +72,8 @@ def gradient_fn(network: Network) -> Callable:
     return gradient
 
 
-def product_shapes(fn: Callable, *args: Any) -> Counter[Shape]:
-    """The number of matrix products of each shape in the traced program."""
-    return _count_shapes(jax.make_jaxpr(fn)(*args).jaxpr)
-
-
-def _count_shapes(jaxpr: Any) -> Counter[Shape]:
+def count_products(jaxpr: Any) -> Counter[Shape]:
+    """The number of matrix products of each shape in a traced program."""
     counts: Counter[Shape] = Counter()
     for equation in jaxpr.eqns:
         name, params = equation.primitive.name, equation.params
@@ -89,13 +84,13 @@ def _count_shapes(jaxpr: Any) -> Counter[Shape]:
             counts[b, math.prod(x) // (b * k), k, math.prod(y) // (b * k)] += 1
         for inner in jaxprs_in_params(params):
             times = params["length"] if name == "scan" else 1
-            for shape, count in _count_shapes(inner).items():
+            for shape, count in count_products(inner).items():
                 counts[shape] += times * count
     return counts
 
 
 def products_alone(shapes: Counter[Shape]) -> Callable[[], Any]:
-    """A call of these products alone, each with operands of its own and results in the same memory."""
+    """Makes a call of these products alone, each with operands of its own and results in the same memory."""
 
     def operands(b: int, m: int, k: int, n: int, count: int) -> tuple[jax.Array, jax.Array]:
         batch = (b,) if b > 1 else ()  # without a batch axis another kernel runs

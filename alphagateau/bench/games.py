@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pgx
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, in_turns, make_row
+from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, board_name, compare, in_turns, make_row
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
@@ -22,22 +22,14 @@ from alphagateau.training.doctor import search_tree_bytes, tree_bytes
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
 
 BATCH, PLIES = 1024, 20  # games of a step, and random moves before it
+SIMULATIONS = 16  # of a ply of self-play
 
 
-class StepCase(NamedTuple):
-    """A game and its reference in pgx, with the target of how many times faster a step is."""
-
-    game: str
-    board: str
-    pgx_id: pgx.EnvId
-    target: float
-
-
-# pgx has no 6x6 board: the reference is its smaller one.
-STEP_CASES = (
-    StepCase("gardner_chess", "5x5", "gardner_chess", 15.0),
-    StepCase("los_alamos_chess", "6x6", "gardner_chess", 6.0),
-    StepCase("chess", "8x8", "chess", 6.0),
+# Games, their references in pgx and how many times faster a step must be. pgx has no 6x6 board, but a smaller one.
+STEP_TARGETS: tuple[tuple[str, pgx.EnvId, float], ...] = (
+    ("gardner_chess", "gardner_chess", 15.0),
+    ("los_alamos_chess", "gardner_chess", 6.0),
+    ("chess", "chess", 6.0),
 )
 
 
@@ -48,39 +40,33 @@ class PlayCase(NamedTuple):
     config: GateauConfig
     name: str
     num_games: int
-    num_simulations: int
     pace: float
     share: float
 
 
 PLAY_CASES = (
-    PlayCase("gardner_chess", QUICKSTART, "5x5, quickstart size, 64 games, 16 simulations", 64, 16, 1.0, 0.6),
-    PlayCase("chess", QUICKSTART, "8x8, 32 x 2, 64 games, 16 simulations", 64, 16, 3.0, 0.7),
-    PlayCase("chess", PAPER, "8x8, paper size, 16 games, 16 simulations", 16, 16, 1.0, 0.75),
+    PlayCase("gardner_chess", QUICKSTART, "5x5, quickstart size", 64, 1.0, 0.6),
+    PlayCase("chess", QUICKSTART, "8x8, 32 x 2", 64, 3.0, 0.7),
+    PlayCase("chess", PAPER, "8x8, paper size", 16, 1.0, 0.75),
 )
 
 
-def random_choice(key: Array, is_legal: Array) -> Array:
-    """One legal action [B] of each position, of a mask [B, A]."""
-    return jax.random.categorical(key, jnp.where(is_legal, 0.0, -jnp.inf))
-
-
 def make_step_call(step: Callable, states: Any, legal: Callable[[Any], Array], act: Callable) -> Callable[[], Any]:
-    """A call of a step of B games after PLIES random moves; `act` maps indices of the mask `legal` to actions."""
+    """Makes a call of a step of B games after PLIES random moves; `act` maps indices of the mask `legal` to actions."""
 
-    @jax.jit
-    def play(states, key):
-        return step(states, act(states, random_choice(key, legal(states))))
+    def choose(states, key):
+        return act(states, jax.random.categorical(key, jnp.where(legal(states), 0.0, -jnp.inf)))
 
+    step = jax.jit(step)
+    play = jax.jit(lambda states, key: step(states, choose(states, key)))
     for ply in range(PLIES):
         states = play(states, jax.random.key(ply))
-    actions = act(states, random_choice(jax.random.key(PLIES), legal(states)))
-    step = jax.jit(step)
+    actions = choose(states, jax.random.key(PLIES))
     return lambda: step(states, actions)
 
 
 def our_step(game: Game) -> Callable[[], State]:
-    """A call of a step of B games."""
+    """Makes a call of a step of B games."""
 
     def edge(states: State, slot: Array) -> Array:
         return jnp.take_along_axis(states.legal_edges, slot[:, None], axis=-1)[:, 0]
@@ -89,7 +75,7 @@ def our_step(game: Game) -> Callable[[], State]:
 
 
 def pgx_step(pgx_id: pgx.EnvId) -> Callable[[], Any]:
-    """A call of a step of B games of pgx."""
+    """Makes a call of a step of B games of pgx."""
     env = pgx.make(pgx_id)
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), BATCH))
     return make_step_call(jax.vmap(env.step), states, lambda states: states.legal_action_mask, lambda _, action: action)
@@ -98,19 +84,19 @@ def pgx_step(pgx_id: pgx.EnvId) -> Callable[[], Any]:
 def game_rows(rounds: int) -> Iterator[Row]:
     """Rows of a step of each board against pgx."""
     plain: dict[str, Callable[[], Any]] = {}
-    for case in STEP_CASES:
-        if case.pgx_id not in plain:
-            plain[case.pgx_id] = pgx_step(case.pgx_id)
-        calls = {"fast": our_step(get_game(case.game)), "plain": plain[case.pgx_id]}
-        name = f"a step of the game, {case.board}, batch {BATCH}, against pgx's {case.pgx_id}"
-        yield compare(name, in_turns(calls, rounds), case.target)
+    for name, pgx_id, target in STEP_TARGETS:
+        if pgx_id not in plain:
+            plain[pgx_id] = pgx_step(pgx_id)
+        game = get_game(name)
+        title = f"a step of the game, {board_name(game)}, batch {BATCH}, against pgx's {pgx_id}"
+        yield compare(title, in_turns({"fast": our_step(game), "plain": plain[pgx_id]}, rounds), target)
 
 
 def make_ply_call(
     game: Game, network: Network, variables: Variables, case: PlayCase
 ) -> tuple[Callable[[], Any], State]:
     """(a call of a ply of self-play, the States of its games)."""
-    search = make_search(game, network, GumbelConfig(num_simulations=case.num_simulations))
+    search = make_search(game, network, GumbelConfig(num_simulations=SIMULATIONS))
     selfplay = jax.jit(make_selfplay(game, search, 1))
     games, rows, key = Games(start_games(game, case.num_games)), jnp.arange(case.num_games), jax.random.key(0)
     for ply in range(3):
@@ -144,13 +130,14 @@ def selfplay_rows(rounds: int) -> Iterator[Row]:
         variables = network.init(jax.random.key(0))
         fast, games = make_ply_call(game, network, variables, case)
         plain, _ = make_ply_call(game, make_reference(game, case.config), variables, case)
-        alone = network_alone(game, network, case.num_simulations + 1)
+        alone = network_alone(game, network, SIMULATIONS + 1)
         calls = {"fast": fast, "plain": plain, "alone": lambda: alone(variables, games)}  # noqa: B023
         seconds = in_turns(calls, rounds)
-        yield compare(f"a ply of self-play, {case.name}", seconds, case.pace)
+        name = f"{case.name}, {case.num_games} games, {SIMULATIONS} simulations"
+        yield compare(f"a ply of self-play, {name}", seconds, case.pace)
         shares = [a / b for a, b in zip(seconds["alone"], seconds["fast"], strict=True)]
-        name = f"share of it in the network, {case.name}"
-        yield make_row(name, (seconds["alone"], seconds["fast"]), shares, case.share, "s a ply")
+        pair = seconds["alone"], seconds["fast"]
+        yield make_row(f"share of it in the network, {name}", pair, shares, case.share, "s a ply")
 
 
 def memory_rows(rounds: int) -> Iterator[Row]:

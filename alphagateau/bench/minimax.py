@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.bench.games import our_step
-from alphagateau.bench.ratios import Row, compare, in_turns, make_row, random_positions
+from alphagateau.bench.ratios import Row, board_name, compare, in_turns, make_row, random_positions
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
 from alphagateau.games.attacks import PIECE_VALUES
 from alphagateau.games.notation import board_edges, board_outcome
@@ -28,7 +28,6 @@ class Size(NamedTuple):
     """A search of many games on each device, with the target of nodes/s as a multiple of plain recursion's."""
 
     game: str
-    board: str
     num_games: int
     num_nodes: int
     threshold: float  # of plain recursion, for about as large a tree
@@ -36,8 +35,8 @@ class Size(NamedTuple):
 
 
 SIZES = (
-    Size("gardner_chess", "5x5", 64, 256, 0.1, 4.0),
-    Size("chess", "8x8", 16, 512, 0.06, 2.0),
+    Size("gardner_chess", 64, 256, 0.1, 4.0),
+    Size("chess", 16, 512, 0.06, 2.0),
 )
 
 
@@ -47,7 +46,9 @@ def feature_rows(rounds: int) -> Iterator[Row]:
         game = get_game(size.game)
         positions, features = random_positions(game, BATCH), jax.jit(lambda p, game=game: piece_features(game, p))
         calls = {"fast": lambda: features(positions), "plain": our_step(game)}  # noqa: B023
-        yield compare(f"Giraffe's features, {size.board}, batch {BATCH}, by a step", in_turns(calls, rounds), -1.5)
+        yield compare(
+            f"Giraffe's features, {board_name(game)}, batch {BATCH}, by a step", in_turns(calls, rounds), -1.5
+        )
 
 
 def plain_minimax(
@@ -113,11 +114,12 @@ def minimax_rows(rounds: int) -> Iterator[Row]:
     """Rows of the features, then of nodes/s of the search against plain recursion that counts material."""
     yield from feature_rows(rounds)
     for size in SIZES:
-        fast, slow = make_calls(get_game(size.game), size)
+        game = get_game(size.game)
+        fast, slow = make_calls(game, size)
         fast_nodes, slow_nodes = int(fast().sum()), slow()
         seconds = in_turns({"fast": fast, "plain": slow}, rounds)
         paces = {"fast": [fast_nodes / s for s in seconds["fast"]], "plain": [slow_nodes / s for s in seconds["plain"]]}
         ratios = [a / b for a, b in zip(paces["fast"], paces["plain"], strict=True)]
         games = f"{size.num_games} games of {size.num_nodes} a device, {jax.device_count()} devices"
-        name = f"minimax nodes/s, {size.board}, {games}, against plain recursion"
+        name = f"minimax nodes/s, {board_name(game)}, {games}, against plain recursion"
         yield make_row(name, (paces["fast"], paces["plain"]), ratios, size.target, "1/s")

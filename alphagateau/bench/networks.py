@@ -14,13 +14,12 @@ from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of,
 from alphagateau.config.losses import LOSSES
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.make_network import make_network
-from alphagateau.networks.network import Network, Variables, statistics_of
+from alphagateau.networks.network import statistics_of
 from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.training.flops import forward_flops
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
@@ -49,25 +48,20 @@ SIZES = (
 TOKEN_SIZES = {"402k": 10.0, "small": 30.0}  # target of how many times cheaper GATEAU's action value is
 
 
-def make_forward_call(network: Network, variables: Variables, positions: Position) -> Callable[[], Array]:
-    """A call of the forward pass."""
-    call = jax.jit(lambda v, p: network.apply(v, p, False)[0])
-    return lambda: call(variables, positions)
-
-
 def network_rows(rounds: int) -> Iterator[Row]:
     """Rows of the forward pass against the plain jraph reference, and against a large matrix product."""
     for size in SIZES:
         game = get_game(size.game)
         fast, plain = make_gateau(game, size.config), make_reference(game, size.config)
         variables, positions = fast.init(jax.random.key(0)), random_positions(game, BATCH)
-        calls = {k: make_forward_call(n, variables, positions) for k, n in (("fast", fast), ("plain", plain))}
+        forward = {k: jax.jit(lambda v, p, n=n: n.apply(v, p, False)[0]) for k, n in (("fast", fast), ("plain", plain))}
+        calls = {k: partial(fn, variables, positions) for k, fn in forward.items()}
         yield compare(f"network forward, {size.name}", in_turns(calls, rounds), size.forward)
         if size.config is PAPER:
             yield flops_row(game, size, calls["fast"], rounds)
 
 
-def flops_row(game: Game, size: Size, forward: Callable[[], Array], rounds: int) -> Row:
+def flops_row(game: Game, size: Size, forward: Callable[[], Any], rounds: int) -> Row:
     """The row of FLOP/s of the forward pass as a fraction of those of a large float32 matrix product."""
     width = 2048
     a, product = jnp.ones((width, width)), jax.jit(jnp.matmul)
@@ -92,8 +86,7 @@ def training_rows(rounds: int) -> Iterator[Row]:
     """Rows of optimizer steps, of action values against a token transformer's, and of training from the window."""
     for size in SIZES:
         learners, state, frames = make_learners(size)
-        steps = {k: jax.jit(learner.step) for k, learner in learners.items()}
-        calls = {k: lambda step=step: step(state, frames) for k, step in steps.items()}  # noqa: B023
+        calls = {k: partial(jax.jit(learner.step), state, frames) for k, learner in learners.items()}
         yield compare(f"optimizer step, {size.name}", in_turns(calls, rounds), size.training)
     for name in TOKEN_SIZES:
         yield token_row(name, rounds)
@@ -179,7 +172,7 @@ def window_row(rounds: int) -> Row:
     params = state.variables["params"]
     rest = statistics_of(state.variables)
     one = jax.tree.map(lambda x: x[:batch], frames)
-    calls = {"fast": lambda: epoch(state, window), "plain": lambda: gradient(params, rest, one)}
+    calls = {"fast": partial(epoch, state, window), "plain": partial(gradient, params, rest, one)}
     seconds = in_turns(calls, rounds)
     paces, references = [4 * batch / s for s in seconds["fast"]], [batch / s for s in seconds["plain"]]
     ratios = [pace / reference for pace, reference in zip(paces, references, strict=True)]

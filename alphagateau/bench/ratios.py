@@ -43,6 +43,11 @@ class Row(NamedTuple):
         return self.ratio <= -self.target if self.target < 0 else self.ratio >= self.target
 
 
+def board_name(game: Game) -> str:
+    """Such as "5x5"."""
+    return f"{game.size}x{game.size}"
+
+
 def in_turns(
     calls: dict[str, Callable[[], Any]], rounds: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:

@@ -94,7 +94,7 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
 
 
 def help_of(kind: type[T], command: str, default: T | None = None) -> str:
-    """What --help prints."""
+    """The text of --help."""
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
         parse(kind, ["--help"], command, default)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -39,7 +39,8 @@ def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) 
         print_help(kind, words, command, default)
     arguments = parse(kind, words, command, default)
     name = f"{path} with the options given" if words[1:] else str(path)
-    return arguments, path, config.from_dict(_table_of(arguments), name)
+    table: Any = arguments.settings  # as `parse` leaves it, unchecked
+    return arguments, path, config.from_dict(table, name)
 
 
 def print_help(kind: type[Arguments], words: Sequence[str], command: str, default: Arguments | None = None) -> NoReturn:
@@ -70,11 +71,6 @@ def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment
     return parse_experiment(ExperimentArguments, [str(name), *options], "train")[2]
 
 
-def _table_of(arguments: ExperimentArguments) -> Mapping[str, Any]:
-    """The settings as `parse` leaves them: tables, unchecked."""
-    return arguments.settings  # pyright: ignore[reportReturnType]
-
-
 def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
     """The experiment with the architecture and the search of the options, which decide what other options there are.
 
@@ -82,19 +78,14 @@ def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
     """
     changes = {}
     for name, register in config.REGISTERS.items():
-        tag = register.tag
-        old, kind = getattr(experiment, name), register.configs.get(_value_of(f"--{name}.{tag}", words))
+        tag, option = register.tag, f"--{name}.{register.tag}"
+        given = [word for before, word in pairwise(words) if before == option]
+        given += [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+        old, kind = getattr(experiment, name), register.configs.get(next(iter(given), ""))
         if kind and kind is not type(old):
             kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
             changes[name] = kind(**kept)
     return dataclasses.replace(experiment, **changes) if changes else experiment
-
-
-def _value_of(option: str, words: Sequence[str]) -> str:
-    """The value of an option, "" without it."""
-    after = [word for before, word in pairwise(words) if before == option]
-    joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
-    return next(iter(after + joined), "")
 
 
 def check(experiment: Experiment, name: str | Path) -> None:

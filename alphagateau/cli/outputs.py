@@ -76,7 +76,7 @@ def _is_within(target: Path, source: Path) -> bool:
 
 
 def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
-    """What an existing output holds that is of another kind; None: nothing, or a result of the same kind."""
+    """The end of a sentence on an existing output of another kind; None: there is none, or it is of this kind."""
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
         is_other = bool(found) and not targets[0].exists()
@@ -94,7 +94,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
 
 
 def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
-    """Raises OutputError where a PGN file holds games that this command did not write: `tag` has another value.
+    """Raises OutputError for a PGN file with games of others, whose `tag` has another value.
 
     Games without the tag count as written: an annotated file has those with faults unchanged.
     """

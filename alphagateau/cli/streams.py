@@ -26,7 +26,7 @@ def report(text: str) -> None:
 
 
 def make_reporter(total: int, unit: str, name: str = "") -> Callable[[int], None]:
-    """A call to make with the number of `total` that are done; it reports at most every REPORT_SECONDS."""
+    """Makes a call, with the number of `total` that are done, which reports at most every REPORT_SECONDS."""
     last = time.monotonic()
 
     def report_done(done: int) -> None:

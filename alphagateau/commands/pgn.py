@@ -111,12 +111,14 @@ def _sound_games(
     for one in checked:
         count(tally, one)
         tally.texts += [one.game.written.text] if arguments.annotate else []
-        written, record, fault, _, is_known = one.game
+        written, record, fault, ply, is_known = one.game
         if fault:
-            entry = fault_of(one)
+            move = written.moves[ply - 1] if ply else None
+            line, text = (move.line, move.text) if move else (written.line, "")
+            entry = {"game": written.number, "line": line, "ply": ply, "move": text, "sentence": fault}
             tally.faults += [entry] if len(tally.faults) < MAX_FAULTS else []
-            where = f", ply {entry['ply']}, {entry['move'][:20]}" if entry["ply"] else ""
-            print(f"{name}: game {entry['game']}, line {entry['line']}{where}: {fault}", flush=True)
+            where = f", ply {ply}, {text[:20]}" if ply else ""
+            print(f"{name}: game {written.number}, line {line}{where}: {fault}", flush=True)
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
             over = f", over by the rules after {one.check.over} plies" if one.check and one.check.over else ""
@@ -140,19 +142,6 @@ def count(tally: Tally, one: "CheckedGame") -> None:
         tally.boards[record.game] += 1
         tally.results[record.result] += 1
     tally.went_on += bool(record and one.check and 0 < one.check.over < len(record.moves))
-
-
-def fault_of(one: "CheckedGame") -> dict[str, Any]:
-    """The fault of a game, and where it is."""
-    written, ply = one.game.written, one.game.ply
-    move = written.moves[ply - 1] if ply else None
-    return {
-        "game": written.number,
-        "line": move.line if move else written.line,
-        "ply": ply,
-        "move": move.text if move else "",
-        "sentence": one.game.fault,
-    }
 
 
 def summary(tally: Tally) -> str:

@@ -48,7 +48,7 @@ class Arguments(ExperimentArguments):
 
 
 def run(words: Sequence[str]) -> int:
-    """Trains; 0 also if it was asked to stop before the end."""
+    """Trains; 0 also after a stop before the end."""
     arguments, path, experiment = parse_experiment(Arguments, words, "train")
     named = (path.stem, "the experiment's file name") if arguments.run is None else (arguments.run, "--run")
     folder = arguments.runs / config.check_folder_name(*named)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
@@ -19,6 +19,7 @@ from alphagateau.config.study import StudyConfig
 
 LINE_LENGTH = 120  # of a written file
 KEY_OF = {"experiment": "game", "ladder": "players", "study": "variants"}
+T = TypeVar("T")
 SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/
 
 
@@ -57,7 +58,7 @@ def load(path: str | PathLike) -> Experiment:
 
 
 def loads(text: str, name: str = "experiment") -> Experiment:
-    """Reads the text of an experiment file; `name` opens the error messages (ConfigError)."""
+    """Reads the text of an experiment file. Raises ConfigError; `name` opens it."""
     return from_dict(_parse_toml(text, name), name)
 
 
@@ -68,17 +69,18 @@ def load_ladder(path: str | PathLike) -> LadderConfig:
 
 def load_study(path: str | PathLike) -> StudyConfig:
     """Reads a study file. Raises ConfigError, one line that opens with the path."""
-    table = _read_toml(Path(path), "study")
-    try:
-        return StudyConfig(**{"name": Path(path).stem, **table})
-    except ConfigError as error:
-        raise ConfigError(f"{printable(path)}: {error}") from None
+    return _make(StudyConfig, {"name": Path(path).stem, **_read_toml(Path(path), "study")}, str(path))
 
 
 def make_ladder(table: Mapping[str, Any], name: str = "ladder") -> LadderConfig:
     """The ladder that a table describes. Raises ConfigError; `name` opens it."""
+    return _make(LadderConfig, table, name)
+
+
+def _make(kind: type[T], table: Mapping[str, Any], name: str) -> T:
+    """The record of a table. Raises ConfigError; `name` opens it."""
     try:
-        return LadderConfig(**table)
+        return kind(**table)
     except ConfigError as error:
         raise ConfigError(f"{printable(name)}: {error}") from None
 
@@ -104,7 +106,7 @@ def _read_toml(path: Path, noun: str) -> dict[str, Any]:
 
 
 def _is_of(path: Path, noun: str) -> bool:
-    """Whether a file is an experiment, a ladder or a study, by the key that all of them have."""
+    """Whether a file is of the kind `noun`, by a key that all files of the kind have."""
     try:
         return KEY_OF[noun] in tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
@@ -158,10 +160,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 def from_dict(table: Mapping[str, Any], name: str = "experiment") -> Experiment:
     """The experiment that nested dictionaries describe. Raises ConfigError; `name` opens it."""
-    try:
-        return Experiment(**table)
-    except ConfigError as error:
-        raise ConfigError(f"{printable(name)}: {error}") from None
+    return _make(Experiment, table, name)
 
 
 def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "experiment") -> Experiment:

@@ -1,4 +1,4 @@
-"""What a ladder file may say: each key declared once, with its help, unit, default and range."""
+"""Keys of a ladder file, each declared once, with its help, unit, default and range."""
 
 import re
 from typing import Literal
@@ -10,7 +10,7 @@ from alphagateau.config.records import choice, key, names, num, program_or_path,
 
 @record
 class LadderConfig:
-    """Who plays whom, and when it is enough. Paths are relative to the working folder."""
+    """Players, pairing and end of a ladder. Paths are relative to the working folder."""
 
     players: tuple[str, ...] = names("runs (all their checkpoints), checkpoints, random, uci:COMMAND")
     boards: tuple[str, ...] = names("each rated on its own (none: what the first checkpoint learnt on)", default=())

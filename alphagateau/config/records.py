@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class ConfigError(ValueError):
-    """What is wrong with a file that a user wrote, in one line."""
+    """An error in a file that a user wrote, in one line."""
 
 
 class UnknownKeyError(ConfigError):
@@ -195,7 +195,7 @@ def _unknown(name: str, owner: Any, kind: Any) -> str:
 
 
 def expected(field: FieldInfo) -> str:
-    """What a value of a key must be."""
+    """The values that a key allows, in words."""
     kind = field.annotation
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(show(choice) for choice in get_args(kind))

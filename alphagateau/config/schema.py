@@ -1,4 +1,4 @@
-"""What an experiment may say: each key declared once, with its help, unit, default and range.
+"""Keys of an experiment, each declared once, with its help, unit, default and range.
 
 Reading, checking, writing, `--help` and command-line options follow these records. A record that exists is valid, but
 for names whose owners this package does not import: `training/checks.py` looks at the game and the loss.
@@ -76,7 +76,7 @@ class WindowConfig:
 
 @record
 class TargetsConfig:
-    """What a frame's value is learnt from, and when the frame may enter the window."""
+    """The target of a frame's value, and when the frame may enter the window."""
 
     kind: Literal["result", "td_leaf"] = choice(
         "the game's result, or for the last position of a search's line what later searches say", default="result"
@@ -94,7 +94,7 @@ class TargetsConfig:
 
 @record
 class TrainingConfig:
-    """How the network learns from its frames."""
+    """Loss, optimizer, batches and schedule."""
 
     loss: str = entry("what is minimized, on frames of games or of labels", LOSSES, default="policy_value")
     batch_size: int = num("frames a step", default=256, low=1)
@@ -144,7 +144,7 @@ class RetentionConfig:
 
 @record
 class HealthConfig:
-    """When an iteration counts as unhealthy. A loss or weight that is not finite always stops."""
+    """Limits of a healthy iteration. A loss or weight that is not finite always stops the run."""
 
     action: Literal["warn", "stop"] = choice("what an unhealthy iteration causes", default="warn")
     min_policy_entropy: float = num("mean entropy of the network's policy, nats", default=0.01)

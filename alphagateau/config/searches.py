@@ -15,7 +15,7 @@ LONG_NAMES = {
     "quiescence": "quiescence_plies",
 }
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
-WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # what a search plays matches with, unless told otherwise
+WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # in matches, unless a player's options have others
 ALWAYS_SHOWN = ("num_simulations", "max_num_considered_actions", "depth", "num_nodes")
 
 
@@ -27,8 +27,8 @@ def option_types(record: Any) -> dict[str, Any]:
 def describe_search(config: SearchConfig) -> str:
     """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity.
 
-    Of the other options it says which differ from what matches are played with, such as "0.5 value_scale, mirrors" and
-    "no rescale_values".
+    Of the other options come those that differ from their values in matches, such as "0.5 value_scale, mirrors" and "no
+    rescale_values".
     """
     fields = {name: field for name, field in fields_of(type(config)).items() if name != "algorithm"}
     usual = {**{name: field.default for name, field in fields.items()}, **WITHOUT_NOISE}

@@ -1,4 +1,4 @@
-"""What a study file may say: an experiment, its variants, the seeds, a budget for all, the ladder that rates them."""
+"""Keys of a study file: an experiment, its variants, their seeds, a budget for all, the ladder that rates them."""
 
 import re
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.records import MAX_INT, ConfigError, fields_of, key, names, nearest, num, record, section, show
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a study and a variant: they become folders
-OF_A_VARIANT = ("experiment", "init_from", "budget")  # what a variant may say besides keys of its experiment
+OF_A_VARIANT = ("experiment", "init_from", "budget")  # keys of a variant besides those of its experiment
 SET_BY_STUDY = {"seed": "[seeds]", "evaluation.num_games": "[ladder]"}
 
 
 @record
 class BudgetConfig:
-    """When a run ends: with the first iteration that reaches any of these; 0: no such limit."""
+    """The end of a run, with the first iteration that reaches any of these; 0: no such limit."""
 
     iterations: int = num("iterations", default=0)
     frames: int = num("positions played by self-play", default=0)
@@ -115,7 +115,7 @@ def parse_budget(text: str) -> BudgetConfig:
 
 
 def dotted(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Keys of nested tables by their dotted names; a quoted "network.hidden_size" says the same."""
+    """Keys of nested tables by their dotted names; a quoted "network.hidden_size" is the same key."""
     found: dict[str, Any] = {}
     for name, value in table.items():
         found |= dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
@@ -128,7 +128,7 @@ def changes_of(variant: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_section(name: str, make: Any) -> Any:
-    """What `make` makes; its ConfigError says in which section."""
+    """The result of `make`, whose ConfigError becomes a ValueError that opens with the section."""
     try:
         return make()
     except ConfigError as error:

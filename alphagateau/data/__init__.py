@@ -1,1 +1,1 @@
-"""Labelled positions: boards gathered from games, what engines say of them, and the files that hold both."""
+"""Labelled positions: boards gathered from games, engines' scores of them, and the files of both."""

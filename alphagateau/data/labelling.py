@@ -155,9 +155,14 @@ def label_by_player(
 
 
 def _player_labels(job: LabelJob, player: Labeller, unit: Unit) -> list[dict[str, Any]]:
-    """The rows of a unit's part. Raises DataError."""
-    edges = [_edges_by_move(job, unit, row) for row in range(len(unit.boards))]
-    labelled = []
+    """The rows of a unit's part. Raises DataError, naming file and row for a FEN that is none."""
+    edges, labelled = [], []
+    for row, board in enumerate(unit.boards, unit.first):
+        try:
+            legal = board_edges(job.game, board_from_fen(job.game, board["fen"]))
+        except ValueError as error:
+            raise DataError(f"{unit.source}, row {row}: {error}") from None
+        edges.append({move: edge for edge, move in legal.items()})
     for board, moves, result in zip(unit.boards, edges, player.search([x["fen"] for x in unit.boards]), strict=True):
         if result.move not in moves:
             raise LabellingError(
@@ -166,12 +171,3 @@ def _player_labels(job: LabelJob, player: Labeller, unit: Unit) -> list[dict[str
         by_edge = {moves[result.move]: result} if job.target == "best" else {}
         labelled.append({**board, **labels_of(result, by_edge)})
     return labelled
-
-
-def _edges_by_move(job: LabelJob, unit: Unit, row: int) -> dict[str, int]:
-    """The edges of a board's legal moves by UCI. Raises DataError, naming file and row, for a FEN that is none."""
-    try:
-        board = board_from_fen(job.game, unit.boards[row]["fen"])
-    except ValueError as error:
-        raise DataError(f"{unit.source}, row {unit.first + row}: {error}") from None
-    return {move: edge for edge, move in board_edges(job.game, board).items()}

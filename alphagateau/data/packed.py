@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache, partial
 from itertools import islice
@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from filelock import FileLock
 
-from alphagateau.data.bagz import Bag, Kind, Record, by_board, open_bag
+from alphagateau.data.bagz import Kind, Record, by_board, open_bag
 from alphagateau.data.label_files import identity_of, read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
@@ -90,21 +90,21 @@ def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards
     labelling has not ended, or a part is damaged or of other labels.
     """
     manifest, grade = read_manifest(labels), "" if mate_value == "certain" else f"-{mate_value}"
+    game = get_game(manifest["game"])
     if grade and "shards" in manifest:
         raise DataError(f'{labels} holds probabilities: expected mate_value "certain", got "{mate_value}"')
     if "shards" in manifest:
         folder = labels.parent / f"{labels.name}.packed" if labels.is_file() else labels / "packed"
-        make_blocks = partial(_shard_blocks, labels, manifest)
+        make_rows = partial(_shard_rows, labels, manifest, game)
     elif "parts" in manifest:
         folder = labels / f"packed-{split}{grade}"
-        make_blocks = partial(_part_blocks, labels, manifest, split, mate_value)
+        make_rows = partial(_part_rows, labels, manifest, split, mate_value)
     else:
         raise DataError(f"{labels} is not labelled to its end: `alphagateau label` goes on with it")
-    game = get_game(manifest["game"])
     if not _is_of(folder, manifest):
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not _is_of(folder, manifest):  # nobody else has packed it meanwhile
-                _write(game, folder, make_blocks(game), manifest)
+                _write(game, folder, make_rows(), manifest)
     return Boards(*(np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in columns_of(game)))
 
 
@@ -115,14 +115,14 @@ def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
         return False
 
 
-def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[str, Any]) -> None:
-    """Writes the columns under another name, a block at a time, and gives them theirs when they are whole."""
+def _write(game: Game, folder: Path, rows: Iterator[Labelled], manifest: dict[str, Any]) -> None:
+    """Writes the columns under another name, CHUNK rows at a time, and gives them theirs when they are whole."""
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
         with filling(folder):
-            _write_columns(game, temporary, blocks)
+            _write_columns(game, temporary, rows)
         write_text(temporary / "packed.json", json.dumps({"format": FORMAT, "labels": manifest}))
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -131,12 +131,13 @@ def _write(game: Game, folder: Path, blocks: Iterable[Boards], manifest: dict[st
     temporary.rename(folder)
 
 
-def _write_columns(game: Game, folder: Path, blocks: Iterable[Boards]) -> None:
+def _write_columns(game: Game, folder: Path, rows: Iterator[Labelled]) -> None:
     paths, number = {name: folder / f"{name}.npy" for name in columns_of(game)}, 0
     with ExitStack() as stack:
         files = {name: stack.enter_context(path.open("wb")) for name, path in paths.items()}
         _write_headers(game, files, 0)
-        for block in blocks:
+        while some := list(islice(rows, CHUNK)):
+            block = pack_labels(game, some)
             number += len(block.count)
             for name, (kind, _) in columns_of(game).items():
                 files[name].write(getattr(block, name).astype(kind).tobytes())
@@ -153,8 +154,8 @@ def _write_headers(game: Game, files: Mapping[str, IO[bytes]], number: int) -> N
         np.lib.format.write_array_header_1_0(files[name], header)
 
 
-def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value: str, game: Game) -> Iterator[Boards]:
-    """The columns of a split, some boards at a time; boards on which the engine failed are left out."""
+def _part_rows(labels: Path, manifest: dict[str, Any], split: str, mate_value: str) -> Iterator[Labelled]:
+    """The boards of a split, without those on which the engine failed. Raises DataError."""
     identity = identity_of(manifest)
     for name, digest in manifest["parts"].items():
         if not name.startswith(f"{split}-"):
@@ -162,30 +163,22 @@ def _part_blocks(labels: Path, manifest: dict[str, Any], split: str, mate_value:
         path = labels / f"{name}.parquet"
         if path.exists() and file_hash(path) != digest:
             raise DataError(f"{path} does not have the hash in its manifest.json")
-        found = enumerate(read_part(labels, name, identity))
-        rows = (labels_of_row(f"{path}, row {n}", row, mate_value) for n, row in found if not row["failed"])
-        while some := list(islice(rows, CHUNK)):
-            yield pack_labels(game, some)
+        for number, row in enumerate(read_part(labels, name, identity)):
+            if not row["failed"]:
+                yield labels_of_row(f"{path}, row {number}", row, mate_value)
 
 
-def _shard_blocks(path: Path, manifest: dict[str, Any], game: Game) -> Iterator[Boards]:
-    """The columns of shards; the moves of a board that are in one shard become one row."""
+def _shard_rows(path: Path, manifest: dict[str, Any], game: Game) -> Iterator[Labelled]:
+    """The boards of each shard in the order of their first records, with all their moves there. Raises DataError."""
     for name in manifest["shards"]:
         bag = open_bag(path if path.is_file() else path / name, manifest["kind"])
-        rows = _shard_rows(game, bag)
-        while some := list(islice(rows, CHUNK)):
-            yield pack_labels(game, some)
-
-
-def _shard_rows(game: Game, bag: Bag) -> Iterator[Labelled]:
-    """The boards of a shard in the order of their first records. Raises DataError."""
-    for numbers in by_board(bag):
-        records: dict[str, list[Record]] = {}
-        for number in numbers:
-            record = bag.record(number)
-            records.setdefault(record.fen, []).append(record)  # of one FEN, but for hashes that agree by chance
-        for found in records.values():
-            yield labels_of_records(game, f"{bag.path}, record {numbers[0]}", bag.kind, found)
+        for numbers in by_board(bag):
+            records: dict[str, list[Record]] = {}
+            for number in numbers:
+                record = bag.record(number)
+                records.setdefault(record.fen, []).append(record)  # of one FEN, but for hashes that agree by chance
+            for found in records.values():
+                yield labels_of_records(game, f"{bag.path}, record {numbers[0]}", bag.kind, found)
 
 
 def labels_of_records(game: Game, where: str, kind: Kind, found: list[Record]) -> Labelled:

@@ -1,7 +1,7 @@
 """Gathers the boards that occur in games, each once, cut into training and test by game."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,7 +95,10 @@ def gather(
             counts[board.key] = counts.get(board.key, 0) + 1
     if not first:
         raise DataError(f"the {num_games} games hold no board of {game.name} to label")
-    kept = _lowest(list(first), max_boards)
+    kept = list(first)
+    if 0 < max_boards < len(first):
+        lowest = set(sorted(first, key=lambda key: hashlib.sha256(key.encode()).digest())[:max_boards])
+        kept = [key for key in first if key in lowest]
     identity = hashlib.sha256(f"{test_share} {max_boards}".encode())
     for key in kept:
         identity.update(f"{key} {counts[key]} {first[key].game}\n".encode())
@@ -125,11 +128,3 @@ def board_name(folder: Path) -> str:
     if about["train"].get("gathered") != about["test"].get("gathered"):
         raise DataError(f"{folder} holds train.parquet and test.parquet of two gatherings: gather the boards again")
     return about["train"].get("board", "")
-
-
-def _lowest(keys: Sequence[str], number: int) -> Sequence[str]:
-    """`number` of the keys, in the order in which they came."""
-    if not number or len(keys) <= number:
-        return keys
-    chosen = set(sorted(keys, key=lambda key: hashlib.sha256(key.encode()).digest())[:number])
-    return [key for key in keys if key in chosen]

@@ -27,7 +27,7 @@ FLAGS = ("--nodes", "--timeout", "--multipv", "--workers")  # that are written a
 
 
 class Pace(NamedTuple):
-    """How far a labelling is."""
+    """Progress of a labelling."""
 
     done: int  # boards, of all
     total: int

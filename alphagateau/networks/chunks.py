@@ -13,7 +13,7 @@ CHUNK_BYTES = 2**19  # of a CPU core's activations at a time: half of a common L
 
 
 def map_chunks(fn: Callable, *chunks: Array) -> Any:
-    """Fn of each of the C chunks [C, ...], one after the other; results [C, ...].
+    """Applies fn to each of the C chunks [C, ...], one after the other; results [C, ...].
 
     A chunk's intermediates stay in the cache: the backward pass computes them again.
     """
@@ -35,7 +35,7 @@ def into_chunks(inputs: Any, num_chunks: int) -> Any:
 
 
 def apply_in_chunks(fn: Callable, inputs: Any, num_chunks: int) -> Any:
-    """fn, of chunks [1, b, ...], of one chunk of `inputs` [B, ...] after the other; results [B, ...]."""
+    """Applies fn, of a chunk [1, b, ...], to `inputs` [B, ...] chunk by chunk; results [B, ...]."""
     batch = len(jax.tree.leaves(inputs)[0])
     out = jax.lax.map(lambda chunk: fn(jax.tree.map(lambda x: x[None], chunk)), into_chunks(inputs, num_chunks))
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:batch], out)

@@ -47,7 +47,7 @@ def group(keys: np.ndarray, num_keys: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def repeat_for(batch: int, x: np.ndarray) -> Array:
-    """X [R, ...] of one graph, repeated for each of a batch, [B * R, ...]."""
+    """Rows x [R, ...] of one graph, repeated for each of a batch, [B * R, ...]."""
     return jnp.broadcast_to(jnp.asarray(x), (batch, *x.shape)).reshape(-1, *x.shape[1:])
 
 
@@ -85,15 +85,10 @@ def take(table: Table, x: Array, batch: int) -> Array:
     return gather(x, table.source, batch)
 
 
-def _take_forward(table: Table, x: Array, batch: int) -> tuple[Array, None]:
-    return take(table, x, batch), None
-
-
-def _take_backward(table: Table, batch: int, _, dy: Array) -> tuple[Array]:
-    return (_sum_places(table, dy, batch),)
-
-
-take.defvjp(_take_forward, _take_backward)
+take.defvjp(
+    lambda table, x, batch: (take(table, x, batch), None),
+    lambda table, batch, _, dy: (_sum_places(table, dy, batch),),
+)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 3))
@@ -105,10 +100,6 @@ def weighted_sum(table: Table, weights: Array, x: Array, batch: int) -> Array:
     """
     source = table.source.reshape(-1, weights.shape[1])
     return sum(weights[:, d, None] * gather(x, source[:, d], batch) for d in range(weights.shape[1]))  # pyright: ignore[reportReturnType]
-
-
-def _weighted_sum_forward(table: Table, weights: Array, x: Array, batch: int):
-    return weighted_sum(table, weights, x, batch), (weights, x)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -132,7 +123,9 @@ def _weighted_sum_backward(table: Table, batch: int, saved, dy: Array) -> tuple[
     return d_weights, d_x.astype(x.dtype)
 
 
-weighted_sum.defvjp(_weighted_sum_forward, _weighted_sum_backward)
+weighted_sum.defvjp(
+    lambda table, weights, x, batch: (weighted_sum(table, weights, x, batch), (weights, x)), _weighted_sum_backward
+)
 
 
 @jax.custom_vjp
@@ -140,10 +133,6 @@ def lookup(tables: Array, codes: Array) -> Array:
     """[R, K] of tables [C, T, K] and codes [C, R]: row r is the sum over c of row `codes[c, r]` of `tables[c]`."""
     pairs = zip(tables, codes, strict=True)
     return sum(take_rows(table, code) for table, code in pairs)  # pyright: ignore[reportReturnType]
-
-
-def _lookup_forward(tables: Array, codes: Array) -> tuple[Array, tuple[Array, int]]:
-    return lookup(tables, codes), (codes, tables.shape[1])
 
 
 def _lookup_backward(saved, dy: Array) -> tuple[Array, None]:
@@ -154,17 +143,13 @@ def _lookup_backward(saved, dy: Array) -> tuple[Array, None]:
     return product.reshape(len(codes), num_rows, -1), None
 
 
-lookup.defvjp(_lookup_forward, _lookup_backward)
+lookup.defvjp(lambda tables, codes: (lookup(tables, codes), (codes, tables.shape[1])), _lookup_backward)
 
 
 @jax.custom_vjp
 def choose_rows(pairs: Array, row: Array) -> Array:
     """Rows [2 * E, K] to [B * E, K]: for edge e row e or row E + e, by `row` [B, E]."""
     return take_rows(pairs, row.reshape(-1))
-
-
-def _choose_forward(pairs: Array, row: Array) -> tuple[Array, Array]:
-    return choose_rows(pairs, row), row
 
 
 def _choose_backward(row: Array, dy: Array) -> tuple[Array, None]:
@@ -174,4 +159,4 @@ def _choose_backward(row: Array, dy: Array) -> tuple[Array, None]:
     return jnp.concatenate([jnp.where(is_second, 0, dy).sum(axis=0), second]), None
 
 
-choose_rows.defvjp(_choose_forward, _choose_backward)
+choose_rows.defvjp(lambda pairs, row: (choose_rows(pairs, row), row), _choose_backward)

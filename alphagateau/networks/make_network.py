@@ -1,12 +1,16 @@
-"""Makes the network of a record of keys."""
+"""Makes the network of a record of keys, and wraps networks: without history, by board, averaged over mirror images."""
 
+from collections.abc import Sequence
 from typing import Any
+
+import jax
+import jax.numpy as jnp
 
 from alphagateau.config.registers import NETWORKS, NetworkConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, without_past
-from alphagateau.networks.board_statistics import with_board_statistics
-from alphagateau.networks.network import Network, Variables
+from alphagateau.games.symmetry import has_mirror, mirror_positions, reflection, select
+from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
 
 def make_network(game: Game, config: NetworkConfig) -> Network:
@@ -24,3 +28,58 @@ def without_history(network: Network) -> Network:
         return network.apply(variables, without_past(positions), *options, **named)
 
     return network._replace(apply=apply)
+
+
+def with_board_statistics(network: Network, game: Game, boards: Sequence[str]) -> Network:
+    """The network with statistics by board; on a board that is not among `boards`, those of the first.
+
+    Activations of boards of different sizes have different means and variances, so each board is normalized by
+    statistics of its own (domain-specific batch normalization, Chang et al. 2019).
+    """
+
+    def init(key: jax.Array) -> Variables:
+        variables = network.init(key)
+        by_board = {board: jax.tree.map(jnp.copy, statistics_of(variables)) for board in boards}  # one buffer each
+        return {"params": variables["params"], "statistics": by_board}
+
+    def apply(variables: Variables, *options: Any, **named: Any):
+        evaluation, new = network.apply(on_board(variables, game, boards), *options, **named)
+        return evaluation, {"statistics": {**variables["statistics"], statistics_board(game, boards): new}}
+
+    def move_from(variables: Variables, source: Game) -> Variables:
+        moved = network.move_from({"params": variables["params"]}, source)
+        return {**variables, "params": moved["params"]}
+
+    return network._replace(init=init, apply=apply, move_from=move_from)
+
+
+def statistics_board(game: Game, boards: Sequence[str]) -> str:
+    """The board whose statistics normalize a game."""
+    return game.name if game.name in boards else boards[0]
+
+
+def on_board(variables: Variables, game: Game, boards: Sequence[str]) -> Variables:
+    """The variables of the network itself, with the statistics of a board."""
+    return {"params": variables["params"], **variables["statistics"][statistics_board(game, boards)]}
+
+
+def average_mirrors(game: Game, network: Network) -> Network:
+    """The network with logits and values averaged over a position and its mirror image, for twice the work.
+
+    A position with a castling right has no such image and is evaluated twice. Training is unchanged. Of `extra`
+    the mean bins of the value alone are left.
+    """
+
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None):
+        if train:
+            return network.apply(variables, positions, train, axis_name)
+        images = select(has_mirror(positions), mirror_positions(game, positions), positions)
+        both = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), positions, images)
+        evaluation, statistics = network.apply(variables, both, False)
+        (logits, image_logits), values = jnp.split(evaluation.prior_logits, 2), jnp.split(evaluation.value, 2)
+        image_logits = select(has_mirror(positions), image_logits[:, reflection(game).edges], image_logits)
+        bins = {name: x for name, x in evaluation.extra.items() if name == "value_logits"}
+        extra = {name: jnp.mean(jnp.stack(jnp.split(x, 2)), axis=0) for name, x in bins.items()}
+        return Evaluation((logits + image_logits) / 2, (values[0] + values[1]) / 2, extra), statistics
+
+    return Network(network.init, apply)

@@ -9,7 +9,7 @@ from alphagateau.games.state import Array
 
 
 def dot(dtype: str, x: Array, w: Array, out: Any = None) -> Array:
-    """X @ w of operands rounded to `dtype`; the result has dtype `out`, or that of the sum."""
+    """The product x @ w of operands rounded to `dtype`; the result has dtype `out`, or that of the sum."""
     return jnp.dot(x.astype(dtype), w.astype(dtype), preferred_element_type=out or summed_in(dtype))
 
 
@@ -19,7 +19,7 @@ def summed_in(dtype: Any) -> Any:
 
 
 def einsum(subscripts: str, x: Array, y: Array, dtype: str) -> Array:
-    """Einsum of float32 arrays rounded to `dtype`, summed in float32.
+    """The einsum of float32 arrays rounded to `dtype`, summed in float32.
 
     CPUs lack some such products of bfloat16, so there operands are rounded and stay float32.
     """

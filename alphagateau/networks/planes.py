@@ -13,7 +13,7 @@ NUM_PLANES = 14 * HISTORY + 7  # 119
 
 
 def unpack_bits(bits: Array, count: int) -> Array:
-    """Bool [B, count] of uint8 [B], by rising bit."""
+    """The bits bool [B, count] of uint8 [B], the lowest first."""
     return jnp.unpackbits(bits[:, None], axis=-1, count=count, bitorder="little").astype(bool)
 
 

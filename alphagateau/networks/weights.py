@@ -30,9 +30,9 @@ class Weight(NamedTuple):
     initializer: Initializer
 
 
-def dense(inputs: int, outputs: int, initializer: Initializer = GLOROT) -> dict[str, Weight]:
+def dense(inputs: int, outputs: int) -> dict[str, Weight]:
     """The weights of a layer x @ kernel + bias."""
-    return {"kernel": Weight((inputs, outputs), initializer), "bias": Weight((outputs,), ZEROS)}
+    return {"kernel": Weight((inputs, outputs), GLOROT), "bias": Weight((outputs,), ZEROS)}
 
 
 def draw(key: jax.Array, tree: Any) -> Any:

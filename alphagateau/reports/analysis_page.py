@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.pgn.accuracy import JUDGEMENTS, AnalysedGame, Judgement, game_accuracy, judgements
+from alphagateau.games.pgn.accuracy import JUDGEMENTS, AnalysedGame, game_accuracy, judgements
 from alphagateau.games.scores import score_text
 from alphagateau.games.small_boards import board_class
 from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart
@@ -30,7 +30,7 @@ class Swing(NamedTuple):
 
 
 class GameSection(NamedTuple):
-    """What the page says of a game."""
+    """The part of the page on one game."""
 
     title: str
     accuracy: Sequence[tuple[str, str]]
@@ -40,7 +40,7 @@ class GameSection(NamedTuple):
 
 
 def analysis_page(name: str, games: Sequence[AnalysedGame], num_games: int) -> str:
-    """The page as HTML; `num_games` were analysed, those of `games` are shown."""
+    """The HTML of the first games, of `num_games` analysed ones."""
     left_out = num_games - len(games)
     notes = [f"{left_out} of {num_games} games are left out of this page"] if left_out else []
     thresholds = ", ".join(f"{j.name} {j.glyph} from {j.least:g} %" for j in reversed(JUDGEMENTS))
@@ -73,12 +73,12 @@ def game_section(game: AnalysedGame, number: int) -> GameSection:
     worst = sorted(sorted(found, key=lambda swing: -swing.lost)[:MAX_SWINGS])
     white, black = _names(game)
     sides = zip(_names(game), game_accuracy(game.chances, game.white_begins), _losses(game), strict=True)
-    said = [
+    accuracy = [
         (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
         for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
     ]
     title = f"{number + 1}. {white} - {black}  {game.record.result}"
-    return GameSection(title, said, _curve(game, found), worst, len(found))
+    return GameSection(title, accuracy, _curve(game, found), worst, len(found))
 
 
 def _names(game: AnalysedGame) -> tuple[str, str]:
@@ -107,24 +107,15 @@ def _curve(game: AnalysedGame, swings: Sequence[Swing]) -> Chart | None:
 def _swings(game: AnalysedGame) -> Iterator[Swing]:
     board, chances = board_class(game.record.game)(game.record.start_fen), game.chances
     for ply, (uci, judgement) in enumerate(zip(game.record.moves, judgements(game), strict=True)):
+        move, best = chess.Move.from_uci(uci), game.best[ply]
         if judgement:
-            yield _swing(game, board, ply, judgement, abs(chances[ply + 1] - chances[ply]))
-        board.push_uci(uci)
-
-
-def _swing(game: AnalysedGame, board: chess.Board, ply: int, judgement: Judgement, lost: float) -> Swing:
-    """`board` is before the move."""
-    uci, best = game.record.moves[ply], game.best[ply]
-    label = f"{_numbered(board, uci)}{judgement.glyph}"
-    scores = " to ".join(score_text(score) for score in game.scores[ply : ply + 2])
-    better = f"; {board.san(chess.Move.from_uci(best))} was best" if best else ""
-    text = f"{judgement.name}, {scores}, {lost:.0f} % of winning chances{better}"
-    return Swing(ply + 1, label, text, lost, diagram(board.fen(), label, [(best, "best"), (uci, "played")]))
-
-
-def _numbered(board: chess.Board, uci: str) -> str:
-    """Such as "12. Nf3" or "12... e5"."""
-    return f"{board.fullmove_number}{'.' if board.turn else '...'} {board.san(chess.Move.from_uci(uci))}"
+            label = f"{board.fullmove_number}{'.' if board.turn else '...'} {board.san(move)}{judgement.glyph}"
+            scores = " to ".join(score_text(score) for score in game.scores[ply : ply + 2])
+            better = f"; {board.san(chess.Move.from_uci(best))} was best" if best else ""
+            lost = abs(chances[ply + 1] - chances[ply])
+            text = f"{judgement.name}, {scores}, {lost:.0f} % of winning chances{better}"
+            yield Swing(ply + 1, label, text, lost, diagram(board.fen(), label, [(best, "best"), (uci, "played")]))
+        board.push(move)
 
 
 def _view(game: AnalysedGame) -> GameView:

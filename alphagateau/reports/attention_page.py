@@ -1,46 +1,21 @@
 """Turns the attention of a network's heads into their page (templates/attention.html): a table, and a map a head."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, number_cell, table
 
 
-class Study(Protocol):
-    """What `networks/chessformer/attention.py` says of the heads; arrays [L, H]."""
+def attention_page(name: str, fen: str, square: int, study: Any, follows: Sequence[Sequence[str]], weights: Any) -> str:
+    """The HTML of a network's L layers of H heads.
 
-    @property
-    def correlations(self) -> Mapping[str, Any]: ...
-    @property
-    def stillness(self) -> Any: ...
-    @property
-    def on_itself(self) -> Any: ...
-
-
-class HeadMap(NamedTuple):
-    """A head's map: squares (x, y, share of the largest weight, percent)."""
-
-    title: str
-    follows: str
-    weights: Sequence[tuple[int, int, float, float]]
-
-
-class LayerMaps(NamedTuple):
-    """The maps of a layer's heads."""
-
-    title: str
-    heads: Sequence[HeadMap]
-
-
-def attention_page(
-    name: str, fen: str, square: int, study: Study, follows: Sequence[Sequence[str]], weights: Any
-) -> str:
-    """The page as HTML.
-
-    `weights` [L, H, N] are what the query `square` of the position `fen` takes from each square; squares are numbered
-    file by file as the player to move sees them. `follows`: the pattern of each layer and head, or "".
+    Args:
+        square: the query in the position `fen`; squares are numbered file by file as the player to move sees them.
+        study: a `HeadStudy` of `networks/chessformer/attention.py`.
+        follows: the pattern of each layer and head, or "".
+        weights: float [L, H, N], of the query on each square.
     """
     board = diagram(fen, "the maps")
     return render(
@@ -52,21 +27,21 @@ def attention_page(
         board=board,
         query=place_of(board, fen, square),
         layers=[
-            LayerMaps(f"Layer {i}", [head_map(board, fen, j, *one) for j, one in enumerate(zip(*of, strict=True), 1)])
-            for i, of in enumerate(zip(follows, weights, strict=True), 1)
+            [(name, head_map(board, fen, w)) for name, w in zip(*layer, strict=True)]
+            for layer in zip(follows, weights, strict=True)
         ],
         fen=fen,
     )
 
 
 def summary_table(follows: Sequence[Sequence[str]]) -> Table:
-    """How many heads of each layer follow what."""
+    """The number of heads that follow each pattern, a row a layer."""
     names = sorted({name for heads in follows for name in heads if name})
     rows = [[i, *(list(heads).count(name) for name in names)] for i, heads in enumerate(follows, 1)]
     return table(["layer", *names], rows if names else [])
 
 
-def heads_table(study: Study, follows: Sequence[Sequence[str]]) -> Table:
+def heads_table(study: Any, follows: Sequence[Sequence[str]]) -> Table:
     """One row a head."""
     rows = []
     for i, heads in enumerate(follows):
@@ -77,15 +52,14 @@ def heads_table(study: Study, follows: Sequence[Sequence[str]]) -> Table:
     return table(["layer", "head", "follows", *study.correlations, "stillness", "on itself"], rows)
 
 
-def head_map(board: Diagram, fen: str, number: int, follows: str, weights: Any) -> HeadMap:
-    """The map of a head from its weights [N]."""
+def head_map(board: Diagram, fen: str, weights: Any) -> list[tuple[int, int, float, float]]:
+    """The squares (x, y, share of the largest weight, percent) of a head's weights [N]."""
     most = max(float(weights.max()), 1e-9)
-    squares = [(*place_of(board, fen, i), float(x) / most, 100 * float(x)) for i, x in enumerate(weights)]
-    return HeadMap(f"Head {number}", follows, squares)
+    return [(*place_of(board, fen, i), float(x) / most, 100 * float(x)) for i, x in enumerate(weights)]
 
 
 def place_of(board: Diagram, fen: str, square: int) -> tuple[int, int]:
-    """Where a square lies on the diagram, which has White below."""
+    """The place (x, y) of a square on the diagram, which has White below."""
     file, rank = divmod(square, board.size)
     is_white = fen.split()[1] == "w"
     return 100 * file, 100 * (board.size - 1 - rank if is_white else rank)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from alphagateau.reports.drawing.charts import Chart
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, number_cell, table
 from alphagateau.reports.ladder_page import LearntOn, RatedPlayer, transfer_chart
@@ -17,29 +16,21 @@ def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> Non
     """Writes index.html beside the folders of the boards, whose own pages it names; reports by board."""
     folder.mkdir(parents=True, exist_ok=True)
     players = {board: rated_players(report) for board, report in reports.items()}
+    charts = {
+        board: transfer_chart(players[board], board, report.learnt_on, is_band(report.ratings))
+        for board, report in reports.items()
+    }
     runs = {run: known for report in reports.values() for run, known in report.learnt_on.items()}
     page = render(
         "boards.html",
         title=f"{folder.name}: {', '.join(reports)}",
         subtitle="the same players, rated on each board by the games played there; each board has a scale of its own",
         boards=[(board, f"{board}/index.html") for board in reports],
-        charts_of_boards=board_charts(reports, players),
+        charts_of_boards=[(board, chart) for board, chart in charts.items() if chart],
         runs=run_table(players, runs),
         notes=[f"{board}: {note}" for board, report in reports.items() for note in report.notes],
     )
     write_text(folder / "index.html", page)
-
-
-def board_charts(
-    reports: Mapping[str, RatingsReport], players: Mapping[str, list[RatedPlayer]]
-) -> list[tuple[str, Chart]]:
-    """The transfer curve of each board."""
-    found = []
-    for board, report in reports.items():
-        chart = transfer_chart(players[board], board, report.learnt_on, is_band(report.ratings))
-        if chart:
-            found.append((board, chart))
-    return found
 
 
 def run_table(players: Mapping[str, list[RatedPlayer]], runs: Mapping[str, LearntOn]) -> Table:

@@ -22,7 +22,7 @@ COST_AXES = {
     "device_seconds": ("device-hours", 1 / 3600),
     "flops": ("FLOPs", 1.0),
     "joules": ("joules", 1.0),
-}  # what a cost is called, and how many of it one is
+}  # its name on an axis, and the factor to the axis' unit
 
 
 class RatedPlayer(NamedTuple):
@@ -49,7 +49,7 @@ class RatedPlayer(NamedTuple):
 
 
 class LearntOn(NamedTuple):
-    """The board of a run, how many iterations had led to the weights that it began from, and on which other boards."""
+    """The board of a run, and the iterations and other boards before it, of the weights that it began from."""
 
     board: str
     iterations_before: int = 0
@@ -57,7 +57,7 @@ class LearntOn(NamedTuple):
 
 
 class LadderPage(NamedTuple):
-    """What the page of a ladder shows. method: in a sentence; rows: of the results; notes: what was left out.
+    """The data of a ladder's page. method: in a sentence; rows: of the results; notes: what was left out.
 
     has_band: errors are drawn as one band along each line. board: of the games. learnt_on: by run.
     """
@@ -78,13 +78,14 @@ class LadderPage(NamedTuple):
 def ladder_page(page: LadderPage) -> str:
     """The page as HTML."""
     ranked = rank(page.players)
+    is_transfer = any(run.board != page.board or run.iterations_before for run in page.learnt_on.values())
     return render(
         "ladder.html",
         title=page.title,
         subtitle=page.method,
         ratings=rating_table(ranked),
         rating_chart=rating_chart(ranked, page.has_band),
-        transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band) if is_transfer(page) else None,
+        transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band) if is_transfer else None,
         cost_charts=cost_charts(ranked, page.has_band),
         notes=page.notes,
         cross_table=cross_table([p.name for p in ranked] if page.rows else [], page.rows),
@@ -122,11 +123,6 @@ def rating_chart(players: Sequence[RatedPlayer], has_band: bool = False) -> Char
     return line_chart(series, Labels(title, y="Elo"), levels=levels, kind="wide")
 
 
-def is_transfer(page: LadderPage) -> bool:
-    """Whether a run learnt on another board, or began from another's weights."""
-    return any(known.board != page.board or known.iterations_before for known in page.learnt_on.values())
-
-
 def transfer_chart(
     players: Sequence[RatedPlayer], board: str, learnt_on: Mapping[str, LearntOn], has_band: bool = False
 ) -> Chart | None:
@@ -145,7 +141,7 @@ def transfer_chart(
 
 
 def cost_charts(players: Sequence[RatedPlayer], has_band: bool = False) -> list[Chart]:
-    """Rating against each kind of cost that is known of two players or more of a run."""
+    """Rating against each cost that two players or more of a run have."""
     rated, charts = [p for p in players if math.isfinite(p.rating)], []
     for unit, (name, factor) in COST_AXES.items():
         known = [p for p in rated if unit in p.costs]

@@ -1,6 +1,6 @@
 """Writes the model card of a run's checkpoint as Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,14 +13,14 @@ from alphagateau.runs.spent import Spent
 
 
 class Card(NamedTuple):
-    """What a card is made of; none of it is asked from its reader."""
+    """The facts of a model card."""
 
     name: str
     run: str  # whose checkpoint it is
     manifest: Mapping[str, Any]
     experiment: Experiment
     record: Mapping[str, Any]  # run.json
-    spent: Spent | None  # None: the run does not say
+    spent: Spent | None  # None: not known
     final: Mapping[str, Any]  # results.json
     ratings: Sequence[Sequence[Mapping[str, str]]]  # of each ladder, rows of its ratings.csv
     labels: Mapping[str, Any]  # manifest.json of the labels it learnt from
@@ -32,74 +32,61 @@ def model_card(card: Card) -> str:
     """The card's text."""
     boards = ", ".join(part.game for part in board_experiments(card.experiment))
     num_steps = card.manifest["optimizer_steps"]
+    manifest, data, folder = card.manifest, card.experiment.data, f"checkpoints/{card.name}"
+    num_read = manifest["iteration"] * data.frames_per_iteration if data else 0
+    check = f"`alphagateau info {folder}` checks the weights and experiment.toml against manifest.json."
+    sections = {
+        "How it was trained": training_lines(card),
+        "Data": [data_sentence(card.experiment, card.labels)],
+        "Cost": cost_lines(card.spent, num_steps, num_read, origin_name(card)),
+        "Rating": rating_lines(card),
+        "Limits": limit_lines(card),
+        "Licence": [card.license],
+        "Hash": [f"Weights {manifest['weights_hash']}. {check}"],
+    }
     lines = [
         f"# {card.name}",
         "",
         f"{network_sentence(card)} It learnt {boards}.",
         "",
-        f"    alphagateau play checkpoints/{card.name}",
-        *_section("How it was trained", training_lines(card)),
-        *_section("Data", [data_sentence(card.experiment, card.labels)]),
-        *_section("Cost", cost_lines(card.spent, num_steps, num_labelled(card), origin_name(card))),
-        *_section("Rating", rating_lines(card)),
-        *_section("Limits", limit_lines(card)),
-        *_section("Licence", [card.license]),
-        *_section(
-            "Hash",
-            [
-                f"Weights {card.manifest['weights_hash']}. `alphagateau info checkpoints/{card.name}` checks the "
-                "weights and experiment.toml against manifest.json."
-            ],
-        ),
+        f"    alphagateau play {folder}",
     ]
+    for title, body in sections.items():
+        lines += ["", f"## {title}", "", *body]
     return "\n".join(lines) + "\n"
-
-
-def _section(title: str, lines: Iterable[str]) -> list[str]:
-    return ["", f"## {title}", "", *lines]
 
 
 def network_sentence(card: Card) -> str:
     """Such as "Network: gateau, 32,001 parameters, hidden_size 32, num_blocks 2"."""
-    network = card.manifest["network"]
-    sizes = ", ".join(
-        f"{key} {network[key]}" for key in ("hidden_size", "num_blocks", "normalization") if key in network
-    )
-    parameters = number(card.manifest["parameters"])
-    return f"Network: {network.get('architecture', 'gateau')}, {parameters} parameters, {sizes}."
+    network, keys = card.manifest["network"], ("hidden_size", "num_blocks", "normalization")
+    sizes = ", ".join(f"{key} {network[key]}" for key in keys if key in network)
+    return f"Network: {network['architecture']}, {number(card.manifest['parameters'])} parameters, {sizes}."
 
 
 def training_lines(card: Card) -> list[str]:
     """The run, its commands, commits and origin, a line each."""
     experiment, starts = card.experiment, card.record["starts"]
-    decay = experiment.training.average_decay
+    decay, done, origin = experiment.training.average_decay, card.manifest["iteration"], origin_name(card)
     plays = (
         f"an average of the weights of all steps (decay {decay:g} a step)" if decay else "the weights of the last step"
     )
-    lines = [
-        f"- iteration {card.manifest['iteration']} of {experiment.num_iterations}, seed {experiment.seed}; {plays}"
-    ]
-    if origin := origin_name(card):
-        lines.append(f"- began from the weights of {origin}")
+    lines = [f"- iteration {done} of {experiment.num_iterations}, seed {experiment.seed}; {plays}"]
+    lines += [f"- began from the weights of {origin}"] if origin else []
     commits = dict.fromkeys(str(start["commit"]) for start in starts if start.get("commit"))
     lines += [f"- code of commit {', '.join(commits)}"] if commits else []
-    return [*lines, f"- experiment.toml has every key: `{training_command(card)}` trains it anew{what_it_needs(card)}"]
+    needs = f", as it was before (weights {card.record['init_from_hash']})" if origin == card.name else ""
+    needs += f", with the labels in {experiment.data.path}" if experiment.data else ""
+    return [*lines, f"- experiment.toml has every key: `{training_command(card)}` trains it anew{needs}"]
 
 
 def training_command(card: Card) -> str:
-    """What trains it anew from a clone, as a run beside the published checkpoint."""
+    """The command that trains it anew from a clone, as a run beside the published checkpoint."""
     words = f"alphagateau train checkpoints/{card.name}/experiment.toml --run {card.name}_anew"
     if origin := card.record.get("init_from"):
         words += f" --init-from {origin_path(origin)}"
     if (iteration := card.manifest["iteration"]) < card.experiment.num_iterations:
         words += f" --until iterations={iteration}"
     return words
-
-
-def what_it_needs(card: Card) -> str:
-    """What the command needs that no clone has."""
-    earlier = f", as it was before (weights {card.record['init_from_hash']})" if origin_name(card) == card.name else ""
-    return earlier + (f", with the labels in {card.experiment.data.path}" if card.experiment.data else "")
 
 
 def origin_name(card: Card) -> str:
@@ -109,20 +96,19 @@ def origin_name(card: Card) -> str:
 
 
 def origin_path(origin: str) -> Path:
-    """Where a run, one of its checkpoints or a published one lies in a clone, from where it lay."""
+    """The path in a clone of a run, one of its checkpoints or a published one, from its former path."""
     path = Path(origin)
     is_of_a_run = path.name.isdigit() and path.parent.name == "checkpoints"
     return Path("checkpoints", *path.parts[-3 if is_of_a_run else -1 :])
 
 
 def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
-    """From what it learnt."""
+    """The games or labelled positions that it learnt from."""
     selfplay, data = experiment.selfplay, experiment.data
     if data is not None:
-        frames, engine = number(data.frames_per_iteration), labels.get("engine", {})
-        labelled = (
-            f"labelled ({labels['target']}) by {engine.get('name')}{how_labelled(engine)}" if engine else "with labels"
-        )
+        frames, engine, labelled = number(data.frames_per_iteration), labels.get("engine", {}), "with labels"
+        if engine:
+            labelled = f"labelled ({labels['target']}) by {engine.get('name')}{how_labelled(engine)}"
         return f"Positions {labelled}, {data.path}: {frames} frames an iteration; no games of its own."
     assert selfplay is not None
     plies = f"{number(selfplay.num_games)} games of {number(selfplay.num_plies)} plies an iteration"
@@ -131,7 +117,7 @@ def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
 
 
 def how_labelled(engine: Mapping[str, Any]) -> str:
-    """What the labels' manifest says of the searches that made them."""
+    """The searches that made the labels, by their manifest."""
     nodes = f" at {engine['nodes']} nodes" if "nodes" in engine else ""
     if engine.get("multipv"):
         return f"{nodes} a move, all moves in one search"
@@ -139,16 +125,11 @@ def how_labelled(engine: Mapping[str, Any]) -> str:
     return nodes + cleared + (f" ({engine['search']})" if engine.get("search") else "")
 
 
-def num_labelled(card: Card) -> int:
-    """Labelled positions that this run read; those of a run whose weights it began from are not counted."""
-    data = card.experiment.data
-    return card.manifest["iteration"] * data.frames_per_iteration if data else 0
-
-
 def cost_lines(spent: Spent | None, num_steps: int, num_read: int, origin: str = "") -> list[str]:
-    """What was spent since the first weights were drawn, but for the run's own steps since the weights of `origin`.
+    """The cost since the first weights were drawn; optimizer steps and labelled positions are those since `origin`.
 
-    `num_read` labelled positions, some more than once, are the run's own too.
+    Args:
+        num_read: labelled positions, counted as often as they were read.
     """
     read = f"{number(num_read)} labelled positions read, " if num_read else ""
     own = f"{read}{number(num_steps)} optimizer steps" + (f" since {origin}" if origin else "")
@@ -165,11 +146,10 @@ def rating_lines(card: Card) -> list[str]:
     """The ladders' rows of `read_ratings`; the match at the end of the run."""
     own = f"{card.run}/{card.manifest['iteration']}"
     lines = [line for rows in card.ratings for line in ladder_lines(rows, own)]
-    scores = card.final.get("scores", ()) if card.final.get("weights_hash") == card.manifest["weights_hash"] else ()
-    for player, opponent, wins, draws, losses, _ in scores:
-        lines.append(
-            f"- {player} against {opponent}, {card.final['simulations']} simulations: +{wins} ={draws} -{losses}"
-        )
+    final, simulations = card.final, f"{card.final.get('simulations')} simulations"
+    if final.get("weights_hash") == card.manifest["weights_hash"]:
+        for player, opponent, wins, draws, losses, _ in final["scores"]:
+            lines.append(f"- {player} against {opponent}, {simulations}: +{wins} ={draws} -{losses}")
     return lines or ["Not rated."]
 
 
@@ -204,9 +184,7 @@ def limit_lines(card: Card) -> list[str]:
 
 
 def read_ratings(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
-    """Rows of a ladder's ratings.csv: the player's, by any of its names, and those of no run's checkpoint.
-
-    These are engines, the random mover and published networks.
+    """Rows of a ladder's ratings.csv: the player's, by any of its names, then engines, `random` and published networks.
 
     Raises ConfigError.
     """

@@ -1,4 +1,4 @@
-"""Turns what players made of puzzles into a page (templates/puzzles.html), a drawing and JSON."""
+"""Turns players' shares of puzzles solved into a page (templates/puzzles.html), a drawing and JSON."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ MAX_THEMES = 30  # on the page, the most frequent ones
 
 
 class Share(NamedTuple):
-    """Of some puzzles, how many were solved, and the interval of 2 standard errors of their share."""
+    """Puzzles solved, of a total, and the interval of 2 standard errors of their share."""
 
     solved: int
     total: int
@@ -33,7 +33,7 @@ class Band(NamedTuple):
 
 
 class PuzzleResult(NamedTuple):
-    """What a player made of the puzzles; its bands are those of the other players."""
+    """Shares of puzzles solved by a player; all players have the same bands."""
 
     name: str
     whole: Share
@@ -42,7 +42,7 @@ class PuzzleResult(NamedTuple):
 
 
 class PuzzlesPage(NamedTuple):
-    """What the page shows; notes: what was left out."""
+    """The data of a page of puzzles; notes: what was left out."""
 
     title: str
     results: Sequence[PuzzleResult]

@@ -1,4 +1,4 @@
-"""Turns rated results into what a reader gets: a folder of tables, games, a drawing and one page."""
+"""Writes rated results as a folder of tables, games, a drawing and a page, and prints them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,12 +23,11 @@ MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 
 
 class RatingsReport(NamedTuple):
-    """What there is to say of a pool of players.
+    """The ratings of a pool of players, and what is shown beside them.
 
     curves: (run, iteration) of each place that a player has on the chart; players without are drawn as levels.
-    columns: more of ratings.csv, by name, with what each player has there. board: of the games. learnt_on: where the
-    run of each curve learnt. records: of the games played. notes: what
-    was left out.
+    columns: more of ratings.csv, by name and player. records, board: of the games. notes: what was left out.
+    learnt_on: the boards on which the run of each curve learnt.
     """
 
     title: str
@@ -74,26 +73,21 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
 
 
 def rated_players(report: RatingsReport) -> list[RatedPlayer]:
-    """The players for a page."""
+    """The players for a page, with the costs of COST_AXES that are more than nothing for somebody."""
     players, ratings = [], report.ratings
+    known = {unit: report.columns[unit] for unit in COST_AXES if any(report.columns.get(unit, {}).values())}
     for k, name in enumerate(ratings.players):
         places = report.curves.get(name, ())
         run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
-        costs = {unit: float(by_name[name]) for unit, by_name in _costs(report.columns) if name in by_name}
+        costs = {unit: float(by_name[name]) for unit, by_name in known.items() if by_name.get(name, "") != ""}
         shown = int(ratings.games[k]), float(ratings.score[k])
         players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs))
     return players
 
 
-def _costs(columns: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, float]]]:
-    """Of each column of COST_AXES what is known, and is more than nothing for somebody."""
-    known = {unit: {n: x for n, x in columns.get(unit, {}).items() if x != ""} for unit in COST_AXES}
-    return [(unit, by_name) for unit, by_name in known.items() if any(by_name.values())]
-
-
 def is_band(ratings: Ratings) -> bool:
-    """Whether the errors along a curve are those of the curve, and not of each of its players by itself."""
+    """Whether standard errors are of a whole curve, not of each of its players by itself."""
     return ratings.method == "history"
 
 

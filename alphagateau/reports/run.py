@@ -30,20 +30,24 @@ def write_report(run: Path, out: Path | None = None) -> Path:
     experiment = config.load(run / "config.toml")
     metrics = read_metrics(run / "metrics.jsonl")
     health = [
-        Event(row["iteration"], experiment.health.action, symptom.sentence)
+        Event(row["iteration"], experiment.health.action, sentence)
         for row in metrics
-        for symptom in symptoms(row, experiment.health)
+        for sentence in symptoms(row, experiment.health)
     ]
     games, notes = _sample_games(run)
-    scores = _final_scores(run)
+    scores = {
+        f"{player} against {opponent}": f"{wins} won, {draws} drawn, {losses} lost"
+        for player, opponent, wins, draws, losses, _ in read_final_match(run).get("scores", ())
+    }
+    calibration = metrics[-1].get("train/calibration", []) if metrics else []
     page = RunPage(
         f"Run {run.name}",
-        facts={**_facts(run, metrics), **scores},
+        facts=_facts(run, metrics) | scores,
         metrics=[{k: v for k, v in row.items() if not isinstance(v, list)} for row in metrics],
         config=config.to_dict(experiment),
         meaning=MEANING | declared_meaning(),
         health=health,
-        calibration=_calibration(metrics),
+        calibration=[CalibrationBin(predicted, observed, int(count)) for count, predicted, observed in calibration],
         players=_ladder(run),
         games=[game_view(record, number) for number, record in enumerate(games, 1)],
         notes=notes,
@@ -55,7 +59,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
 
 
 def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the run is, where it ran and what it cost."""
+    """The run's size, machines, cost and versions."""
     starts = read_record(run)["starts"]
     seconds = sum(v for row in metrics for k, v in row.items() if k.startswith("time/"))
     devices = starts[-1]["devices"] if starts else []
@@ -74,19 +78,6 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         facts |= {"command": last["command"], "commit": last.get("commit"), "python": last["python"]}
         facts |= {f"version of {name}": version for name, version in last["versions"].items()}
     return facts
-
-
-def _final_scores(run: Path) -> dict[str, Any]:
-    return {
-        f"{player} against {opponent}": f"{wins} won, {draws} drawn, {losses} lost"
-        for player, opponent, wins, draws, losses, _ in read_final_match(run).get("scores", ())
-    }
-
-
-def _calibration(metrics: Sequence[dict[str, Any]]) -> list[CalibrationBin]:
-    """Of the last iteration: predicted and observed results, by predicted value."""
-    rows = metrics[-1].get("train/calibration", []) if metrics else []
-    return [CalibrationBin(predicted, observed, int(count)) for count, predicted, observed in rows]
 
 
 def _sample_games(run: Path) -> tuple[list[GameRecord], list[str]]:

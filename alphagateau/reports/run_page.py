@@ -1,4 +1,4 @@
-"""Turns what a run left on disk into its report (templates/run.html)."""
+"""Turns metrics, health, games and ratings of a run into its report (templates/run.html)."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from alphagateau.reports.drawing.charts import CalibrationBin, Chart, Labels, Series, calibration_chart, line_chart
 from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
 from alphagateau.reports.drawing.pages import render
-from alphagateau.reports.drawing.tables import Cell, Table, key_values, table
+from alphagateau.reports.drawing.tables import Cell, key_values, table
 from alphagateau.reports.ladder_page import RatedPlayer, rank, rating_chart, rating_table
 
 # Section, chart, is it logarithmic, names of metrics. A metric goes to the first chart that names it; one that
@@ -26,7 +26,7 @@ OTHER = "Other metrics"
 
 
 class Event(NamedTuple):
-    """What the health watch said: at which iteration, `warn` or `stop`, in which words."""
+    """An unhealthy iteration; level: `warn` or `stop`."""
 
     iteration: int
     level: str
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 
 class RunPage(NamedTuple):
-    """What the report of a run shows.
+    """The data of a run's report.
 
     facts: commit, versions, devices, cost, anything by name (nested names are joined by dots). metrics: the
     rows of metrics.jsonl, each with an `iteration`. config: the experiment. meaning: of metrics, by name.
@@ -64,7 +64,10 @@ def run_page(page: RunPage) -> str:
         facts=key_values(page.facts),
         config=key_values(page.config),
         notes=page.notes,
-        health=health_table(page.health),
+        health=table(
+            ["Iteration", "Level", "What"],
+            [[e.iteration, Cell(e.level, tone="bad" if e.level == "stop" else ""), e.message] for e in page.health],
+        ),
         num_iterations=len(page.metrics),
         metric_charts=metric_charts(page.metrics, page.health),
         calibration=calibration_chart(page.calibration, "Value against result") if page.calibration else None,
@@ -73,11 +76,6 @@ def run_page(page: RunPage) -> str:
         games=viewer_data(page.games),
         glossary=[(name, said) for name, said in page.meaning.items() if any(name in row for row in page.metrics)],
     )
-
-
-def health_table(health: Sequence[Event]) -> Table:
-    rows = [[e.iteration, Cell(e.level, tone="bad" if e.level == "stop" else ""), e.message] for e in health]
-    return table(["Iteration", "Level", "What"], rows)
 
 
 def metric_charts(metrics: Sequence[Mapping[str, Any]], health: Sequence[Event] = ()) -> dict[str, list[Chart]]:

@@ -1,4 +1,4 @@
-"""Writes what a study has found: one page, its curves, a table in Markdown, and all of it as JSON."""
+"""Writes the results of a study: a page, its curves, a table in Markdown, and JSON."""
 
 import json
 from pathlib import Path

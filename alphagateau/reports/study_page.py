@@ -85,7 +85,7 @@ def _by_seed(values: dict[int, float], form: str) -> str:
 
 
 def says(difference: "Estimate") -> str:
-    """What the interval of a difference says, in words."""
+    """The reading of a difference's interval, in words."""
     if difference.num_seeds == 1:
         return "one seed: the spread over seeds is not known"
     if not abs(difference.mean) > difference.half_width:
@@ -132,7 +132,7 @@ def run_table(runs: Sequence["RunResult"]) -> Table:
 
 
 def sentences(result: "StudyResult") -> list[str]:
-    """How sure one can be, and what is missing."""
+    """Sentences on the intervals, the commits, the games, and the runs left out."""
     num_seeds = len(result.seeds)
     said = [METHOD]
     if num_seeds < 3:

@@ -1,1 +1,1 @@
-"""What a run leaves on disk, and what stops it: folder, checkpoints, log, health, signals."""
+"""Runs on disk, and their ends: folder, checkpoints, log, health, signals."""

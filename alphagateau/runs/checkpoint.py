@@ -27,8 +27,8 @@ from alphagateau.runs import trees
 from alphagateau.runs.files import filling, megabytes, reason, sync, write_text
 from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
-SCHEMA = 3  # raise it when what a checkpoint holds changes
-MOST_WEIGHT = 1e12  # a network with larger ones says NaN
+SCHEMA = 3  # raise it when the contents of a checkpoint change
+MOST_WEIGHT = 1e12  # a network with larger ones evaluates to NaN
 WEIGHTS, TRAINING = "weights", "training"  # the two parts; TRAINING is all that is not WEIGHTS
 PUBLISHED = "published"  # key of a manifest: by whom a published checkpoint was trained, and at what cost
 
@@ -53,7 +53,7 @@ class Checkpoint(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Where in its run it stands: (iteration, phase, segment)."""
+        """Its place in the run: (iteration, phase, segment)."""
         iteration, phase, segment = self.manifest["order"]
         return iteration, phase, segment
 
@@ -226,7 +226,7 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
 
 
 def _placed(x: Any) -> Any:
-    """A shape that says on which devices: on one here, if on none. The writer's may not be here."""
+    """A shape with a sharding, of one local device if it has none; the writer's devices may not be here."""
     if isinstance(x, np.ndarray):
         return x
     return x.update(sharding=x.sharding or SingleDeviceSharding(jax.local_devices()[0]))
@@ -249,7 +249,7 @@ def remove(checkpoint: Checkpoint) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Undoes what a killed process left half done, and deletes what it left half written or half deleted."""
+    """Restores a name that a killed process left aside, and deletes what it half wrote or half deleted."""
     for path in sorted(folder.glob(".*")) if folder.is_dir() else ():
         target = folder / path.stem[1:]
         if path.suffix == ".aside" and not target.exists():

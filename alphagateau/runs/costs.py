@@ -9,7 +9,7 @@ from alphagateau.config.searches import simulations_per_ply
 
 
 class Prices(NamedTuple):
-    """What a frame and an optimizer step of an experiment cost."""
+    """The cost of a frame and of an optimizer step of an experiment."""
 
     iteration_frames: int  # played by self-play in an iteration
     frame_flops: float  # of playing a frame, searched in full

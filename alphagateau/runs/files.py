@@ -44,7 +44,7 @@ def replacing(path: Path, needed: int = 0) -> Iterator[Path]:
 
 @contextmanager
 def filling(path: Path, needed: int = 0) -> Iterator[None]:
-    """Raises each OSError of the block as one of `path`; on a full disk it says how much room was needed and free."""
+    """Raises each OSError of the block as one of `path`, on a full disk with the room needed and free."""
     free = free_space(path.parent)
     try:
         yield
@@ -57,20 +57,20 @@ def filling(path: Path, needed: int = 0) -> Iterator[None]:
 
 
 def write_result(path: Path, text: str) -> None:
-    """`write_text` of what was asked for at the start of long work: its folder is made if it is not there."""
+    """`write_text`, in a folder that is made if it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
 
 
 def remove_half_written(folder: Path) -> None:
-    """Removes what killed processes left of `write_text` in a folder, for one who knows that nobody writes there."""
+    """Removes half-written files of killed processes from a folder in which nobody writes."""
     for path in folder.glob(".*.tmp"):
         if path.is_file():
             path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
-    """Has a file or a folder's list of names on disk before it returns, where a folder can be synced at all."""
+    """Syncs a file, or a folder's list of names where a folder can be synced."""
     if sys.platform == "win32":  # opens no folder
         return
     handle = os.open(path, os.O_RDONLY)

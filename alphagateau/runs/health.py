@@ -2,19 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from alphagateau.config import HealthConfig
-
-
-class Symptom(NamedTuple):
-    """A metric beyond its limit."""
-
-    name: str
-    value: float
-    limit: float
-    sentence: str
-
 
 # metric, key of [health], whether it must not fall below the limit, what it means
 _CHECKS = (
@@ -34,7 +24,7 @@ _CHECKS = (
     ("search/target_noise", "max_target_noise", False, "the policy targets are mostly noise"),
     ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
-LEAST_GAMES = 32  # below which a share of them says nothing
+LEAST_GAMES = 32  # below which a share of them is not judged
 _OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate")
 _FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 
@@ -52,8 +42,8 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str:
     )
 
 
-def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
-    """The metrics of an iteration that are beyond their limits; not shares of few games, nor means of no steps."""
+def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
+    """A sentence on each metric of an iteration beyond its limit; not on shares of few games, nor means of no steps."""
     found, has_few_games = [], values.get("selfplay/games", 0) < LEAST_GAMES
     without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
     for name, key, is_minimum, meaning in _CHECKS:
@@ -64,6 +54,5 @@ def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[Symptom]:
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:
             side = "below" if is_minimum else "above"
-            sentence = f"{meaning}: {name} is {value:.4g}, {side} health.{key} = {limit:g}"
-            found.append(Symptom(name, value, limit, sentence))
+            found.append(f"{meaning}: {name} is {value:.4g}, {side} health.{key} = {limit:g}")
     return found

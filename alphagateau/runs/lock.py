@@ -15,9 +15,9 @@ from alphagateau.runs.run_folder import RunError
 
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
-    """Locks the run for this process; the lock goes with the process, however it ends. RunError if it is taken.
+    """Locks the run until the process ends, however it ends. Raises RunError if another process has the lock.
 
-    Removes what a killed process left half written; of checkpoints, that is the part of `checkpoint.clean`.
+    Removes half-written files of killed processes; `checkpoint.clean` does so for checkpoints.
     """
     path = run / ".lock"
     lock = FileLock(path, timeout=0, on_acquired=_write_holder)

@@ -66,7 +66,7 @@ class Published:
 
 @pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
 class Progress:
-    """How far the run was; empty where published."""
+    """Progress of the run; empty where published."""
 
     iteration: Count = 0
     phase: Count = 0

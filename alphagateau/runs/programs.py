@@ -1,4 +1,4 @@
-"""How the command lines of other programs are read."""
+"""Splits the command lines of other programs into words."""
 
 import os
 import shlex

@@ -16,7 +16,7 @@ from alphagateau.runs.files import megabytes, reason, write_text
 from alphagateau.runs.spent import Spent, find_published
 
 EXPERIMENT, CARD = "experiment.toml", "README.md"
-OF_THE_MACHINE = ("commit_success.txt",)  # of the weights: it says where the run lay, and no reader needs it
+OF_THE_MACHINE = ("commit_success.txt",)  # of the weights: it has the path of the run, and no reader needs it
 MAX_BYTES = 8_000_000  # of the weights: it lies in a repository that everybody clones
 OF_THE_RUN = ("progress", "seconds", "files", "parts", "schema")  # in a manifest, which mean nothing without the run
 

@@ -62,7 +62,7 @@ def mark_unhealthy(run: Path, why: str) -> str:
 
 
 def is_same_origin(one: str | Path | None, other: str | Path | None) -> bool:
-    """Whether two `init_from` name the same weights, seen from any of the machines that share their folder."""
+    """Whether two `init_from` name the same weights, on any machine that shares their folder."""
     return Path(one or "").parts[-3:] == Path(other or "").parts[-3:]
 
 
@@ -79,7 +79,7 @@ def start_record(devices: list[str]) -> dict[str, Any]:
 
 
 def process_facts(experiment: Experiment, init_from: Path | None) -> dict[str, str]:
-    """What must be alike in the processes of one run, by the name that an error gives it."""
+    """The facts that must be alike in all processes of a run, by their names in errors."""
     return {
         **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
         "--init-from": str(init_from),

@@ -32,7 +32,7 @@ class Spent(NamedTuple):
 def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dict[int, Spent]:
     """The cost by iteration, from 0 on; {} for a folder without a record.
 
-    A run that began from weights of another includes what they had cost, if their run is still there.
+    A run that began from another's weights includes their cost, if that run is still there.
     """
     if published := find_published(folder):
         return {published.manifest["iteration"]: spent_of(published.manifest)}
@@ -41,18 +41,19 @@ def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dic
     except (ConfigError, RunError):
         return {}
     rows = read_metrics(folder / "metrics.jsonl")
-    spent = _before(folder, record, forward_flops, depth)
+    spent, origin = Spent(), find_origin(folder, record)
+    if origin and depth:
+        spent = read_spent(origin[0], forward_flops, depth - 1).get(origin[1], spent)
     found = {0: spent}
-    frames = simulations = flops = 0.0
+    frames = flops = 0.0
     for row, cost in zip(rows, costs(rows, make_prices(experiment, forward_flops(experiment))), strict=True):
         devices = _devices(record["starts"], row["iteration"])
         seconds = sum(value for name, value in row.items() if name.startswith("time/"))
         per_ply = simulations_per_ply(experiment, row.get("selfplay/full_search_rate", 1.0))
-        simulations = (cost.frames - frames) * per_ply
         spent = Spent(
             spent.frames + cost.frames - frames,
             spent.device_seconds + seconds * max(len(devices), 1),
-            spent.simulations + simulations,
+            spent.simulations + (cost.frames - frames) * per_ply,
             spent.flops + cost.flops - flops,
             spent.joules + float(row.get(ENERGY, math.nan)),
             tuple(dict.fromkeys((*spent.devices, *devices))),
@@ -68,15 +69,6 @@ def _devices(starts: Sequence[Mapping[str, Any]], iteration: int) -> list[str]:
     return before[-1]["devices"] if before else []
 
 
-def _before(folder: Path, record: Mapping[str, Any], forward_flops: ForwardFlops, depth: int) -> Spent:
-    """The cost of the weights that a run began from; 0 if they are not found."""
-    origin = find_origin(folder, record)
-    if origin is None or depth == 0:
-        return Spent()
-    source, iteration = origin
-    return read_spent(source, forward_flops, depth - 1).get(iteration, Spent())
-
-
 def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | None:
     """The run, and its iteration, whose weights a run began from, by their hash; None: from none, or they are gone."""
     path, begun = record.get("init_from"), record.get("init_from_hash")
@@ -84,14 +76,14 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
         return None
     for source in (Path(path), folder.parent / Path(path).name):
         published = find_published(source)
-        if published and _hash(published) == begun:
+        if published and published.manifest["weights_hash"] == begun:
             return source, published.manifest["iteration"]
         is_run = (source / "checkpoints").is_dir()  # runs themselves lie in a folder of that name
         source = source.parents[1] if source.parent.name == "checkpoints" and not is_run else source
         if source.resolve() != folder.resolve() and (source / "checkpoints").is_dir():
-            same = [c for c in checkpoint.find(source / "checkpoints")[0] if _hash(c) == begun]
-            if same:
-                return source, same[0].manifest["iteration"]
+            for found in checkpoint.find(source / "checkpoints")[0]:
+                if found.manifest["weights_hash"] == begun:
+                    return source, found.manifest["iteration"]
     return None
 
 
@@ -108,7 +100,3 @@ def find_published(folder: Path) -> checkpoint.Checkpoint | None:
     except CheckpointError:
         return None
     return found if PUBLISHED in found.manifest else None
-
-
-def _hash(found: checkpoint.Checkpoint) -> str:
-    return found.manifest["weights_hash"]

@@ -2,7 +2,7 @@
 
 from alphagateau.config.registers import SEARCHES, SearchConfig
 from alphagateau.games.rules import Game
-from alphagateau.networks.mirror_average import average_mirrors
+from alphagateau.networks.make_network import average_mirrors
 from alphagateau.networks.network import Network
 from alphagateau.search.move_values import TieBreak
 from alphagateau.search.search import Search

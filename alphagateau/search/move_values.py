@@ -64,10 +64,7 @@ def make_action_value_search(
         num_legal = (states.legal_edges >= 0).sum(axis=-1)
         nodes = num_legal if network.values_one_move else jnp.ones_like(num_legal)
         output = play(keys, states, values, root)._replace(num_nodes=nodes)
-        if tie_break is None:
-            return output
-        threshold = 2 * winning_probability(logits.shape[-1]) - 1
-        return output._replace(edge=break_ties(game, tie_break, states, values, output.edge, threshold))
+        return break_ties(game, tie_break, states, output, logits.shape[-1]) if tie_break else output
 
     return search
 
@@ -97,26 +94,24 @@ def make_state_value_search(
         value = jnp.where(states.terminated, 0.0, evaluation.value)
         root = edges_to_slots(states, evaluation.prior_logits, ILLEGAL), value
         values = map_legal_moves(states, move_value)
-        output = play(keys, states, values, root)
-        output = output._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
-        if tie_break is None:
-            return output
-        logits = evaluation.extra.get("value_logits")
-        threshold = 2 * winning_probability(1 if logits is None else logits.shape[-1]) - 1
-        return output._replace(edge=break_ties(game, tie_break, states, values, output.edge, threshold))
+        output = play(keys, states, values, root)._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
+        logits = evaluation.extra.get("value_logits", evaluation.value[:, None])
+        return break_ties(game, tie_break, states, output, logits.shape[-1]) if tie_break else output
 
     return search
 
 
-def break_ties(game: Game, tie_break: TieBreak, states: State, values: Array, edge: Array, threshold: float) -> Array:
-    """The edges [B], by `tie_break` where the best of `values` [B, S] are all at `threshold` or above."""
-    best, slots = jax.lax.top_k(values, NUM_CANDIDATES)
+def break_ties(game: Game, tie_break: TieBreak, states: State, output: SearchOutput, num_bins: int) -> SearchOutput:
+    """The output with edges by `tie_break` where the best moves, of values of `num_bins` bins, all win."""
+    assert output.move_values is not None
+    threshold = 2 * winning_probability(num_bins) - 1
+    best, slots = jax.lax.top_k(output.move_values, NUM_CANDIDATES)
     is_won = ((best >= threshold) | jnp.isneginf(best)).all(axis=-1) & (best[:, 0] < 1) & (best[:, 0] >= threshold)
     candidates = jnp.take_along_axis(states.legal_edges, slots, axis=-1)
     candidates = jnp.where(is_won[:, None] & jnp.isfinite(best), candidates, -1)
     shape = jax.ShapeDtypeStruct(is_won.shape, jnp.int32)
     chosen = jax.pure_callback(tie_break, shape, jax.vmap(game.position)(states), candidates)
-    return jnp.where(chosen >= 0, chosen, edge).astype(edge.dtype)
+    return output._replace(edge=jnp.where(chosen >= 0, chosen, output.edge).astype(output.edge.dtype))
 
 
 def winning_probability(num_bins: int) -> float:

@@ -259,7 +259,7 @@ def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[st
 def judge(run: Run, values: dict, iteration: int) -> list[str]:
     """The symptoms of an iteration, which are reported; raises Unhealthy if `[health]` stops the run."""
     health = run.experiment.health
-    found = [symptom.sentence for symptom in symptoms(values, health)]
+    found = symptoms(values, health)
     for sentence in found:
         run.reporter.say(f"unhealthy in iteration {iteration}: {sentence}")
     if found and health.action == "stop":

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import pytest
 
 from alphagateau.config import ConfigError
-from alphagateau.networks.board_statistics import with_board_statistics
 from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.networks.make_network import with_board_statistics
 from alphagateau.networks.network import Network
 
 

@@ -11,8 +11,7 @@ from alphagateau.games.state import stack_rows
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.make_network import make_network
-from alphagateau.networks.mirror_average import average_mirrors
+from alphagateau.networks.make_network import average_mirrors, make_network
 
 
 def test_the_average_is_the_same_in_the_mirror(gardner, tiny):

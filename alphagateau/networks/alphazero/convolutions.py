@@ -26,10 +26,6 @@ def _three_by_three(x: Array, kernel: Array) -> Array:
     return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=NUMBERS)
 
 
-def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
-    return _three_by_three(x, kernel), (x, kernel)
-
-
 def _backward(saved: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
     x, kernel = saved
     d_x = jax.lax.conv_general_dilated(
@@ -39,7 +35,7 @@ def _backward(saved: tuple[Array, Array], gradient: Array) -> tuple[Array, Array
     return d_x, d_kernel.astype(kernel.dtype)
 
 
-_three_by_three.defvjp(_forward, _backward)
+_three_by_three.defvjp(lambda x, kernel: (_three_by_three(x, kernel), (x, kernel)), _backward)
 
 
 def _kernel_gradient(x: Array, gradient: Array) -> Array:

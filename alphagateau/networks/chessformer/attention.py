@@ -48,7 +48,7 @@ def make_square_attention(game: Game, config) -> SquareAttention | None:
 
 
 def piece_patterns(game: Game) -> dict[str, np.ndarray]:
-    """Bool [N, N] by name: whether that piece moves from query to key on an empty board.
+    """Masks bool [N, N] by name: whether that piece moves from query to key on an empty board.
 
     "pawn" is a capture by either side, "color" another square of the query's color.
     """
@@ -68,7 +68,7 @@ def piece_patterns(game: Game) -> dict[str, np.ndarray]:
 
 
 def position_patterns(game: Game, positions: Position) -> dict[str, np.ndarray]:
-    """Bool [B, N, N] by name, of the piece on the key square.
+    """Masks bool [B, N, N] by name, of the piece on the key square.
 
     "arrivals": it is the player's to move, and can move to the query.
     """

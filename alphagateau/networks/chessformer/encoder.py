@@ -27,7 +27,7 @@ Params = dict[str, Array]
 
 
 class Encoder(NamedTuple):
-    """The configuration that all layers share."""
+    """The keys of a ChessformerConfig that all layers share, on a board."""
 
     size: int  # squares a side
     num_blocks: int  # L
@@ -89,14 +89,10 @@ def layer(net: Encoder, w: Params, x: Array) -> Array:
 
 @jax.custom_vjp
 def mish(x: Array) -> Array:
-    """X tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
+    """Mish, x tanh(ln(1 + e^x)) (Misra 2019), with one exponential: x n / (n + 2), n = e^x (e^x + 2)."""
     e = jnp.exp(jnp.minimum(x, MISH_IS_LINEAR))
     n = e * (e + 2)
     return x * (n / (n + 2))
-
-
-def _mish_forward(x: Array) -> tuple[Array, Array]:
-    return mish(x), x
 
 
 def _mish_backward(x: Array, dy: Array) -> tuple[Array]:
@@ -108,12 +104,12 @@ def _mish_backward(x: Array, dy: Array) -> tuple[Array]:
     return (dy * (n * share + x * slope),)
 
 
-mish.defvjp(_mish_forward, _mish_backward)
+mish.defvjp(lambda x: (mish(x), x), _mish_backward)
 
 
 @jax.custom_vjp
 def rms_norm(g: Array, y: Array) -> Array:
-    """G y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
+    """Rows g y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
     return _rms_forward(g, y)[0]
 
 

@@ -19,13 +19,11 @@ from alphagateau.networks.chessformer.encoder import Encoder, layer, layer_weigh
 from alphagateau.networks.chessformer.heads import head_weights, make_square_heads, outputs_of
 from alphagateau.networks.chessformer.relative_attention import fill_far
 from alphagateau.networks.chessformer.square_tokens import (
-    attack_weights,
     embed_attacks,
     embed_tokens,
     fill_far_edges,
+    input_weights,
     scale_and_shift,
-    square_weights,
-    token_weights,
 )
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, num_cores
 from alphagateau.networks.heads import make_evaluation
@@ -37,15 +35,7 @@ LEAST_CHUNK = 4  # positions: of fewer, matrix products are too small
 
 def make_encoder(game: Game, config) -> Encoder:
     """The Encoder of a ChessformerConfig, on the board of `game`."""
-    return Encoder(
-        game.size,
-        config.num_blocks,
-        config.hidden_size,
-        config.num_heads,
-        config.ffn_size,
-        config.position,
-        config.dtype,
-    )
+    return Encoder(game.size, *(getattr(config, name) for name in Encoder._fields[1:]))
 
 
 def stacked_layers(net: Encoder, params: dict[str, Any]) -> dict[str, Array]:
@@ -70,15 +60,8 @@ def make_chessformer(game: Game, config) -> Network:
         one_layer = jax.checkpoint(one_layer, prevent_cse=False)  # CSE does not undo it in a scan
 
     def init(key: jax.Array) -> Variables:
-        weights = {
-            "embed": token_weights(net.hidden_size),
-            **{f"block{i}": layer_weights(net) for i in range(net.num_blocks)},
-            "heads": head_weights(heads, net.hidden_size),
-        }
-        if config.attacks:
-            weights["attacks"] = attack_weights(net.hidden_size)
-        if config.square_embedding != "none":
-            weights["squares"] = square_weights(config.square_embedding, game.num_squares, net.hidden_size)
+        weights = {f"block{i}": layer_weights(net) for i in range(net.num_blocks)}
+        weights |= input_weights(config, game.num_squares) | {"heads": head_weights(heads, net.hidden_size)}
         return {"params": draw(key, weights)}
 
     def apply(

@@ -57,7 +57,7 @@ def spread(table: Array, size: int) -> Array:
 
 
 def pairs_of_offsets(x: Array) -> Array:
-    """X [2 S - 1, ...] by offset from 1 - S to S - 1, as [S, S, ...]: at (i, j) the offset i - j."""
+    """Rows x [2 S - 1, ...] by offset from 1 - S to S - 1, as [S, S, ...]: at (i, j) the offset i - j."""
     size = (len(x) + 1) // 2
     rows = jnp.broadcast_to(x, (size, *x.shape)).reshape(-1, *x.shape[1:])
     rows = jnp.concatenate([rows, jnp.zeros((size, *x.shape[1:]), x.dtype)])
@@ -66,7 +66,7 @@ def pairs_of_offsets(x: Array) -> Array:
 
 
 def attention_weights(q: Array, k: Array, places: Places, dtype: str) -> Array:
-    """W [B, H, N, N], of query and key, from q and k [B, H, N, d]."""
+    """The weights w [B, H, N, N], by query and key, of q and k [B, H, N, d]."""
     logits = einsum("bhid,bhjd->bhij", q, k, dtype)
     if "A_K" in places:
         logits += einsum("bhid,hijd->bhij", q, places["A_K"], dtype)
@@ -77,7 +77,7 @@ def attention_weights(q: Array, k: Array, places: Places, dtype: str) -> Array:
 
 @partial(jax.custom_vjp, nondiff_argnums=(4,))
 def attend(q: Array, k: Array, v: Array, places: Places, dtype: str) -> Array:
-    """Z [B, H, N, d] of q, k and v [B, H, N, d]."""
+    """The output z [B, H, N, d] of attention with q, k and v [B, H, N, d]."""
     return _attend_forward(q, k, v, places, dtype)[0]
 
 
@@ -122,7 +122,7 @@ def fill_far(position: str, w: dict[str, Any], size: int) -> dict[str, Any]:
 
 
 def nearest_offsets(size: int) -> np.ndarray:
-    """Int [15, 15, 2]: the table's row and column to use for each offset."""
+    """Rows and columns int [15, 15, 2] of a table, for each offset the nearest on its line."""
     offsets = np.moveaxis(np.mgrid[-FARTHEST : FARTHEST + 1, -FARTHEST : FARTHEST + 1], 0, -1)
     far = np.abs(offsets).max(axis=-1, keepdims=True)
     scale = np.minimum(1, (size - 1) / np.maximum(far, 1))

@@ -5,6 +5,8 @@ repetition; then castling rights (own queen side and king side, theirs), the squ
 without progress / 100, ply / the game's limit (0 there), and 1. The attackers of a square may be embedded too.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,9 +26,20 @@ NUM_COUNTS = 4  # counts of attackers: 0, 1, 2, more
 MAX_SIZE = 8  # squares a side of the largest board
 
 
-def token_weights(hidden_size: int) -> dict[str, Weight]:
-    """The weights of `embed_tokens`."""
-    return dense(NUM_INPUTS, hidden_size)
+def input_weights(config, num_squares: int) -> dict[str, Any]:
+    """The weights of `embed_tokens`, `embed_attacks` and `scale_and_shift`, by name, of a ChessformerConfig.
+
+    The table of attacks has a row by side, worth of the least attacker and number of attackers. Scale and shift are
+    tables [edge, distance, d], or a row a square.
+    """
+    d = config.hidden_size
+    weights: dict[str, Any] = {"embed": dense(NUM_INPUTS, d)}
+    if config.attacks:
+        weights["attacks"] = Weight((2 * len(WORTHS) * NUM_COUNTS, d), GLOROT)
+    if config.square_embedding != "none":
+        shape = (4, MAX_SIZE, d) if config.square_embedding == "edges" else (num_squares, d)
+        weights["squares"] = {"scale": Weight(shape, ZEROS), "shift": Weight(shape, ZEROS)}
+    return weights
 
 
 def embed_tokens(params: dict[str, Array], game: Game, positions: Position) -> Array:
@@ -42,11 +55,6 @@ def embed_tokens(params: dict[str, Array], game: Game, positions: Position) -> A
     return lookup(tables, codes) + at_squares.reshape(-1, tables.shape[-1])
 
 
-def attack_weights(hidden_size: int) -> Weight:
-    """The weights of `embed_attacks`: a row by side, worth of the least attacker and number of attackers."""
-    return Weight((2 * len(WORTHS) * NUM_COUNTS, hidden_size), GLOROT)
-
-
 def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
     """The attackers of each square of B Positions by either side, as a sum of two rows, [B * N, d]."""
     maps = jax.vmap(make_attack_maps(game.size))(positions.boards[:, 0].astype(jnp.int32))
@@ -55,26 +63,17 @@ def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
     return lookup(table.reshape(2, -1, table.shape[-1]), codes.transpose(1, 0, 2).reshape(2, -1))
 
 
-def square_weights(kind: str, num_squares: int, hidden_size: int) -> dict[str, Weight]:
-    """The weights of `scale_and_shift`, by `square_embedding`: tables [edge, distance, d], or a row a square."""
-    shape = (4, MAX_SIZE, hidden_size) if kind == "edges" else (num_squares, hidden_size)
-    return {"scale": Weight(shape, ZEROS), "shift": Weight(shape, ZEROS)}
-
-
 def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
-    """X [B, N, d] times max(1 + scale, 0), plus shift, by square; both are 0 at first.
+    """Tokens x [B, N, d] times max(1 + scale, 0), plus shift, by square; both are 0 at first.
 
     Scale and shift of a square are its row, or the sum of rows by distance to the board's four edges.
     """
     if not params:
         return x
-    scale, shift = (square_rows(params[name], size) for name in ("scale", "shift"))
+    scale, shift = params["scale"], params["shift"]
+    if scale.ndim == 3:
+        scale, shift = (lookup(table, jnp.asarray(edge_distances(size))) for table in (scale, shift))
     return x * jnp.maximum(1 + scale, 0) + shift
-
-
-def square_rows(table: Array, size: int) -> Array:
-    """Rows [N, d] by square, of a table [N, d] or one [4, MAX_SIZE, d] by distance to the edges."""
-    return lookup(table, jnp.asarray(edge_distances(size))) if table.ndim == 3 else table
 
 
 def edge_distances(size: int) -> np.ndarray:

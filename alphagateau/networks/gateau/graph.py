@@ -4,8 +4,6 @@ The graph is static: of a game's positions only the nodes' planes and one edge f
 player to move, who always plays up the board.
 """
 
-from functools import lru_cache
-
 import jax.numpy as jnp
 import jraph
 import numpy as np
@@ -19,20 +17,21 @@ from alphagateau.networks.planes import NUM_PLANES, square_planes
 EDGE_FEATURES = 15
 
 
-@lru_cache
-def _static_edge_features(
-    size: int,
-    double_step_rank: int | None,
-    castlings: frozenset[tuple[int, int]],
-    edges: tuple[tuple[int, int, int], ...],
-) -> np.ndarray:
-    last = size - 1
-    rows = []
+def static_features(game: Game) -> np.ndarray:
+    """float32 [E, 14], the features of Table 2 that depend on the edge alone.
+
+    Squares moved left and up; whether a white pawn would promote to a knight, bishop, rook, queen; whether the move is
+    possible for a white pawn, a black pawn, a knight, bishop, rook, queen, the white king, the black king. Only a pawn
+    can make an under-promotion.
+    """
+    size, last, home = game.size, game.size - 1, game.double_step_rank
+    castlings, rows = {(side.king, side.king_to) for side in game.castlings}, []
+    edges = zip(game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist(), strict=True)
     for sender, receiver, promotion in edges:
         (file, rank), (to_file, to_rank) = divmod(sender, size), divmod(receiver, size)
         left, up = file - to_file, to_rank - rank
         is_step = abs(left) <= 1
-        is_own_home, is_other_home = rank == double_step_rank, last - rank == double_step_rank
+        is_own_home, is_other_home = rank == home, last - rank == home
         white_pawn = 1 <= rank < last and ((is_step and up == 1) or (left == 0 and is_own_home and up == 2))
         black_pawn = 1 <= rank < last and ((is_step and up == -1) or (left == 0 and is_other_home and up == -2))
         promotes_to = (promotion or QUEEN) if white_pawn and to_rank == last else 0
@@ -48,18 +47,6 @@ def _static_edge_features(
             + [piece and (near or (sender, receiver) in castlings), piece and near]
         )
     return np.array(rows, np.float32)
-
-
-def static_features(game: Game) -> np.ndarray:
-    """float32 [E, 14], the features of Table 2 that depend on the edge alone.
-
-    Squares moved left and up; whether a white pawn would promote to a knight, bishop, rook, queen; whether the move is
-    possible for a white pawn, a black pawn, a knight, bishop, rook, queen, the white king, the black king. Only a pawn
-    can make an under-promotion.
-    """
-    edges = zip(game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist(), strict=True)
-    castlings = frozenset((side.king, side.king_to) for side in game.castlings)
-    return _static_edge_features(game.size, game.double_step_rank, castlings, tuple(edges))
 
 
 def edge_features(game: Game, positions: Position) -> Array:

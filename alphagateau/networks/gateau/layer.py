@@ -58,7 +58,7 @@ class Gateau(NamedTuple):
     rematerialize: bool = False  # training stores a block's inputs alone
 
     def dot(self, x: Array, w: Array, out: Any = None) -> Array:
-        """X @ w of operands rounded to the network's `dtype`."""
+        """The product x @ w of operands rounded to the network's `dtype`."""
         return dot(self.dtype, x, w, out)
 
 

@@ -15,7 +15,7 @@ from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, QUEEN, ROOK
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.giraffe.features import Groups, group_sizes, piece_features
-from alphagateau.networks.giraffe.network import near_zero
+from alphagateau.networks.giraffe.network import first_widths, near_zero
 from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
 PIECES = (PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING)
@@ -79,16 +79,15 @@ def move_features(game: Game, boards: Array, edges: Array) -> Array:
     return jnp.concatenate([x.astype(jnp.float32) for x in features], axis=-1)
 
 
-def first_widths(game: Game, divisor: int) -> tuple[int, int, int]:
+def move_widths(game: Game, divisor: int) -> tuple[int, int, int]:
     """Widths of the first layers: half of material with a move, and features / `divisor` of the other groups."""
-    material, pieces, squares = group_sizes(game)
-    return (material + MOVE_FEATURES + 3) // 2, -(-pieces // divisor), -(-squares // divisor)
+    material, pieces, squares = first_widths(game, divisor)
+    return (material + MOVE_FEATURES + 3) // 2, pieces, squares
 
 
 def make_giraffe_moves(game: Game, config) -> Network:
     """Makes the network of a GiraffeMovesConfig, for `game`."""
-    widths = first_widths(game, config.group_divisor)
-    module = GiraffeMovesNetwork(widths, config.hidden_size, config.num_passes)
+    module = GiraffeMovesNetwork(move_widths(game, config.group_divisor), config.hidden_size, config.num_passes)
 
     def init(key: jax.Array) -> Variables:
         groups = Groups(*(jnp.zeros((1, size)) for size in group_sizes(game)))

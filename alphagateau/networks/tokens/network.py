@@ -178,11 +178,6 @@ def legal_move_logits(net: Transformer, params: Variables, tokens: Array, action
     return jax.lax.fori_loop(0, -(-ends[-1] // num_rows), chunk, logits)
 
 
-def uniform_outputs(legal: Array) -> dict[str, Array]:
-    """Prior and value of a network without heads for them: uniform, and 0."""
-    return {"prior_logits": jnp.zeros(legal.shape), "value": jnp.zeros(len(legal))}
-
-
 def one_move_outputs(
     net: Transformer, params: Variables, inputs: tuple[Array, Array], legal: Array, slots: Array
 ) -> dict[str, Array]:
@@ -248,7 +243,7 @@ def make_token_transformer(game: Game, config) -> Network:
         del axis_name
         params, legal = variables["params"], legal_edge_mask(game, positions)
         inputs = position_tokens(game, positions), action_tokens(game, positions)
-        outputs = uniform_outputs(legal)
+        outputs = {"prior_logits": jnp.zeros(legal.shape), "value": jnp.zeros(len(legal))}  # without heads for them
         if net.heads.num_slots and slots is not None:
             outputs |= one_move_outputs(net, params, inputs, legal, slots)
         elif net.heads.num_slots and not train:

@@ -18,9 +18,8 @@ from alphagateau.games.move_numbers import action_names, square_name
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 
-CHARACTERS = (
-    "0123456789abcdefghpnrkqPBNRQKw."  # a token is an index into it; b is bishop, file and black, . pads fields
-)
+# A token is an index into it; b is bishop, file and black, . pads fields.
+CHARACTERS = "0123456789abcdefghpnrkqPBNRQKw."
 PIECES = "kqrbnp.PNBRQK"  # by piece code + 6, positive codes being white's
 DIGITS = 3  # of a number; larger ones are written as 999
 
@@ -28,9 +27,7 @@ DIGITS = 3  # of a number; larger ones are written as 999
 class Tables(NamedTuple):
     """Tables from which tokens are gathered; the first axis is the color to move, 0 white."""
 
-    squares: (
-        np.ndarray
-    )  # int32 [2, N], the square, by the numbers of the player to move, of each place of a FEN's board
+    squares: np.ndarray  # int32 [2, N], of each place of a FEN's board its square, by numbers of the player to move
     castling: np.ndarray  # int32 [2, 16, 4], by the bits of `Position.castling`
     en_passant: np.ndarray  # int32 [2, N + 1, 2], by square; the last row is of none
     actions: np.ndarray  # int32 [2, 2, E], the action of an edge, for other pieces and for pawns

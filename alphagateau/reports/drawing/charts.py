@@ -6,7 +6,7 @@ pointer without a script from elsewhere, and stands in a file of its own.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from alphagateau.reports.drawing.axes import Axis, is_shown, labeled_ticks, make_axis
 from alphagateau.reports.drawing.pages import render
@@ -15,7 +15,7 @@ from alphagateau.reports.drawing.tables import number
 SIZES = {"small": (400, 270), "wide": (800, 400), "square": (420, 400)}  # width, height in the units of the SVG
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 24, 46  # margins
 MAX_MARKERS = 40  # of a series; more are seen only under the pointer
-MAX_POINTS = 120  # of a series that say their value under the pointer
+MAX_POINTS = 120  # of a series, with their values under the pointer
 MAX_NAME = 60  # letters of a name within a drawing
 ROW_HEIGHT, LETTER_WIDTH = 20, 7  # of a dot chart
 NUM_COLORS = 8  # in page.css
@@ -41,16 +41,15 @@ class Series(NamedTuple):
 
 
 class CalibrationBin(NamedTuple):
-    """Positions whose predicted value is about the same: both means, their number, the error of `observed`."""
+    """Positions whose predicted value is about the same: both means, and their number."""
 
     predicted: float
     observed: float
     count: int  # pyright: ignore[reportIncompatibleMethodOverride]
-    standard_error: float = math.nan
 
 
 class Labels(NamedTuple):
-    """What a chart and its axes are called."""
+    """The title of a chart and the names of its axes."""
 
     title: str = ""
     x: str = "iteration"
@@ -58,7 +57,7 @@ class Labels(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A value at its place, what it says under the pointer, and the path of its bar, if it has one."""
+    """A value at its place, its text under the pointer, and the path of its bar, if it has one."""
 
     x: float
     y: float
@@ -87,7 +86,7 @@ class Level(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """What templates/charts.html draws; ticks are (place, label), columns (path, meaning), marks (place, meaning)."""
+    """The data of templates/charts.html; ticks are (place, label), columns (path, meaning), marks (place, meaning)."""
 
     labels: Labels
     kind: str
@@ -123,15 +122,11 @@ def line_chart(
     x_axis = make_axis([x for s in series for x in s.x], LEFT, width - RIGHT)
     y_axis = make_axis([*spans, *(y for _, y in levels)], height - BOTTOM, TOP, is_log)
     drawings = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
-    return Chart(
+    return _chart(
         labels,
         kind,
-        width,
-        height,
         x_axis,
         y_axis,
-        labeled_ticks(x_axis),
-        labeled_ticks(y_axis),
         drawings,
         legend=drawings if [s.name for s in series] != [labels.title] else (),
         levels=[_level(name, y, x_axis, y_axis) for name, y in levels if is_shown(y, is_log)],
@@ -139,27 +134,27 @@ def line_chart(
     )
 
 
-def calibration_chart(bins: Sequence[CalibrationBin], title: str = "", low: float = -1.0, high: float = 1.0) -> Chart:
-    """Observed against predicted value, both from `low` to `high`; grey bars: how many positions a bin has."""
+def calibration_chart(bins: Sequence[CalibrationBin], title: str = "") -> Chart:
+    """Observed against predicted value, both in [-1, 1]; grey columns count the positions of a bin."""
     width, height = SIZES["square"]
-    x_axis = make_axis([low, high], LEFT, width - RIGHT)
-    y_axis = make_axis([low, high], height - BOTTOM, TOP)
-    corners = [f"{x_axis.place(value):.1f} {y_axis.place(value):.1f}" for value in (low, high)]
-    columns = zip(*[(b.predicted, b.observed, b.standard_error) for b in bins], strict=True)
-    x, y, errors = list(columns) or [(), (), ()]
-    return Chart(
+    x_axis, y_axis = make_axis([-1, 1], LEFT, width - RIGHT), make_axis([-1, 1], height - BOTTOM, TOP)
+    corners = [f"{x_axis.place(value):.1f} {y_axis.place(value):.1f}" for value in (-1, 1)]
+    observed = Series("observed", [b.predicted for b in bins], [b.observed for b in bins])
+    return _chart(
         Labels(title, "predicted value", "observed value"),
         "square",
-        width,
-        height,
         x_axis,
         y_axis,
-        labeled_ticks(x_axis),
-        labeled_ticks(y_axis),
-        [_line(0, Series("observed", x, y, errors), x_axis, y_axis)],
+        [_line(0, observed, x_axis, y_axis)],
         levels=[Level("M" + "L".join(corners))],
         columns=_count_columns(bins, x_axis, y_axis),
     )
+
+
+def _chart(labels: Labels, kind: str, x_axis: Axis, y_axis: Axis, series: Sequence[PlacedSeries], **more: Any) -> Chart:
+    """A chart of a kind's size, with ticks along both axes."""
+    ticks = labeled_ticks(x_axis), labeled_ticks(y_axis)
+    return Chart(labels, kind, *SIZES[kind], x_axis, y_axis, *ticks, series, **more)
 
 
 def dot_chart(rows: Sequence[tuple[str, float, float]], labels: Labels) -> Chart:
@@ -183,7 +178,7 @@ def dot_chart(rows: Sequence[tuple[str, float, float]], labels: Labels) -> Chart
 
 
 def standalone(heading: str, charts: Sequence[Chart]) -> str:
-    """Charts side by side as an SVG file, on white and without anything that some viewer does not know."""
+    """Charts side by side as an SVG file, on white, for every viewer."""
     top, gap = 40, 10
     lefts = [sum(c.width for c in charts[:i]) for i in range(len(charts))]
     height = top + max(18 * len(c.legend) + 22 + c.height for c in charts) + gap
@@ -222,7 +217,7 @@ def _count_columns(bins: Sequence[CalibrationBin], x_axis: Axis, y_axis: Axis) -
 
 
 def _line(index: int, series: Series, x_axis: Axis, y_axis: Axis) -> PlacedSeries:
-    """A series: its line with gaps, bars, and points that say their value under the pointer."""
+    """A series: its line with gaps, its bars, and its points with texts under the pointer."""
     places, points, pen = [], [], "M"
     rows = list(zip(series.x, _with_errors(series), strict=True))
     every = math.ceil(len(rows) / MAX_POINTS)

@@ -20,7 +20,7 @@ def render(template: str, **data: Any) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """The templates; what they say of data that is missing is an error."""
+    """The templates; a name without data is an error."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("alphagateau.reports"),
         autoescape=True,
@@ -43,7 +43,7 @@ def _static(name: str) -> str:
 
 
 def without_variables(css: str, theme: str) -> str:
-    """Rules with each var(--x) replaced by its value in the first block of `theme`: not every SVG viewer knows var."""
+    """Rules with each var(--x) replaced by its value in the first block of `theme`, for SVG viewers without var."""
     values = dict(re.findall(r"(--[\w-]+): ([^;]+);", theme.partition("}")[0]))
     return re.sub(r"var\((--[\w-]+)\)", lambda found: values[found[1]], css)
 

@@ -1,7 +1,7 @@
 """Turns plain data into the numbers, cells and rows that templates/parts.html draws."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 UNKNOWN = "–"
@@ -51,19 +51,17 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:z.4g}"
 
 
-def key_values(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and what they are; a mapping within has its names joined by dots, a list its items by commas."""
-    return list(_flatten(values))
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def key_values(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """(name, value) as texts; names within a mapping are joined by dots, items of a list by commas."""
+    rows = []
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
+            rows += key_values(value, f"{prefix}{key}.")
         elif isinstance(value, list | tuple):
-            yield f"{prefix}{key}", ", ".join(map(_shown, value)) or UNKNOWN
+            rows.append((f"{prefix}{key}", ", ".join(map(_shown, value)) or UNKNOWN))
         else:
-            yield f"{prefix}{key}", _shown(value)
+            rows.append((f"{prefix}{key}", _shown(value)))
+    return rows
 
 
 def _shown(value: object) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
+from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.growing.tree import (
     BATCH,
@@ -42,7 +43,7 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
 
     def evaluate(variables: Variables, states: State, edges: Array) -> Leaves:
         moved = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
-        after = jax.tree.map(lambda a, b: jnp.where(_like(edges < 0, a), a, b), states, moved)
+        after = select(edges < 0, states, moved)
         reward, discount = reward_and_discount(states, after)
         logits, value = evaluate_states(game, network, variables, after)
         return Leaves(after, logits, value, reward, discount)
@@ -50,15 +51,11 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
     return jax.jit(evaluate)
 
 
-def _like(mask: Array, x: Array) -> Array:
-    return mask.reshape(-1, *[1] * (x.ndim - 1))
-
-
 def make_look(game: Game, search: Search) -> Evaluate:
-    """What a player without a tree that grows says of the first of some States, for `start_tree`.
+    """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
 
-    Its priors are the softmax of what it takes the moves to be worth, where it values them, so that the highest is its
-    move; each branch starts with that value.
+    Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
+    branch starts with its value.
     """
 
     def look(variables: Variables, states: State, edges: Array) -> Leaves:

@@ -20,7 +20,12 @@ class Line(NamedTuple):
 
 def lines(tree: Tree, count: int) -> list[Line]:
     """The `count` best lines of the root, best first; fewer if it has fewer moves."""
-    return [_line(tree, branch) for branch in _ranking(tree, tree.root)[:count]]
+    found = []
+    for branch in _ranking(tree, tree.root)[:count]:
+        worth, plies = float(tree.worth[branch]), 1 + int(tree.plies[branch])
+        mate = int(worth) * plies if abs(worth) == 1 else None
+        found.append(Line(_follow(tree, branch), int(tree.visits[branch]), float(tree.means[branch]), mate))
+    return found
 
 
 def visit_counts(tree: Tree) -> dict[int, int]:
@@ -43,7 +48,7 @@ def root_value(tree: Tree) -> float:
 
 
 def hashfull(tree: Tree) -> int:
-    """How full the tree is, in permille."""
+    """The used share of the tree's capacity, in permille."""
     return int(1000 * max(tree.num_nodes / len(tree.values), tree.num_branches / len(tree.edges)))
 
 
@@ -59,12 +64,6 @@ def _ranking(tree: Tree, node: int) -> list[int]:
     distance = np.where(is_end, -worth * plies, np.where(groups == 1, 0, visits))
     order = np.lexsort((-improved_policy(tree, node), -distance, -groups))
     return (here.start + order).tolist()
-
-
-def _line(tree: Tree, branch: int) -> Line:
-    worth, plies = float(tree.worth[branch]), 1 + int(tree.plies[branch])
-    mate = int(worth) * plies if abs(worth) == 1 else None
-    return Line(_follow(tree, branch), int(tree.visits[branch]), float(tree.means[branch]), mate)
 
 
 def _follow(tree: Tree, branch: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ POLICY_TEMPERATURE = "of the search's policy, softmax(value / temperature) (0: t
 
 
 class MinimaxConfig(SearchConfig):
-    """What both records of keys have."""
+    """The keys of both minimax searches."""
 
     has_line = True
     num_nodes: int

@@ -37,7 +37,7 @@ FAR = 2**20  # plies: no limit
 
 
 class _Limits(NamedTuple):
-    """How far trees grow."""
+    """Limits of the growth of trees."""
 
     num_nodes: int  # of a game
     main_nodes: int  # of them, in the main tree

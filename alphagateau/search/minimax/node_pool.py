@@ -59,7 +59,7 @@ class Queue(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """How nodes are expanded, and which children are expanded in turn."""
+    """Rules of expansion: the moves of a node, and the children that are expanded in turn."""
 
     # nodes [K] -> (slots to expand bool [K, S], FULL or QUIET int32 [K], `quiet` of the children [K])
     choose: Callable[[Nodes], tuple[Array, Array, Array]]
@@ -97,7 +97,7 @@ def init_trees(evaluate: NodeEvaluator, states: State, quiet: int, size: int) ->
 
 
 def frontier(trees: Trees, is_expandable: Callable[[Nodes], Array]) -> Array:
-    """Bool [P]: the leaves that may be expanded, of games with room."""
+    """The mask bool [P] of leaves that may be expanded, of games with room."""
     is_node = jnp.arange(len(trees.expansion)) < trees.count
     is_live = is_node & (trees.expansion == 0) & ~trees.nodes.states.terminated
     return is_live & trees.is_open[trees.nodes.game] & is_expandable(trees.nodes)

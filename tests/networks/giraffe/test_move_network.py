@@ -9,7 +9,7 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.notation import from_fens, legal_moves
 from alphagateau.games.variants import get_game
 from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
-from alphagateau.networks.giraffe.move_network import first_widths, move_features, rank_features
+from alphagateau.networks.giraffe.move_network import move_features, move_widths, rank_features
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import Trained, with_policy
 
@@ -18,7 +18,7 @@ PROMOTING = "k4/3P1/5/2p2/K3R b - - 0 20", "k4/3P1/5/5/K3R w - - 0 20"  # black 
 
 def test_the_network_is_as_large_as_its_layers():
     """8x8: 19 + 14 + 2, 216 and 128 features to 18, 22 and 13 units, 53 to 64, 64 to a logit without bias."""
-    assert first_widths(get_game("chess"), 10) == (18, 22, 13)
+    assert move_widths(get_game("chess"), 10) == (18, 22, 13)
     network = make_network(get_game("chess"), GiraffeMovesConfig())
     shapes = jax.eval_shape(network.init, jax.random.key(0))
     first = 35 * 18 + 18 + 216 * 22 + 22 + 128 * 13 + 13

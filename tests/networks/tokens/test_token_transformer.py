@@ -12,8 +12,7 @@ from alphagateau.config import ConfigError
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
-from alphagateau.networks.make_network import make_network
-from alphagateau.networks.mirror_average import average_mirrors
+from alphagateau.networks.make_network import average_mirrors, make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.tokens import network as token_transformer
 from alphagateau.networks.tokens.config import TokenTransformerConfig
