@@ -63,9 +63,7 @@ MUTATIONS = (
     Mutation("search/gumbel/batched_mctx.py", "tree.children_discounts[edge] * value", "value", SEARCH),
     Mutation("search/minimax/values.py", "jnp.maximum(best, nodes.value)", "best", MINIMAX),
     Mutation("ratings/wls.py", "(games.points + 0.5) / (games.total + 1)", "games.points / games.total", RATINGS),
-    Mutation(
-        "ratings/pairs.py", "c[i, i] + c[j, j] - 2 * c[i, j]\n    return", "c[i, i] + c[j, j]\n    return", RATINGS
-    ),
+    Mutation("ratings/model.py", "covariance[j, j] - 2 * covariance[i, j]", "covariance[j, j]", RATINGS),
     Mutation("ratings/bradley_terry.py", "prior * (0.5 - chance)", "prior * (1.0 - chance)", RATINGS),
 )
 
