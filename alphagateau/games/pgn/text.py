@@ -1,12 +1,10 @@
-"""Reads the text of PGN: its games one by one as they are written, tags, moves of the main line, what is said of them.
+"""Parses PGN text leniently, game by game as written: tags, moves of the main line, their comments and NAGs.
 
-It takes what the programs of others write: comments over many lines and with tags in them, variations within
+It accepts what other programs write: comments over many lines and with tags in them, variations within
 variations, NAGs and !?, numbers with any dots or none, lines that a % or a ; opens, games without empty lines between
 them, without results or without tags, tags in any case, indented, unquoted or several on a line. By hand because
-python-chess says neither at which line a move stands nor that it skipped one that it could not read, and takes two
-games without an empty line between them for one.
-
-Each letter is looked at a fixed number of times, so that the time grows as the text does, whatever it is.
+python-chess reports neither the line of a move nor a move that it skipped as unreadable, and joins two games without
+an empty line between them. Each letter is scanned a fixed number of times, so time is linear in any text.
 """
 
 import re
@@ -77,7 +75,7 @@ class WrittenMove:
 
 @dataclass
 class WrittenGame:
-    """A game as it is written; nothing of it has been checked against rules."""
+    """A game as it is written, not checked against rules."""
 
     number: int  # in the file, from 1
     line: int  # where it begins
@@ -133,7 +131,7 @@ def _kind(word: str) -> tuple[str, str]:
 
 
 def read_games(lines: Iterable[str], bounds: Bounds = BOUNDS, keep_text: bool = False) -> Iterator[WrittenGame]:
-    """The games of PGN text; a game is given out as soon as the next begins, so a file of any size may stream."""
+    """Yields the games of PGN text, each as soon as the next begins, so a file of any size may stream."""
     reader = _Reader(bounds.game, keep_text)
     for line in lines:
         yield from reader.read(line.rstrip("\r\n"))
@@ -141,7 +139,7 @@ def read_games(lines: Iterable[str], bounds: Bounds = BOUNDS, keep_text: bool = 
 
 
 class _Tag(NamedTuple):
-    """What a [ opens."""
+    """A tag, or brackets that hold none."""
 
     name: str  # "": it is passed over
     value: str
@@ -150,7 +148,7 @@ class _Tag(NamedTuple):
 
 
 def _tag(line: str, start: int, in_tags: bool) -> _Tag:
-    """What the [ at `start` opens; among moves a tag is one only at the start of a line, or as the standard has it."""
+    """Parses the [ at `start`; among moves a tag must begin a line, or be spelt as in the standard."""
     if found := TAG.match(line, start):
         return _Tag(_tag_name(found[1]), re.sub(r"\\(.)", r"\1", found[2]), found.end())
     is_first = start <= MAX_INDENT and not line[:start].strip()
@@ -169,7 +167,7 @@ def _tag_name(name: str) -> str:
 
 
 class _Reader:
-    """Where the reading stands."""
+    """The parser's state between lines."""
 
     def __init__(self, most: int, keep_text: bool) -> None:
         self.most, self.keep_text = most, keep_text
@@ -183,7 +181,7 @@ class _Reader:
         self.length, self.kept = 0, []  # of the game's text before this line
 
     def read(self, line: str) -> Iterator[WrittenGame]:
-        """The games that end in a line."""
+        """Yields the games that end in a line."""
         self.number, self.line, self.column = self.number + 1, line, 0
         if self._is_anew(line):
             yield from self._next(0)
@@ -218,7 +216,7 @@ class _Reader:
         return True
 
     def _next(self, column: int) -> Iterator[WrittenGame]:
-        """The game that has ended, if it was one; the next begins in this column."""
+        """Yields the game that has ended, if it was one; the next begins in this column."""
         game = self.game
         if self.comment:
             game.fault = game.fault or f"the comment of line {self.comment} does not end: expected a }}"
