@@ -114,7 +114,7 @@ def _result(text: str) -> str:
 
 @lru_cache(maxsize=2**14)
 def _kind(word: str) -> tuple[str, str]:
-    """(result, move, nag, number or skip, what there is of it after a number)."""
+    """(result, move, nag, number or skip; the text of it behind a move number)."""
     if result := _result(word):
         return "result", result
     number = NUMBER.match(word)
@@ -198,10 +198,8 @@ class _Reader:
 
     def _is_anew(self, line: str) -> bool:
         """Whether numbers begin anew behind an empty line, or tags do though a comment or a variation has no end."""
-        if not self.after_empty:
-            return False
         begins = EVENT if self.comment else TAG if self.depth else FIRST_MOVE if self.game.moves else None
-        return begins is not None and begins.match(line) is not None
+        return self.after_empty and begins is not None and begins.match(line) is not None
 
     def _place(self, column: int) -> int:
         """In the game's text."""
@@ -247,19 +245,21 @@ class _Reader:
             elif self.depth:
                 continue
             elif kind == "bracket":
-                tag = _tag(line, start, not (self.game.moves or self.game.result))
-                if self._tag_begins_game(tag):
+                is_behind = bool(self.game.moves or self.game.result)
+                tag = _tag(line, start, not is_behind)
+                if tag.name in self.game.tags or (is_behind and (tag.name or tag.is_wrong)):
                     yield from self._next(start)
                 place = tag.end
                 self._take_tag(tag, start)
             elif kind in ("nag", "word"):
                 kind, text = _kind(token[kind]) if kind == "word" else (kind, token[kind])
-                if self._begins_game(kind, text):
+                result = self.game.result
+                if result and (kind in ("move", "number") or (kind == "result" and text != result)):
                     yield from self._next(start)
                 self._take(kind, text, start, place)
 
     def _comment_part(self, line: str, place: int) -> int:
-        """Where the line goes on behind what is in it of an open comment."""
+        """Reads an open comment's part of the line; returns the column behind it."""
         if not self.comment:
             return place
         end = line.find("}", place)
@@ -274,13 +274,7 @@ class _Reader:
         self.comment, self.parts = 0, []
         return end + 1
 
-    def _tag_begins_game(self, tag: "_Tag") -> bool:
-        game = self.game
-        if tag.name in game.tags:
-            return True
-        return bool((game.moves or game.result) and (tag.name or tag.is_wrong))
-
-    def _take_tag(self, tag: "_Tag", start: int) -> None:
+    def _take_tag(self, tag: _Tag, start: int) -> None:
         if not (tag.name or tag.is_wrong):
             return
         if self.game.is_empty:
@@ -292,11 +286,6 @@ class _Reader:
         elif not self._is_full():
             self.game.tags[tag.name] = tag.value
             self.game.tag_places[tag.name] = self._place(start), self._place(tag.end)
-
-    def _begins_game(self, kind: str, text: str) -> bool:
-        """Whether a token behind a result is of another game."""
-        result = self.game.result
-        return bool(result) and (kind in ("move", "number") or (kind == "result" and text != result))
 
     def _take(self, kind: str, text: str, start: int, end: int) -> None:
         game = self.game
