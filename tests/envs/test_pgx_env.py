@@ -254,9 +254,9 @@ def search_and_play(env: pgx.Env, num_games: int, num_plies: int) -> dict[str, j
 
 @pytest.mark.whole
 def test_a_search_plays_the_same_games_as_with_pgx():
-    ours, theirs = (search_and_play(env, num_games=16, num_plies=80) for env in envs("gardner_chess"))
+    ours, theirs = (search_and_play(env, num_games=8, num_plies=48) for env in envs("gardner_chess"))
     jax.tree.map(np.testing.assert_array_equal, ours, theirs)
-    assert ours["terminated"].sum() >= 5 and np.abs(ours["rewards"]).sum() >= 4
+    assert ours["terminated"].sum() >= 2 and np.abs(ours["rewards"]).sum() >= 2
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=WHOLE.get(name, ())) for name in GAMES])
