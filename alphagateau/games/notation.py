@@ -45,17 +45,12 @@ def from_fen(game: Game, fen: str) -> State:
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
     rows = [enter_arguments(game.size, board_from_fen(game, fen)) for fen in fens]
-    return _jitted_batch(game.enter)(*map(np.stack, zip(*rows, strict=True)))
+    return _jitted(game.enter, True)(*map(np.stack, zip(*rows, strict=True)))
 
 
 @lru_cache
-def _jitted_batch(function: Callable) -> Callable:
-    return jax.jit(jax.vmap(function))
-
-
-@lru_cache
-def _jitted(function: Callable) -> Callable:
-    return jax.jit(function)
+def _jitted(function: Callable, is_batched: bool = False) -> Callable:
+    return jax.jit(jax.vmap(function) if is_batched else function)
 
 
 def board_from_fen(game: Game, fen: str) -> chess.Board:
