@@ -1,4 +1,4 @@
-"""What devices agree on: means and sums over the mesh, and whether a flag holds in any process."""
+"""Reductions over the mesh: means, sums, and a flag of any process."""
 
 import jax
 import numpy as np
@@ -8,7 +8,7 @@ from alphagateau.distributed.mesh import BY_FIRST, REPLICATED
 
 
 def is_any(mesh: Mesh, flag: bool) -> bool:
-    """Whether `flag` holds in any process; all call it together. One small reduction over the mesh."""
+    """Whether `flag` holds in any process, by a reduction over the mesh; all call it together."""
     if jax.process_count() == 1:
         return flag
     cut = NamedSharding(mesh, BY_FIRST)
@@ -17,10 +17,10 @@ def is_any(mesh: Mesh, flag: bool) -> bool:
 
 
 def mean_over(x, axis_name: str | None):
-    """Of a tree of equal shapes on each device along `axis_name`: the mean. As it is if there is no axis."""
+    """The mean over `axis_name` of a tree on each device; the tree itself without an axis."""
     return x if axis_name is None else jax.lax.pmean(x, axis_name)
 
 
 def sum_over(x, axis_name: str | None):
-    """As `mean_over`, the sum."""
+    """The sum, as `mean_over`."""
     return x if axis_name is None else jax.lax.psum(x, axis_name)

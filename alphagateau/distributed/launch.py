@@ -1,4 +1,4 @@
-"""How the processes of a run find one another: flags or a cluster's environment in, JAX's coordination service up."""
+"""Starts JAX's coordination service among the processes of a run, by flags or a cluster's environment."""
 
 import ctypes
 import importlib.util
@@ -21,7 +21,7 @@ EXIT_SECONDS = 300  # that a process which has finished waits for the others
 
 
 class Launch(NamedTuple):
-    """Where this process stands among the processes of its run."""
+    """The place of this process among those of its run."""
 
     coordinator: str  # HOST:PORT of process 0
     num_processes: int
@@ -30,7 +30,7 @@ class Launch(NamedTuple):
 
 
 def parse_launch(coordinator: str | None, num_processes: str | None, process_id: str | None) -> Launch | None:
-    """The three flags of `train`; None if none was given. Raises ValueError in one sentence."""
+    """The Launch of `train`'s three flags; None if none was given. Raises ValueError in one sentence."""
     given = (coordinator, num_processes, process_id)
     if given == (None, None, None):
         return None
@@ -47,12 +47,15 @@ def parse_launch(coordinator: str | None, num_processes: str | None, process_id:
 
 
 def detect() -> Launch | None:
-    """What Slurm, Open MPI or Kubernetes say of this process, as JAX reads it; None if it is alone."""
+    """The Launch that JAX reads from Slurm, Open MPI or Kubernetes; None if this process is alone."""
     environ = os.environ
     is_several = (
         ("SLURM_STEP_NODELIST" in environ and int(environ.get("SLURM_NTASKS", 1)) > 1)
         or int(environ.get("OMPI_COMM_WORLD_SIZE", 1)) > 1
-        or ({"KUBERNETES_SERVICE_HOST", "JOB_COMPLETION_INDEX"} <= environ.keys() and _has_kubernetes())
+        or (
+            {"KUBERNETES_SERVICE_HOST", "JOB_COMPLETION_INDEX"} <= environ.keys()
+            and importlib.util.find_spec("kubernetes")
+        )
     )
     if not is_several:
         return None
@@ -65,10 +68,6 @@ def detect() -> Launch | None:
     if coordinator is None or num_processes is None or process_id is None:
         return None
     return Launch(coordinator, num_processes, process_id, gpus)
-
-
-def _has_kubernetes() -> bool:
-    return importlib.util.find_spec("kubernetes") is not None
 
 
 def start(launch: Launch | None) -> None:
@@ -85,7 +84,7 @@ def start(launch: Launch | None) -> None:
     jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM away from `runs.stop`
     if launch.process_id > 0:
         _wait_for(launch.coordinator)
-    _say_at_abort(
+    _print_at_abort(
         f"not all {launch.num_processes} processes came together within {START_SECONDS} s, "
         f"or what listens at {launch.coordinator} is not process 0 of this run"
     )
@@ -101,11 +100,11 @@ def start(launch: Launch | None) -> None:
         raise ProcessError(
             f"could not start with the coordinator at {launch.coordinator}: {one_line(error)}"
         ) from error
-    _say_at_abort(LOST)
+    _print_at_abort(LOST)
 
 
 def _wait_for(coordinator: str) -> None:
-    """Returns once something listens at HOST:PORT. JAX's own wait for it is longer than it is told, and ends in C++."""
+    """Waits until something listens at HOST:PORT; JAX's own wait exceeds its timeout, and ends in C++."""
     host, _, port = coordinator.rpartition(":")
     deadline, reason = time.monotonic() + START_SECONDS, "no answer"
     while time.monotonic() < deadline:
@@ -121,8 +120,8 @@ def _wait_for(coordinator: str) -> None:
     )
 
 
-def _say_at_abort(sentence: str) -> None:
-    """What this process says when JAX aborts it from C++, which is how it passes on that another one is lost."""
+def _print_at_abort(sentence: str) -> None:
+    """Prints a sentence when JAX aborts this process from C++, as it does when another one is lost."""
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int)
     def on_abort(number: int) -> None:

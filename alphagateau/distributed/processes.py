@@ -1,8 +1,7 @@
-"""Several processes as one run: what they agree on, and how they end. With one process alone nothing happens.
+"""Agreement among the processes of a run, by JAX's coordination service in process 0; one alone need not communicate.
 
-JAX's own coordination service, in process 0, brings them together and watches over them. All processes run the same
-code in the same order; what only process 0 does (the run's folder, the terminal) it does in `on_first`, whose outcome,
-an error too, is everybody's.
+All processes run the same code in the same order. What process 0 alone does (the run's folder, the terminal) it does in
+`on_first`, whose result or error all processes share.
 """
 
 import atexit
@@ -27,8 +26,8 @@ from alphagateau.distributed.jax_internals import distributed
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)
 
-FOLDER_SECONDS = 60  # for a new file to be seen by all; network file systems remember what was not there
-_FOREVER = 7 * 24 * 3600 * 1000  # ms: who is waited for is alive, or the heartbeats end the wait
+FOLDER_SECONDS = 60  # for a new file to be seen by all; network file systems cache absent files
+_FOREVER = 7 * 24 * 3600 * 1000  # ms: the heartbeats end the wait for a process that is lost
 
 LOST = (
     "another process of this run ended or cannot be reached (its own output says why); "
@@ -62,7 +61,7 @@ def _client() -> Any:
 
 
 def exchange(text: str) -> list[str]:
-    """The texts of all processes, in their order; all call it together."""
+    """Gathers the texts of all processes, in their order; all call it together."""
     if count() == 1:
         return [text]
     name = f"alphagateau/{next(_rounds)}"
@@ -71,9 +70,9 @@ def exchange(text: str) -> list[str]:
 
 
 def on_first(fn: Callable[[], T], *errors: type[Exception]) -> T:
-    """What `fn` returns on process 0, as JSON holds it, on all processes; only process 0 calls it.
+    """Calls `fn` on process 0 and broadcasts its result, as JSON, to all processes.
 
-    What it raises there is raised everywhere: an exception of one of the classes `errors`, else ProcessError.
+    Its exception is raised everywhere: of one of the classes `errors`, else as ProcessError.
     """
     if count() == 1:
         return fn()
@@ -145,18 +144,18 @@ def first_of(text: str | None) -> str | None:
 
 
 def everywhere(error: E) -> E:
-    """Marks an error as one that all processes raise here, so that none need be told of it."""
+    """Marks an error that all processes raise, so that none need end the others."""
     error.__dict__["is_everywhere"] = True
     return error
 
 
 def is_everywhere(error: BaseException) -> bool:
-    """Whether all processes have this error, or one that it came from."""
+    """Whether all processes raise this error or one of its causes."""
     return any("is_everywhere" in e.__dict__ for e in _causes(error))
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether this, or what it came from, is how JAX says that another process is gone."""
+    """Whether this error or one of its causes is JAX's of a lost process."""
     of_runtime = [e for e in _causes(error) if not type(e).__module__.startswith("alphagateau")]
     said = [str(e) for e in of_runtime if isinstance(e, RuntimeError | ValueError)]
     return count() > 1 and any(_SIGNS_OF_LOSS.search(text) for text in said)
@@ -169,14 +168,14 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def disconnect() -> None:
-    """The processes let go of one another, all at the same time; from here on each is alone."""
+    """Disconnects the processes, all at the same time; from here on each is alone."""
     if count() > 1:
         jax.distributed.shutdown()
 
 
 @contextmanager
 def ending_together() -> Iterator[None]:
-    """An error of this process alone ends it at once, so that the others hear of it; says ProcessError of their end."""
+    """Ends this process at once on an error of its own, which ends the others; raises ProcessError if one was lost."""
     try:
         yield
     except BaseException as error:
@@ -198,14 +197,14 @@ def one_line(error: BaseException) -> str:
 
 
 def device_names() -> list[str]:
-    """What the run holds, of all processes: its accelerators, or a CPU for each process, however many devices it is."""
+    """The run's accelerators over all processes, or on CPUs one name a process, however many devices it is."""
     if jax.default_backend() == "cpu":
         return [_cpu_name()] * count()
     return [f"{device.platform} {device.device_kind}" for device in jax.devices()]
 
 
 def _cpu_name() -> str:
-    """Such as "cpu AMD EPYC 7763, 2 cores": those that this process may use."""
+    """The CPU and the cores that this process may use, such as "cpu AMD EPYC 7763, 2 cores"."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

@@ -1,6 +1,6 @@
-"""Actions in their three forms: an edge of the move graph, its slot among a position's legal edges, a mask over edges.
+"""Converts actions between edges of the move graph, slots among a position's legal edges, and masks over edges.
 
-Slots hold a position's legal edges in rising order; what is stored by slot is spread over edges here, and gathered.
+Slots hold a position's legal edges in rising order.
 """
 
 from functools import lru_cache
@@ -32,19 +32,19 @@ def edge_at(states: State, slot: Array) -> Array:
 
 
 def slots_to_edges(legal: Array, by_slot: Array) -> Array:
-    """[B, E] of [B, S]: what is stored of the legal edges in rising order, 0 on illegal edges; `legal` bool [B, E]."""
+    """Spreads values by slot [B, S] over edges [B, E], 0 on illegal ones; `legal` bool [B, E]."""
     slot = jnp.cumsum(legal, axis=-1) - 1
     found = jnp.take_along_axis(by_slot, jnp.clip(slot, 0, by_slot.shape[-1] - 1), axis=-1)
     return jnp.where(legal, found, 0.0)
 
 
 def edges_by_slot(legal: Array, num_slots: int) -> Array:
-    """[B, S]: the edges that are legal, bool [B, E], in rising order, then E."""
+    """The legal edges [B, S] of a mask [B, E] in rising order, then E."""
     slots = jnp.arange(1, num_slots + 1)
     return jax.vmap(jnp.searchsorted, (0, None))(jnp.cumsum(legal, axis=-1), slots)
 
 
 def edges_to_slots(states: State, by_edge: Array, empty: float) -> Array:
-    """[B, S] of [B, E]: what belongs to each legal edge of a State in rising order, `empty` on slots left over."""
+    """Gathers values by edge [B, E] into the slots [B, S] of States, `empty` into slots left over."""
     slots = states.legal_edges.astype(jnp.int32)
     return jnp.where(slots >= 0, jnp.take_along_axis(by_edge, jnp.maximum(slots, 0), axis=-1), empty)

@@ -1,6 +1,6 @@
 """Attacks on a board: the least attacker of every square, the number of attackers, and checks.
 
-Squares are numbered as in `rules.py`. No attacker is seen through another piece, and a pin hinders none.
+Squares are numbered as in `rules.py`. Pieces block the lines of others; pinned pieces attack too.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from alphagateau.games.entries import KING, PAWN
 from alphagateau.games.legality import Views, make_views, offsets, sets_of, sight
 from alphagateau.games.state import Array
 
-# What a piece is worth, by its code (Giraffe's values); a king is attacked by all and given for none.
+# By a piece's code (Giraffe's values); the king's is above all others.
 PIECE_VALUES = np.array([0, 100, 325, 325, 500, 975, 1500], np.int32)
 
 
 class AttackMaps(NamedTuple):
-    """What two sides attack; the first is the one whose pieces are positive and whose pawns go up."""
+    """Attacks of both sides; the pieces of the first are positive, its pawns go up."""
 
     least: Array  # int32 [2, N], worth of the least valuable attacker of a square, 0 without one
     count: Array  # int32 [2, N], attackers of a square  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -28,7 +28,7 @@ class AttackMaps(NamedTuple):
 
 @lru_cache
 def board_views(size: int) -> tuple[Views, np.ndarray]:
-    """What each square looks at, and uint32 [W, N] from where a pawn that goes up attacks it."""
+    """The Views of a board, and uint32 [W, N] the squares from which a pawn that goes up attacks each."""
     df, dr = offsets(size)
     return make_views(size), sets_of((abs(df) == 1) & (dr == -1))
 

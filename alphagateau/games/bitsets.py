@@ -1,4 +1,4 @@
-"""Sets of small numbers as 32-bit words: a bool array to its words, and words to the numbers in them.
+"""Bitsets: sets of small numbers as 32-bit words.
 
 Bit b of word w stands for the number 32 w + b. A set is uint32 [W], K sets are [W, K]. No sum here has more than 32
 terms: on a CPU, XLA splits a longer one, and writes all of its terms to memory first.

@@ -1,4 +1,4 @@
-"""The static move graph of a board from its entry: all moves that some piece can make, and AlphaZero's labels of them.
+"""The static move graph of a board: all moves that some piece can make, with AlphaZero's labels.
 
 A label is `sender * num_planes + plane`. The planes: 9 under-promotions, rook, bishop, knight, each straight up, up
 right, up left; then the queen's moves along 4 lines, by -(size - 1) to size - 1 squares; then 8 knight's moves. Their

@@ -1,4 +1,4 @@
-"""What is special to each chess-like game, an entry a game: a new board is one more entry, and nothing else."""
+"""Entries of the chess-like games: a new board is one more entry, and nothing else."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Which edges of a chess-like board are legal: for each square, the set of pieces that may move to it.
+"""Generates the legal edges of a chess-like board: for each square, the set of pieces that may move to it.
 
 pgx finds legal moves by playing each candidate and looking for an attack on the king. Here lines of sight, checks and
 pins are found once, for all squares at a time, by a few operations on sets of squares; the tests hold the two equal,
@@ -34,7 +34,7 @@ class CastlingTable(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What a square looks at, for each of N squares, or K of them."""
+    """Lines and leaps from each of N squares, or of K of them, on an empty board."""
 
     rays: Words  # uint32 [2, 2, 2, W, N]: numbers rise or fall, straight or diagonal, two each
     leaps: Words  # uint32 [W, N], a knight's move away
@@ -43,7 +43,7 @@ class Views(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What the geometry of a board fixes; numpy."""
+    """Static tables of a board; numpy."""
 
     size: int
     views: Views
@@ -102,7 +102,7 @@ def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
 
 
 def make_views(size: int) -> Views:
-    """What each square of a board looks at; numpy."""
+    """The Views of all squares of a board; numpy."""
     df, dr = offsets(size)
     return Views(
         rays=np.stack([sets_of(ray) for ray in _all_rays(size)]).reshape(2, 2, 2, -1, size**2),
@@ -142,7 +142,7 @@ def _edge_table(edges: Edges, num_squares: int) -> np.ndarray:
 
 
 def _union(sets: Array, axes: tuple[int, ...]) -> Array:
-    """Of sets along some axes, short ones."""
+    """The union of sets along some axes, short ones."""
     return jax.lax.reduce(sets, jnp.uint32(0), jax.lax.bitwise_or, axes)
 
 
@@ -169,7 +169,7 @@ def down(rays: Words, occupied: Array) -> Array:
 
 
 def sight(rays: Words, occupied: Array) -> tuple[Array, Array]:
-    """What is seen straight and diagonally from each of K squares, sets [W, K]; `occupied` [W, 1 or K]."""
+    """Squares visible straight and diagonally from each of K squares, sets [W, K]; `occupied` [W, 1 or K]."""
     seen = up(rays[0], occupied) | down(rays[1], occupied)
     return seen[0, 0] | seen[0, 1], seen[1, 0] | seen[1, 1]
 
@@ -192,15 +192,15 @@ def _movers(tables: Tables, board: Array, own: Pieces, occupied: Array) -> Array
 
 
 class _King(NamedTuple):
-    """What the king of the player to move asks of the other pieces."""
+    """Constraints that checks and pins put on the other pieces of the player to move."""
 
     views: Views  # of its square alone
     is_check: Array
-    answers: Array  # uint32 [W], where they may move: every square without a check, none with two
+    evasions: Array  # uint32 [W], where they may move: every square without a check, none with two
     unpinned: Array  # uint32 [W, N], which of them may move to each square
 
 
-def _look_at_king(tables: Tables, king: Array, theirs: Pieces, occupied: Array, checkers: Array) -> _King:
+def _checks_and_pins(tables: Tables, king: Array, theirs: Pieces, occupied: Array, checkers: Array) -> _King:
     """`king` is its square, `checkers` [W] the pieces that attack it.
 
     A piece is pinned if it is the nearest on a ray of the king and the next one is a line piece of the opponent's;
@@ -221,13 +221,13 @@ def _look_at_king(tables: Tables, king: Array, theirs: Pieces, occupied: Array, 
     return _King(
         views=views,
         is_check=num_checkers > 0,
-        answers=jnp.where(num_checkers == 0, ~jnp.uint32(0), jnp.where(num_checkers == 1, blocks | checkers, 0)),
+        evasions=jnp.where(num_checkers == 0, ~jnp.uint32(0), jnp.where(num_checkers == 1, blocks | checkers, 0)),
         unpinned=~_union(pinned, (0,)) | _union(jnp.where(on_ray, pinned, jnp.uint32(0)), (0,)),
     )
 
 
 def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array) -> tuple[Array, Array, Array]:
-    """What is legal on one board int [N] with castling rights bool [4] and an en passant square (-1: none).
+    """Legal moves on one board int [N] with castling rights bool [4] and an en passant square (-1: none).
 
     Returns (legal edges int16 [S] in rising order, then -1; is the king in check; is an en passant capture legal).
     """
@@ -235,10 +235,10 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
     own, theirs, occupied = _pieces(board, 1), _pieces(board, -1), pack(board != 0)
     attackers = _attackers(tables.views, theirs, (occupied & ~own.king)[:, None])  # the king shields no square
     square, is_safe = jnp.argmax(board == KING), is_empty(attackers)
-    king = _look_at_king(tables, square, theirs, occupied, attackers[:, square])
+    king = _checks_and_pins(tables, square, theirs, occupied, attackers[:, square])
 
-    is_answer = ~is_empty(tables.squares & king.answers[:, None])
-    legal = jnp.where(is_answer, _movers(tables, board, own, occupied) & king.unpinned, jnp.uint32(0))
+    is_evasion = ~is_empty(tables.squares & king.evasions[:, None])
+    legal = jnp.where(is_evasion, _movers(tables, board, own, occupied) & king.unpinned, jnp.uint32(0))
     legal |= jnp.where(is_safe & (board <= 0), tables.views.near & own.king[:, None], jnp.uint32(0))
     can_take = jnp.bool_(False)
     if tables.has_double_step:
@@ -255,7 +255,10 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
 def _en_passant_takers(
     tables: Tables, pawns: Array, theirs: Pieces, en_passant: Array, views: Views, occupied: Array
 ) -> Array:
-    """The set of pawns that may. Two pieces leave a rank, so the king's `views` are looked at after each capture."""
+    """The set of pawns that may capture en passant.
+
+    Two pieces leave a rank, so attacks on the king, whose `views` are given, are found after each capture.
+    """
     squares, taken = jnp.asarray(tables.squares), en_passant - 1
     takers = jnp.where(en_passant >= 0, jnp.asarray(tables.captures)[:, en_passant] & pawns, jnp.uint32(0))
     beside = jnp.stack([squares[:, taken - tables.size], squares[:, taken + tables.size]], axis=1) & takers[:, None]

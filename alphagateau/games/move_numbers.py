@@ -1,4 +1,4 @@
-"""UCI moves by number, as the code of searchless chess has them (Ruoss et al. 2024; utils.py)."""
+"""The vocabulary of UCI moves of searchless chess (Ruoss et al. 2024; its utils.py)."""
 
 from functools import lru_cache
 
@@ -13,12 +13,8 @@ def action_names(game: Game) -> list[str]:
 
     From a1, b1 to the last square: the queen's moves, then the knight's, each by rising square; then promotions.
     """
-    return _action_names(game.size, _promotion_letters(game))
-
-
-def _promotion_letters(game: Game) -> str:
     kinds = {QUEEN, *game.promotions.tolist()}
-    return "".join(letter for letter in "qrbn" if chess.PIECE_SYMBOLS.index(letter) in kinds)
+    return _action_names(game.size, "".join(x for x in "qrbn" if chess.PIECE_SYMBOLS.index(x) in kinds))
 
 
 @lru_cache
@@ -40,5 +36,5 @@ def _action_names(size: int, letters: str) -> list[str]:
 
 
 def square_name(place: tuple[int, int]) -> str:
-    """Such as e4, of (file, rank) from 0."""
+    """The name of a square, such as e4, of (file, rank) from 0."""
     return f"{'abcdefgh'[place[0]]}{place[1] + 1}"

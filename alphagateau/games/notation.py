@@ -1,4 +1,4 @@
-"""Turns states and edges into text and back: FEN and UCI moves, and how a game ended (host side).
+"""Reads and writes FEN and UCI moves of States, and finds how games ended (host side).
 
 Squares are named as everywhere in chess, a1 at white's left hand, on the 5x5 board up to e5. A
 State sees its board from the player to move, so black's squares are flipped here.
@@ -45,21 +45,16 @@ def from_fen(game: Game, fen: str) -> State:
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
     rows = [enter_arguments(game.size, board_from_fen(game, fen)) for fen in fens]
-    return _jitted_batch(game.enter)(*map(np.stack, zip(*rows, strict=True)))
+    return _jitted(game.enter, True)(*map(np.stack, zip(*rows, strict=True)))
 
 
 @lru_cache
-def _jitted_batch(function: Callable) -> Callable:
-    return jax.jit(jax.vmap(function))
-
-
-@lru_cache
-def _jitted(function: Callable) -> Callable:
-    return jax.jit(function)
+def _jitted(function: Callable, is_batched: bool = False) -> Callable:
+    return jax.jit(jax.vmap(function) if is_batched else function)
 
 
 def board_from_fen(game: Game, fen: str) -> chess.Board:
-    """python-chess's board of a FEN, checked as `from_fen` says."""
+    """python-chess's board of a FEN, checked as by `from_fen`."""
     shown = repr(fen if len(fen) <= 100 else fen[:97] + "...")
     fields = normalize_fen(fen).split()
     if len(fields) != 6:
@@ -101,7 +96,7 @@ def normalize_fen(fen: str) -> str:
 def _wrong_fields(
     game: Game, pieces: str, side: str, castling: str, en_passant: str, clock: str, number: str
 ) -> list[str]:
-    """Which fields are not what a FEN has there, and what was expected."""
+    """The faulty fields of a FEN, each with what was expected."""
     size, rows, letters = game.size, pieces.split("/"), game.pieces
     is_board = len(rows) == size and all(_width(letters, row) == size for row in rows)
     castlings, rights = ("-|K?Q?k?q?", "- or some of KQkq") if game.castlings else ("-", "-")
@@ -223,7 +218,7 @@ def uci_to_edge(game: Game, state: State, uci: str) -> int:
 
 
 def outcome(game: Game, state: State) -> tuple[str, str]:
-    """(result, reason) of a State: "1-0", "0-1", "1/2-1/2" or "*", and why, as `board_outcome` says."""
+    """(result, reason) of a State: "1-0", "0-1", "1/2-1/2" or "*", and a reason of `board_outcome`."""
     keys = np.asarray(state.keys)
     occurrences = int((keys == keys[0]).all(axis=-1).sum())
     return board_outcome(game, to_board(game, state), occurrences)

@@ -42,7 +42,7 @@ class Game(NamedTuple):
     size: int  # squares a side
     num_squares: int  # N
     num_edges: int  # E
-    num_labels: int  # A, AlphaZero's actions (`edges.py`); no other module but a baseline network needs them
+    num_labels: int  # A, AlphaZero's actions (`edges.py`), which its network and pgx have in place of edges
     max_legal_moves: int  # S, no reachable position has more
     max_plies: int  # the game is then a draw
     senders: np.ndarray  # int32 [E], square a piece leaves
@@ -164,7 +164,7 @@ def _make_position(num_edges: int) -> Callable[[State], Position]:
 
 
 def reward_and_discount(before: State, after: State) -> tuple[Array, Array]:
-    """Whose reward, and what the next value is worth to the player who moved from `before` to `after`.
+    """The reward and the discount of the next value for the player who moved from `before` to `after`.
 
     Returns (reward, discount), float32: the reward is for the player who moved; the discount is 0 if the game is
     over, -1 if the other player moves next, 1 if the same player does. Any batch shape.

@@ -1,4 +1,4 @@
-"""The records that the modules hand to one another, with their shapes.
+"""Records of a game, State and Position, and batches of them.
 
 Letters: B batch, T plies, N squares (nodes), E edges, S legal-move slots of a game, W window. A leading B or T
 axis is added by `vmap` or `scan`; the shapes below are those of one game, one position, one frame.

@@ -1,7 +1,6 @@
-"""Positions and edges seen in a mirror: file a is exchanged with the last file, the next with the one before it.
+"""Mirror images of positions and edges: file a is exchanged with the last file, the next with the one before it.
 
-Every rule but castling is the same in the mirror. So is a position, its legal moves and their worth, as long as no
-castling right is left.
+All rules but castling are symmetric: without castling rights, an image has the same legal moves and value.
 """
 
 from functools import lru_cache
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 
 class Reflection(NamedTuple):
-    """Where a mirror shows squares and edges; each table is its own inverse."""
+    """Images of squares and edges; each table is its own inverse."""
 
     squares: np.ndarray  # int32 [N]
     edges: np.ndarray  # int32 [E]
@@ -51,7 +50,7 @@ def has_mirror(positions: Position) -> Array:
 
 
 def mirror_positions(game: Game, positions: Position) -> Position:
-    """Positions [B] in the mirror, their past too; one that `has_mirror` denies has no such image."""
+    """Mirror images of Positions [B] and their past; without meaning where not `has_mirror`."""
     squares, edges = (jnp.asarray(x) for x in reflection(game))
     en_passant = positions.en_passant
     passed = squares[jnp.maximum(en_passant, 0)].astype(en_passant.dtype)
@@ -63,7 +62,7 @@ def mirror_positions(game: Game, positions: Position) -> Position:
 
 
 def mirror_slots(game: Game, positions: Position, by_slot: Array) -> Array:
-    """[B, S]: what is stored by slot of each Position, in the order of its mirror image's slots; 0 on empty ones."""
+    """Values by slot [B, S] of each Position, reordered by its mirror image's slots; 0 on empty ones."""
     legal, edges = legal_edge_mask(game, positions), jnp.asarray(reflection(game).edges)
     by_edge, edge_of = slots_to_edges(legal, by_slot)[:, edges], edges_by_slot(legal[:, edges], by_slot.shape[-1])
     found = jnp.take_along_axis(by_edge, jnp.minimum(edge_of, game.num_edges - 1), axis=-1)
@@ -71,7 +70,7 @@ def mirror_slots(game: Game, positions: Position, by_slot: Array) -> Array:
 
 
 def select(mask: Array, one: T, other: T) -> T:
-    """Of two trees of arrays [B, ...], for each row the first's where `mask` [B] is True, else the second's."""
+    """Selects rows of two trees of arrays [B, ...]: the first's where `mask` [B] is True, else the second's."""
 
     def choose(x, y):
         return jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, y)

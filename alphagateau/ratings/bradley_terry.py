@@ -14,8 +14,8 @@ import scipy.special
 
 from alphagateau.ratings.model import (
     Games,
-    among_all,
     difference_design,
+    embed,
     free_players,
     inverse,
     outcome_chances,
@@ -36,7 +36,7 @@ class Fit(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """The objective over x = (theta [K], white): log-likelihood of games and virtual draws, less x' Q x / 2."""
+    """The objective in x = (theta [K], white): log-likelihood of games and virtual draws, less x' Q x / 2."""
 
     design: Any  # [P + 1, K + 1] sparse
     total: np.ndarray  # [P + 1], games
@@ -74,7 +74,7 @@ def sandwich(equations: Equations, x: np.ndarray, information: Any, variance: np
     if equations.precision is not None:
         spread = spread + equations.precision
     bread = inverse(information.toarray())
-    return among_all(free, bread @ (spread.tocsr()[free][:, free] @ bread), len(x))
+    return embed(free, bread @ (spread.tocsr()[free][:, free] @ bread), len(x))
 
 
 def make_equations(games: Games, prior_draws: np.ndarray) -> Equations:
@@ -102,7 +102,8 @@ def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: i
     for _ in range(max_steps):
         gradient, information = derivatives(x, equations)
         step = np.zeros_like(x)
-        step[free] = _solve(information, gradient)
+        factor = scipy.sparse.linalg.splu(information.tocsc(), "MMD_AT_PLUS_A", 0.0, options={"SymmetricMode": True})
+        step[free] = factor.solve(gradient)  # on one core
         change = max(np.abs(design @ step).max(initial=0), np.abs(step * (prior > 0)).max())
         # The error left is of the order of the change squared; of hundreds of millions of games rounding leaves more.
         if change < 1e-6 or np.abs(gradient).max() < ROUNDING * equations.total.sum():
@@ -121,13 +122,6 @@ def derivatives(x: np.ndarray, equations: Equations) -> tuple[np.ndarray, Any]:
     if precision is not None:
         gradient, information = gradient - precision @ x, information + precision
     return gradient[free], information.tocsr()[free][:, free]
-
-
-def _solve(matrix, target: np.ndarray) -> np.ndarray:
-    """Sparse symmetric positive definite solve, on one core."""
-    options = {"SymmetricMode": True}
-    factor = scipy.sparse.linalg.splu(matrix.tocsc(), "MMD_AT_PLUS_A", 0.0, options=options)
-    return factor.solve(target)
 
 
 def draw_parameter(score: np.ndarray, games: Games) -> float:

@@ -28,12 +28,12 @@ class Steps(NamedTuple):
 
 
 def curves_by_name(players: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """The places of players that are called RUN/ITERATION."""
+    """The places on curves of players named RUN/ITERATION."""
     return {name: (place,) for name in players if (place := place_of(name))}
 
 
 def place_of(player: str) -> tuple[str, int] | None:
-    """(curve, iteration) of a player that is called RUN/ITERATION; a curve is a run under one search."""
+    """(curve, iteration) of a player named RUN/ITERATION, or None; a curve is a run under one search."""
     match = NAME.fullmatch(player)
     if match is None:
         return None

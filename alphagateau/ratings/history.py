@@ -23,9 +23,9 @@ from alphagateau.ratings.curves import Steps
 from alphagateau.ratings.model import (
     ELO_PER_NAT,
     Games,
-    among_all,
     difference_design,
     difference_variance,
+    embed,
     inverse,
     score_variance,
 )
@@ -46,15 +46,10 @@ class Walk(NamedTuple):
     x: np.ndarray  # [K + 1], theta and white
 
 
-class HistoryFit(NamedTuple):
-    """A fit whose covariance includes the dispersion, and its walks."""
-
-    fit: Fit
-    walk: Walk
-
-
-def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit, dispersion: float) -> HistoryFit:
+def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit, dispersion: float) -> tuple[Fit, Walk]:
     """The most likely ratings given games and steps, with the rates that make the games most likely.
+
+    The covariance of the Fit includes the dispersion.
 
     `games` has the steps as links; `plain` is the fit without them. A step of s iterations has variance w s f: w the
     rate of its curve, f its own factor, which makes a step Student's t of TAIL degrees of freedom.
@@ -79,7 +74,7 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     equations = equations._replace(precision=_precision(steps, wide))
     variance = weight * dispersion * score_variance(scipy.special.expit(equations.design @ x), nu)
     covariance = sandwich(equations, x, derivatives(x, equations)[1], variance)
-    return HistoryFit(Fit(x[:-1], float(x[-1]), nu, covariance), walk)
+    return Fit(x[:-1], float(x[-1]), nu, covariance), walk
 
 
 def _precision(steps: Steps, walk: Walk) -> scipy.sparse.csr_array:
@@ -124,6 +119,6 @@ def _fit_walk(equations: Equations, steps: Steps, walk: Walk) -> Walk:
 def _expected_squares(equations: Equations, steps: Steps, walk: Walk) -> tuple[np.ndarray, np.ndarray]:
     """The ratings [K + 1] with this prior, and E[d^2] / s of each step [M]."""
     x, information = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
-    covariance = among_all(equations.free, inverse(information.toarray()), len(x))
+    covariance = embed(equations.free, inverse(information.toarray()), len(x))
     gap = x[steps.after] - x[steps.before]
     return x, (gap**2 + difference_variance(covariance, steps.after, steps.before)) / steps.length

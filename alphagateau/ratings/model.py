@@ -1,4 +1,4 @@
-"""The model that every fit shares: results as arrays, components of linked players, chances and variance of a game."""
+"""The model of all fits: results as arrays, components of linked players, chances and variance of a game."""
 
 import math
 from typing import NamedTuple
@@ -51,8 +51,8 @@ def game_arrays(results: Results, use_colors: bool) -> Games:
     return Games(first.astype(int), second.astype(int), color, merged[played], len(index))
 
 
-def connected(games: Games, connection: str = "weak") -> np.ndarray:
-    """[K] labels of components, 0 the largest.
+def component_labels(games: Games, connection: str = "weak") -> np.ndarray:
+    """The component of each player [K], 0 the largest.
 
     `weak` joins players who met, directly or through others; `strong` joins those who scored against each other, both
     ways, directly or through others. Links join in both.
@@ -67,7 +67,7 @@ def connected(games: Games, connection: str = "weak") -> np.ndarray:
     return np.argsort(by_size)[label]
 
 
-def tie(
+def centered(
     values: np.ndarray, covariance: np.ndarray, component: np.ndarray, anchor: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values [K] and covariance [K, K] relative to their component's mean, or to player `anchor`."""
@@ -109,13 +109,13 @@ def score_variance(score: np.ndarray | float, draw_parameter: float) -> np.ndarr
 
 
 def inverse(matrix: np.ndarray) -> np.ndarray:
-    """Of a symmetric positive definite matrix."""
+    """The inverse of a symmetric positive definite matrix."""
     factor = scipy.linalg.cho_factor(matrix, lower=True)
     return scipy.linalg.cho_solve(factor, np.eye(len(matrix)))
 
 
-def among_all(free: np.ndarray, matrix: np.ndarray, size: int) -> np.ndarray:
-    """[size, size] covariance whose part at `free` is `matrix`, 0 elsewhere."""
+def embed(free: np.ndarray, matrix: np.ndarray, size: int) -> np.ndarray:
+    """Embeds a covariance `matrix` of the indices `free` into [size, size], 0 elsewhere."""
     covariance = np.zeros((size, size))
     covariance[np.ix_(free, free)] = matrix
     return covariance
@@ -135,4 +135,4 @@ def difference_design(plus: np.ndarray, minus: np.ndarray, num_columns: int) -> 
 
 def free_players(games: Games) -> np.ndarray:
     """All but the first player of each component, whom a fit holds at 0."""
-    return np.setdiff1d(np.arange(games.num_players), np.unique(connected(games), return_index=True)[1])
+    return np.setdiff1d(np.arange(games.num_players), np.unique(component_labels(games), return_index=True)[1])

@@ -11,7 +11,7 @@ import scipy.special
 from alphagateau.ratings.bradley_terry import Fit, fit_bradley_terry
 from alphagateau.ratings.curves import Curves, make_steps
 from alphagateau.ratings.history import fit_history
-from alphagateau.ratings.model import difference_variance, game_arrays, score_variance, tie
+from alphagateau.ratings.model import centered, difference_variance, game_arrays, score_variance
 from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results
 
@@ -37,7 +37,7 @@ def paper_pairings(
     `num_rounds` opponents, one after the other, each time the one of nearest rating by `wls`, refitted before,
     among those rated and not yet met by it; unrated, it counts as 1000. A match cut short is finished.
     """
-    pairs = game_arrays(_among(players, results), use_colors=False)
+    pairs = game_arrays(_restrict(players, results), use_colors=False)
     games = np.zeros((len(players), len(players)))
     games[pairs.first, pairs.second] = games[pairs.second, pairs.first] = pairs.total
     num_initial = min(num_initial, len(players))
@@ -88,7 +88,7 @@ def informative_pairings(
     the covariance C, a = e_i - e_j, which lowers its trace by n V |C a|^2 / (1 + n V a' C a) (Sherman and Morrison
     1950; A-optimality: Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
     """
-    fit = _fit(_among(players, results), rules.curves)
+    fit = _fit(_restrict(players, results), rules.curves)
     covariance = fit.covariance[:-1, :-1]
     place = players.index(anchor) if anchor is not None else None
     pool = np.zeros(len(players), dtype=int)
@@ -101,7 +101,7 @@ def informative_pairings(
     for _ in range(num_pairings if is_open.any() else 0):
         spread = _pair_variances(covariance)
         weight = num_games * _expected_information(fit, spread, fit.theta[:, None] - fit.theta[None, :])
-        contrast, _ = tie(covariance, covariance, pool, place)
+        contrast, _ = centered(covariance, covariance, pool, place)
         gain = weight * _pair_variances(contrast.T @ contrast) / (1 + weight * spread)
         i, j = divmod(int(np.argmax(np.where(is_open, gain, -1.0))), len(players))
         found.append(Pairing(players[i], players[j], num_games))
@@ -125,10 +125,10 @@ def _fit(results: Results, curves: Curves | None) -> Fit:
     if curves is None:
         return plain
     steps = make_steps(results.players, curves)
-    return fit_history(games._replace(links=steps.links), prior, steps, plain, 1.0).fit
+    return fit_history(games._replace(links=steps.links), prior, steps, plain, 1.0)[0]
 
 
-def _among(players: Sequence[str], results: Results) -> Results:
+def _restrict(players: Sequence[str], results: Results) -> Results:
     """The results between `players`, in their order."""
     names = set(players)
     return Results(tuple(players), tuple(row for row in results.rows if {*row[:2]} <= names))
@@ -152,6 +152,6 @@ def _expected_information(fit: Fit, spread: np.ndarray, difference: np.ndarray) 
 
 
 def is_precise(ratings: Ratings, target_error: float) -> bool:
-    """Whether all players are on one scale and every standard error is at most `target_error`, Elo."""
+    """Whether all players are in one component and every standard error is at most `target_error`, Elo."""
     errors = ratings.standard_error
     return len(errors) > 0 and bool(np.all(ratings.component == 0)) and bool(errors.max() <= target_error)

@@ -10,7 +10,7 @@ import numpy as np
 from alphagateau.ratings.bradley_terry import Fit, estimate_dispersion, fit_bradley_terry
 from alphagateau.ratings.curves import Curves, Steps, curves_by_name, make_steps
 from alphagateau.ratings.history import fit_history
-from alphagateau.ratings.model import ELO_PER_NAT, Games, connected, game_arrays, tie
+from alphagateau.ratings.model import ELO_PER_NAT, Games, centered, component_labels, game_arrays
 from alphagateau.ratings.results import Results, ResultsError
 from alphagateau.ratings.wls import fit_wls
 
@@ -70,9 +70,9 @@ def rate(
         steps = make_steps(results.players, curves_by_name(results.players) if curves is None else curves)
         games = games._replace(links=steps.links)
     fields = _rate_wls(games) if method == "wls" else _rate_likelihood(results.players, games, steps, dispersion)
-    component = connected(games)
+    component = component_labels(games)
     place = results.players.index(anchor) if anchor is not None else None
-    rating, covariance = tie(fields.pop("rating"), fields.pop("covariance"), component, place)
+    rating, covariance = centered(fields.pop("rating"), fields.pop("covariance"), component, place)
     total, score = _scores(games)
     is_anchored = component == (component[place] if place is not None else -1)
     is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
@@ -159,21 +159,21 @@ def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[str,
     Ratings are infinite unless every two players of a component scored against each other, directly
     or through others (Zermelo 1929; Ford 1957, Amer. Math. Monthly 64(8) II, 28-33).
     """
-    component, strong = connected(games), connected(games, "strong")
+    component, strong = component_labels(games), component_labels(games, "strong")
     parts = [len(np.unique(strong[component == c])) for c in np.unique(component)]
     is_infinite = np.array(parts, dtype=int)[component] > 1
     if not is_infinite.any():
         return np.zeros(len(players)), ()
     score = _scores(games)[1]
     notes = [
-        f"{_some(players, is_infinite & (score == extreme))} {did} every game: the results bound "
+        f"{_listed(players, is_infinite & (score == extreme))} {did} every game: the results bound "
         "the rating on one side only"
         for extreme, did in ((0, "lost"), (1, "won"))
         if (is_infinite & (score == extreme)).any()
     ]
     notes = notes or ["a group of players never scored against another: no bound to their distance"]
     means = "1 virtual draw of each player with a common opponent keep ratings finite"
-    return is_infinite.astype(np.float64), (*notes, f"{means}: {_some(players, is_infinite)}")
+    return is_infinite.astype(np.float64), (*notes, f"{means}: {_listed(players, is_infinite)}")
 
 
 def _pool_notes(
@@ -187,10 +187,10 @@ def _pool_notes(
     if not has_games.any():
         notes.append("the table has no games")
     elif not has_games.all():
-        notes.append(f"not rated, without games: {_some(players, ~has_games)}")
+        notes.append(f"not rated, without games: {_listed(players, ~has_games)}")
     groups = np.unique(component[has_games])
     if len(groups) > 1:
-        members = "; ".join(_some(players, component == c, 3) for c in groups[:3])
+        members = "; ".join(_listed(players, component == c, 3) for c in groups[:3])
         more = "; ..." if len(groups) > 3 else ""
         scales = "groups that never met, each on a scale of its own"
         notes.append(f"the pool is in {len(groups)} {scales}: {members}{more}")
@@ -208,7 +208,7 @@ def _scores(games: Games) -> tuple[np.ndarray, np.ndarray]:
     return total, np.where(total > 0, points / np.maximum(total, 1), math.nan)
 
 
-def _some(players: Sequence[str], chosen: np.ndarray, most: int = 5) -> str:
+def _listed(players: Sequence[str], chosen: np.ndarray, most: int = 5) -> str:
     names = [players[int(i)] for i in np.flatnonzero(chosen)]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

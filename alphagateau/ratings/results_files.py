@@ -24,7 +24,7 @@ NAMELESS = ("", "?")
 
 
 class GameResult(NamedTuple):
-    """A game as its file has it."""
+    """Players and result of a game."""
 
     white: str
     black: str

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse
 
-from alphagateau.ratings.model import ELO_PER_NAT, Games, among_all, difference_design, free_players, inverse
+from alphagateau.ratings.model import ELO_PER_NAT, Games, difference_design, embed, free_players, inverse
 
 MAX_STATSMODELS_PLAYERS = 150  # above, dense statsmodels takes minutes, normal equations a second
 
@@ -23,7 +23,7 @@ def fit_wls(games: Games) -> tuple[np.ndarray, np.ndarray]:
         return rating, np.zeros((len(rating),) * 2)
     design = difference_design(games.first, games.second, games.num_players)
     rating[free], covariance = solve(design[:, free], target, weights)
-    return rating, among_all(free, covariance, len(rating))
+    return rating, embed(free, covariance, len(rating))
 
 
 def _solve_statsmodels(design, target, weights) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import mctx
 import numpy as np
 import pgx
 import pytest
@@ -217,6 +218,45 @@ def test_auto_reset_begins_a_game_anew_and_keeps_the_reward():
     np.testing.assert_array_equal(after.observation, fresh.observation)
     on = step(after, jnp.argmax(after.legal_action_mask), jax.random.key(1))
     assert not on.terminated and on._step_count == 1 and on.current_player == 1 - after.current_player
+
+
+def search_and_play(env: pgx.Env, num_games: int, num_plies: int) -> dict[str, jax.Array]:
+    """Self-play by mctx with a linear network, as a program for pgx does it."""
+    planes, actions = env.observation_shape, env.num_actions
+    weights = jax.random.normal(jax.random.key(7), (int(np.prod(planes)), actions + 1)) / 10
+
+    def evaluate(states):
+        outputs = states.observation.reshape(num_games, -1) @ weights
+        logits = jnp.where(states.legal_action_mask, outputs[:, :-1], jnp.finfo(jnp.float32).min)
+        return logits, jnp.where(states.terminated, 0.0, jnp.tanh(outputs[:, -1]))
+
+    def recurrent_fn(params, key, action, states):
+        mover, states = states.current_player, jax.vmap(env.step)(states, action)
+        (logits, value), reward = evaluate(states), states.rewards[jnp.arange(num_games), mover]
+        discount = jnp.where(states.terminated, 0.0, -1.0)
+        return mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=value), states
+
+    def ply(states, key):
+        search_key, *keys = jax.random.split(key, 1 + num_games)
+        logits, value = evaluate(states)
+        root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states)
+        found = mctx.gumbel_muzero_policy((), search_key, root, recurrent_fn, 4, ~states.legal_action_mask)
+        after = jax.vmap(auto_reset(env.step, env.init))(states, found.action, jnp.stack(keys))
+        return after, {"action": found.action, "rewards": after.rewards, "terminated": after.terminated}
+
+    @jax.jit
+    def run(key):
+        states = jax.vmap(env.init)(jax.random.split(key, num_games))
+        return jax.lax.scan(ply, states, jax.random.split(key, num_plies))[1]
+
+    return jax.device_get(run(jax.random.key(2)))
+
+
+@pytest.mark.whole
+def test_a_search_plays_the_same_games_as_with_pgx():
+    ours, theirs = (search_and_play(env, num_games=8, num_plies=48) for env in envs("gardner_chess"))
+    jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+    assert ours["terminated"].sum() >= 2 and np.abs(ours["rewards"]).sum() >= 2
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=WHOLE.get(name, ())) for name in GAMES])

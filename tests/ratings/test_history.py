@@ -51,8 +51,8 @@ def test_ratings_and_rates_are_those_of_an_independent_maximisation():
     games = game_arrays(results, use_colors=False)
     plain = fit_bradley_terry(games, np.zeros(5))
     games = games._replace(links=np.stack([steps.before, steps.after], axis=1))
-    found = fit_history(games, np.zeros(5), steps, plain, dispersion=1.0)
-    scale = found.walk.rates[0] * found.walk.factors * steps.length
+    fit, walk = fit_history(games, np.zeros(5), steps, plain, dispersion=1.0)
+    scale = walk.rates[0] * walk.factors * steps.length
 
     def loss(free):  # the first is held at 0
         theta = np.append(0.0, free)
@@ -62,7 +62,7 @@ def test_ratings_and_rates_are_those_of_an_independent_maximisation():
         return -likelihood + np.sum((theta[steps.after] - theta[steps.before]) ** 2 / scale) / 2
 
     best = scipy.optimize.minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-9})
-    assert found.fit.theta[1:] - found.fit.theta[0] == pytest.approx(best.x, abs=1e-3)
+    assert fit.theta[1:] - fit.theta[0] == pytest.approx(best.x, abs=1e-3)
 
     def second(a, b, h=1e-4):
         ends = [((1, 1), 1), ((1, -1), -1), ((-1, 1), -1), ((-1, -1), 1)]
@@ -75,9 +75,9 @@ def test_ratings_and_rates_are_those_of_an_independent_maximisation():
     contrast[range(len(contrast)), steps.after], contrast[range(len(contrast)), steps.before] = 1, -1
     squares = (contrast @ np.append(0, best.x)) ** 2 + np.diag(contrast @ covariance @ contrast.T)
     squares /= steps.length
-    rate_of_step = found.walk.rates[0]
-    assert found.walk.factors == pytest.approx((TAIL + squares / rate_of_step) / (TAIL + 1), rel=0.05)
-    assert rate_of_step == pytest.approx(np.sum(squares / found.walk.factors) / (len(squares) - 1), rel=0.05)
+    rate_of_step = walk.rates[0]
+    assert walk.factors == pytest.approx((TAIL + squares / rate_of_step) / (TAIL + 1), rel=0.05)
+    assert rate_of_step == pytest.approx(np.sum(squares / walk.factors) / (len(squares) - 1), rel=0.05)
 
 
 def test_a_checkpoint_that_never_played_is_rated_by_its_neighbours():

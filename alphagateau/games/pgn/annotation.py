@@ -1,4 +1,4 @@
-"""Writes an analyst's evaluations into the text of a game, and leaves all else in it as it was."""
+"""Writes an analyst's scores and judgements into the text of a game, and changes nothing else in it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Reads positions, one a line: FEN, or EPD with its operations, as suites, openings and starts have them."""
+"""Reads positions, one a line, as FEN or EPD with operations."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ OUTSIDE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)|(?:^|(?<=\s))(?P<comment>#)') 
 
 
 class EpdLine(NamedTuple):
-    """A position and what is said of it."""
+    """A position with its operations."""
 
     fen: str  # whole
     operations: dict[str, list[str]]  # operands by opcode, without quotes

@@ -1,4 +1,4 @@
-"""Reads moves as people and programs write them: SAN, long algebraic or UCI, lenient in the letter."""
+"""Parses moves in SAN, long algebraic or UCI notation, as people and programs spell them."""
 
 import re
 
@@ -12,7 +12,7 @@ NULL_MOVES = ("--", "Z0", "0000", "@@@@")
 
 
 def read_move(board: chess.Board, text: str) -> chess.Move:
-    """The legal move that a text names. Raises ValueError, in one sentence, for one that names none, or several."""
+    """The legal move of a text. Raises ValueError, in one sentence, for a text of none, or of several."""
     if text in NULL_MOVES:
         raise ValueError(f"{text!r} is a null move: expected a legal move")
     if len(text) > MAX_LETTERS:

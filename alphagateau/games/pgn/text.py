@@ -1,12 +1,10 @@
-"""Reads the text of PGN: its games one by one as they are written, tags, moves of the main line, what is said of them.
+"""Parses PGN text leniently, game by game as written: tags, moves of the main line, their comments and NAGs.
 
-It takes what the programs of others write: comments over many lines and with tags in them, variations within
+It accepts what other programs write: comments over many lines and with tags in them, variations within
 variations, NAGs and !?, numbers with any dots or none, lines that a % or a ; opens, games without empty lines between
 them, without results or without tags, tags in any case, indented, unquoted or several on a line. By hand because
-python-chess says neither at which line a move stands nor that it skipped one that it could not read, and takes two
-games without an empty line between them for one.
-
-Each letter is looked at a fixed number of times, so that the time grows as the text does, whatever it is.
+python-chess reports neither the line of a move nor a move that it skipped as unreadable, and joins two games without
+an empty line between them. Each letter is scanned a fixed number of times, so time is linear in any text.
 """
 
 import re
@@ -77,7 +75,7 @@ class WrittenMove:
 
 @dataclass
 class WrittenGame:
-    """A game as it is written; nothing of it has been checked against rules."""
+    """A game as it is written, not checked against rules."""
 
     number: int  # in the file, from 1
     line: int  # where it begins
@@ -116,7 +114,7 @@ def _result(text: str) -> str:
 
 @lru_cache(maxsize=2**14)
 def _kind(word: str) -> tuple[str, str]:
-    """(result, move, nag, number or skip, what there is of it after a number)."""
+    """(result, move, nag, number or skip; the text of it behind a move number)."""
     if result := _result(word):
         return "result", result
     number = NUMBER.match(word)
@@ -133,7 +131,7 @@ def _kind(word: str) -> tuple[str, str]:
 
 
 def read_games(lines: Iterable[str], bounds: Bounds = BOUNDS, keep_text: bool = False) -> Iterator[WrittenGame]:
-    """The games of PGN text; a game is given out as soon as the next begins, so a file of any size may stream."""
+    """Yields the games of PGN text, each as soon as the next begins, so a file of any size may stream."""
     reader = _Reader(bounds.game, keep_text)
     for line in lines:
         yield from reader.read(line.rstrip("\r\n"))
@@ -141,7 +139,7 @@ def read_games(lines: Iterable[str], bounds: Bounds = BOUNDS, keep_text: bool = 
 
 
 class _Tag(NamedTuple):
-    """What a [ opens."""
+    """A tag, or brackets that hold none."""
 
     name: str  # "": it is passed over
     value: str
@@ -150,7 +148,7 @@ class _Tag(NamedTuple):
 
 
 def _tag(line: str, start: int, in_tags: bool) -> _Tag:
-    """What the [ at `start` opens; among moves a tag is one only at the start of a line, or as the standard has it."""
+    """Parses the [ at `start`; among moves a tag must begin a line, or be spelt as in the standard."""
     if found := TAG.match(line, start):
         return _Tag(_tag_name(found[1]), re.sub(r"\\(.)", r"\1", found[2]), found.end())
     is_first = start <= MAX_INDENT and not line[:start].strip()
@@ -169,7 +167,7 @@ def _tag_name(name: str) -> str:
 
 
 class _Reader:
-    """Where the reading stands."""
+    """The parser's state between lines."""
 
     def __init__(self, most: int, keep_text: bool) -> None:
         self.most, self.keep_text = most, keep_text
@@ -183,7 +181,7 @@ class _Reader:
         self.length, self.kept = 0, []  # of the game's text before this line
 
     def read(self, line: str) -> Iterator[WrittenGame]:
-        """The games that end in a line."""
+        """Yields the games that end in a line."""
         self.number, self.line, self.column = self.number + 1, line, 0
         if self._is_anew(line):
             yield from self._next(0)
@@ -200,10 +198,8 @@ class _Reader:
 
     def _is_anew(self, line: str) -> bool:
         """Whether numbers begin anew behind an empty line, or tags do though a comment or a variation has no end."""
-        if not self.after_empty:
-            return False
         begins = EVENT if self.comment else TAG if self.depth else FIRST_MOVE if self.game.moves else None
-        return begins is not None and begins.match(line) is not None
+        return self.after_empty and begins is not None and begins.match(line) is not None
 
     def _place(self, column: int) -> int:
         """In the game's text."""
@@ -218,7 +214,7 @@ class _Reader:
         return True
 
     def _next(self, column: int) -> Iterator[WrittenGame]:
-        """The game that has ended, if it was one; the next begins in this column."""
+        """Yields the game that has ended, if it was one; the next begins in this column."""
         game = self.game
         if self.comment:
             game.fault = game.fault or f"the comment of line {self.comment} does not end: expected a }}"
@@ -249,19 +245,21 @@ class _Reader:
             elif self.depth:
                 continue
             elif kind == "bracket":
-                tag = _tag(line, start, not (self.game.moves or self.game.result))
-                if self._tag_begins_game(tag):
+                is_behind = bool(self.game.moves or self.game.result)
+                tag = _tag(line, start, not is_behind)
+                if tag.name in self.game.tags or (is_behind and (tag.name or tag.is_wrong)):
                     yield from self._next(start)
                 place = tag.end
                 self._take_tag(tag, start)
             elif kind in ("nag", "word"):
                 kind, text = _kind(token[kind]) if kind == "word" else (kind, token[kind])
-                if self._begins_game(kind, text):
+                result = self.game.result
+                if result and (kind in ("move", "number") or (kind == "result" and text != result)):
                     yield from self._next(start)
                 self._take(kind, text, start, place)
 
     def _comment_part(self, line: str, place: int) -> int:
-        """Where the line goes on behind what is in it of an open comment."""
+        """Reads an open comment's part of the line; returns the column behind it."""
         if not self.comment:
             return place
         end = line.find("}", place)
@@ -276,13 +274,7 @@ class _Reader:
         self.comment, self.parts = 0, []
         return end + 1
 
-    def _tag_begins_game(self, tag: "_Tag") -> bool:
-        game = self.game
-        if tag.name in game.tags:
-            return True
-        return bool((game.moves or game.result) and (tag.name or tag.is_wrong))
-
-    def _take_tag(self, tag: "_Tag", start: int) -> None:
+    def _take_tag(self, tag: _Tag, start: int) -> None:
         if not (tag.name or tag.is_wrong):
             return
         if self.game.is_empty:
@@ -294,11 +286,6 @@ class _Reader:
         elif not self._is_full():
             self.game.tags[tag.name] = tag.value
             self.game.tag_places[tag.name] = self._place(start), self._place(tag.end)
-
-    def _begins_game(self, kind: str, text: str) -> bool:
-        """Whether a token behind a result is of another game."""
-        result = self.game.result
-        return bool(result) and (kind in ("move", "number") or (kind == "result" and text != result))
 
     def _take(self, kind: str, text: str, start: int, end: int) -> None:
         game = self.game

@@ -1,6 +1,6 @@
-"""Opens text that others wrote: plain or packed, in any of the usual encodings, and never more than was allowed.
+"""Reads text files of other programs, plain or compressed, in the usual encodings, up to a bound.
 
-PGN, EPD, openings, puzzles and tables of results all come through here.
+PGN, EPD, openings, puzzles and tables of results are read by it.
 """
 
 import bz2
@@ -18,7 +18,7 @@ MEGABYTES = 1024  # of a file, unpacked, unless an option raises it
 
 
 class Bounds(NamedTuple):
-    """The most that is read; what is longer is no such text."""
+    """Upper bounds on what is read."""
 
     file: int  # bytes, unpacked
     line: int  # letters
