@@ -23,6 +23,7 @@ class NetworkConfig:
     value_head: str = "scalar"  # "none": there is no value
     num_bins: int = 1
     action_values: bool = False
+    num_heads: int = 0  # of attention
     values_one_move: bool = False  # whether a move's value costs a pass of the network
     statistics_boards: tuple[str, ...] = ()  # boards with batch statistics of their own
     statistics_batch: int = 1  # positions whose statistics are used together

@@ -103,7 +103,7 @@ def train(
 
 
 def start_compiling(trainer: Trainer, reporter: Reporter) -> Trainer:
-    """The trainer with phases that are compiled ahead, in threads, where no kernel is timed meanwhile."""
+    """The trainer with phases that are compiled ahead in threads or, where kernels are timed, one by one."""
     is_ahead = jax.default_backend() == "cpu" and processes.count() == 1
     return trainer._replace(phases=compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say))
 
@@ -166,10 +166,11 @@ def check_goes_on(
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
     """The run's log, once its record has this start; Aim's process adds its own run to the record."""
-    devices = processes.device_names()
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
-    record["starts"].append({**run_record.start_record(devices), "iteration": iteration, "time": _now()})
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    start = run_record.start_record(processes.device_names())
+    record["starts"].append({**start, "iteration": iteration, "time": now})
     run_record.write_record(run, record)
     log = open_log(run, iteration)
     if not experiment.aim:
@@ -204,7 +205,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         run.reporter.iteration(iteration, total, values, pace * (total - iteration))
         if run.log is not None:
             run.log.write(iteration, values)
-        sick = judge(run, values, iteration)
+        sick = check_health(run, values, iteration)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
                 save_and_retire(run, state, progress, sick)
@@ -251,7 +252,7 @@ def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[st
     return values | training_pace(num_frames, seconds)
 
 
-def judge(run: Run, values: dict, iteration: int) -> list[str]:
+def check_health(run: Run, values: dict, iteration: int) -> list[str]:
     """The symptoms of an iteration, which are reported; raises Unhealthy if `[health]` stops the run."""
     health = run.experiment.health
     found = [symptom.sentence for symptom in symptoms(values, health)]
@@ -276,7 +277,3 @@ def energy_meter() -> Callable[[], float] | None:
     if processes.count() > 1:
         return None
     return open_meter(find_counters(with_gpus=jax.default_backend() == "gpu"))
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
