@@ -36,9 +36,9 @@ from alphagateau.training.iteration_metrics import training_metrics, training_pa
 from alphagateau.training.phases import Progress, RunState, advance, compile_all
 from alphagateau.training.resume import (
     check_fits,
+    find_origin,
     load_weights,
     newest_state,
-    origin_hash,
     restore,
     retire,
     save,
@@ -116,11 +116,12 @@ def begin(
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
-        if init_from:
-            check_fits(trainer, experiment.network, init_from)
-        variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
+        origin = find_origin(init_from) if init_from else None
+        if origin:
+            check_fits(trainer, origin)
+        variables = load_weights(trainer, origin) if origin else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
-        record["init_from_hash"] = origin_hash(init_from) if init_from else None
+        record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
     on_first(partial(run_folder.write_config, folder, experiment), RunError)
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
