@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment, board_experiments
+from alphagateau.config import ConfigError, Experiment
 from alphagateau.matches.ladder.ladder import RatedPool
 from alphagateau.matches.player_specs import RatedPlayer
 from alphagateau.reports.ladder_page import LearntOn
@@ -100,7 +100,7 @@ def _forward_flops(experiment: Experiment) -> dict[str, float]:
     try:
         return experiment_flops(experiment)
     except (ConfigError, ValueError):
-        return {part.game: math.nan for part in board_experiments(experiment)}
+        return dict.fromkeys(experiment.boards, math.nan)
 
 
 def _number(value: float) -> float | str:

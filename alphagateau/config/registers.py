@@ -31,6 +31,7 @@ class NetworkConfig:
     value_head: Any = "scalar"  # "none": there is no value
     num_bins: int = 1
     action_values: bool = False
+    num_heads: int = 0  # of attention
     values_one_move: bool = False  # whether a move's value costs a pass of the network
 
     @property

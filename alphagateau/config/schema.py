@@ -189,6 +189,11 @@ class Experiment:
     retention: RetentionConfig = section(default=RetentionConfig())
     health: HealthConfig = section(default=HealthConfig())
 
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """The boards of the run."""
+        return tuple(part.game for part in board_experiments(self))
+
     @field_validator("network", "search", mode="before")
     @classmethod
     def _read_registered(cls, value: Any, info: ValidationInfo) -> Any:
@@ -243,7 +248,7 @@ class Experiment:
 
     def _check_boards(self) -> None:
         """Raises ValueError if several boards cannot be played, or the network keeps statistics of others."""
-        boards = [part.game for part in board_experiments(self)]
+        boards = self.boards
         kept = self.network.statistics_boards
         if kept and not set(boards) <= set(kept):
             raise ValueError(f"network.board_statistics must name {', '.join(boards)}, got {', '.join(kept)}")

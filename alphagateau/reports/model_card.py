@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphagateau.config import ConfigError, Experiment, board_experiments
+from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import describe_search
 from alphagateau.ratings.curves import place_of
 from alphagateau.reports.drawing.tables import number
@@ -30,7 +30,7 @@ class Card(NamedTuple):
 
 def model_card(card: Card) -> str:
     """The card's text."""
-    boards = ", ".join(part.game for part in board_experiments(card.experiment))
+    boards = ", ".join(card.experiment.boards)
     num_steps = card.manifest["optimizer_steps"]
     manifest, data, folder = card.manifest, card.experiment.data, f"checkpoints/{card.name}"
     num_read = manifest["iteration"] * data.frames_per_iteration if data else 0
@@ -172,7 +172,7 @@ def ladder_lines(rows: Sequence[Mapping[str, str]], own: str) -> list[str]:
 
 def limit_lines(card: Card) -> list[str]:
     """What is known not to hold."""
-    boards = [part.game for part in board_experiments(card.experiment)]
+    boards = card.experiment.boards
     if card.experiment.network.plays_every_board:
         origin = origin_name(card)
         before = f", and before it what {origin} learnt" if origin else " alone"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from alphagateau.config import ConfigError, Experiment, NetworkConfig, board_experiments, show
+from alphagateau.config import ConfigError, Experiment, NetworkConfig, show
 from alphagateau.config.losses import LOSSES, Loss, heads_of
 from alphagateau.games.variants import get_game
 from alphagateau.networks.trained import SPLITS
@@ -10,8 +10,8 @@ from alphagateau.networks.trained import SPLITS
 
 def check_experiment(experiment: Experiment) -> None:
     """Raises ConfigError, in the words of `config`, if the experiment cannot be run."""
-    for part in board_experiments(experiment):
-        check_game(part)
+    for board in experiment.boards:
+        check_game(experiment, board)
     loss = LOSSES.entry(experiment.training.loss, "training.")
     check_frames(experiment, loss)
     check_search(experiment)
@@ -19,10 +19,10 @@ def check_experiment(experiment: Experiment) -> None:
     check_action_values(experiment, loss)
 
 
-def check_game(experiment: Experiment) -> None:
-    """Raises ConfigError if the game of an experiment of one board is unknown, or shorter than the games asked for."""
+def check_game(experiment: Experiment, board: str) -> None:
+    """Raises ConfigError if a board is unknown, or its longest game is shorter than an iteration's."""
     try:
-        game = get_game(experiment.game)
+        game = get_game(board)
     except ValueError as error:
         raise ConfigError(f"game: {error}") from None
     num_plies, longest = experiment.selfplay.num_plies if experiment.selfplay else 0, game.max_plies

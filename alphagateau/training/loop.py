@@ -36,9 +36,9 @@ from alphagateau.training.iteration_metrics import training_metrics, training_pa
 from alphagateau.training.phases import Progress, RunState, advance, compile_all
 from alphagateau.training.resume import (
     check_fits,
+    find_origin,
     load_weights,
     newest_state,
-    origin_hash,
     restore,
     retire,
     save,
@@ -107,7 +107,7 @@ def train(
 
 
 def start_compiling(trainer: Trainer, reporter: Reporter) -> Trainer:
-    """The trainer with phases that are compiled ahead, in threads, where no kernel is timed meanwhile."""
+    """The trainer with phases that are compiled ahead in threads or, where kernels are timed, one by one."""
     is_ahead = jax.default_backend() == "cpu" and processes.count() == 1
     return trainer._replace(phases=compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say))
 
@@ -120,11 +120,12 @@ def begin(
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
-        if init_from:
-            check_fits(trainer, experiment.network, init_from)
-        variables = load_weights(trainer, init_from) if init_from else trainer.init_variables()
+        origin = find_origin(init_from) if init_from else None
+        if origin:
+            check_fits(trainer, origin)
+        variables = load_weights(trainer, origin) if origin else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
-        record["init_from_hash"] = origin_hash(init_from) if init_from else None
+        record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
     on_first(partial(run_folder.write_config, folder, experiment), RunError)
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
@@ -170,10 +171,11 @@ def check_goes_on(
 
 def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int) -> MetricsLog:
     """The run's log, once its record has this start; Aim's process adds its own run to the record."""
-    devices = processes.device_names()
     if unhealthy := record.pop("unhealthy", None):
         warn(f"the start before this one {unhealthy['why']}")
-    record["starts"].append({**run_record.start_record(devices), "iteration": iteration, "time": _now()})
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    start = run_record.start_record(processes.device_names())
+    record["starts"].append({**start, "iteration": iteration, "time": now})
     run_record.write_record(run, record)
     log = open_log(run, iteration)
     if not experiment.aim:
@@ -208,7 +210,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         run.reporter.iteration(iteration, total, values, pace * (total - iteration))
         if run.log is not None:
             run.log.write(iteration, values)
-        sick = judge(run, values, iteration)
+        sick = check_health(run, values, iteration)
         if iteration % experiment.checkpoint_every == 0 or iteration == total:
             with timer("checkpoint"):
                 save_and_retire(run, state, progress, sick)
@@ -256,7 +258,7 @@ def iteration_values(run: Run, state: RunState, iteration: int, seconds: dict[st
     return values | training_pace(num_frames, seconds)
 
 
-def judge(run: Run, values: dict, iteration: int) -> list[str]:
+def check_health(run: Run, values: dict, iteration: int) -> list[str]:
     """The symptoms of an iteration, which are reported; raises Unhealthy if `[health]` stops the run."""
     health = run.experiment.health
     found = symptoms(values, health)
@@ -281,7 +283,3 @@ def energy_meter() -> Callable[[], float] | None:
     if processes.count() > 1:
         return None
     return open_meter(find_counters(with_gpus=jax.default_backend() == "gpu"))
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from alphagateau.config import NETWORKS, ConfigError, NetworkConfig, RetentionConfig, show
+from alphagateau.config import NETWORKS, ConfigError, RetentionConfig, show
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
@@ -93,28 +93,26 @@ def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
     return progress
 
 
-def load_weights(trainer: Trainer, source: Path) -> Variables:
+def find_origin(source: Path) -> Checkpoint:
+    """The checkpoint of `source` that process 0 finds to begin a run from. Raises CheckpointError."""
+    return checkpoint.open_checkpoint(Path(on_first(lambda: str(newest_checkpoint(source).path), CheckpointError)))
+
+
+def load_weights(trainer: Trainer, origin: Checkpoint) -> Variables:
     """The weights of a checkpoint of the same network, of any board that they fit. Raises CheckpointError."""
-    path = on_first(lambda: str(newest_checkpoint(source).path), CheckpointError)
-    found, game = checkpoint.open_checkpoint(Path(path)), trainer.plan.game.name
-    learnt, network = found.manifest["game"], NETWORKS.read(found.manifest["network"])
+    learnt, game = origin.manifest["game"], trainer.plan.game.name
+    network = NETWORKS.read(origin.manifest["network"])
     if learnt != game and not network.plays_every_board:
         misfit = f"the weights of its {network.architecture} have the size of {learnt}"
-        raise everywhere(CheckpointError(f"{path} cannot begin a run of {game}: {misfit}"))
-    variables = checkpoint.load(found, WEIGHTS, trainer.abstract_state.train.variables)
-    boards = map(get_game, found.manifest.get("boards", [learnt]))
+        raise everywhere(CheckpointError(f"{origin.path} cannot begin a run of {game}: {misfit}"))
+    variables = checkpoint.load(origin, WEIGHTS, trainer.abstract_state.train.variables)
+    boards = map(get_game, origin.manifest.get("boards", [learnt]))
     return trainer.plan.network.move_from(variables, max(boards, key=lambda board: board.size))
 
 
-def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
-    """Raises ConfigError with the keys that differ if the weights of the newest checkpoint do not fit a network.
-
-    Raises CheckpointError if there is none.
-    """
-    path, table = on_first(
-        lambda: (str(newest_checkpoint(source).path), newest_checkpoint(source).manifest["network"]), CheckpointError
-    )
-    there = NETWORKS.read(table)
+def check_fits(trainer: Trainer, origin: Checkpoint) -> None:
+    """Raises ConfigError with the keys that differ if a checkpoint's weights do not fit the trainer's network."""
+    there, here = NETWORKS.read(origin.manifest["network"]), trainer.plan.experiment.network
     theirs = jax.eval_shape(make_network(trainer.plan.game, there).init, jax.random.key(0))
     if sizes(theirs) == sizes(trainer.abstract_state.train.variables):
         return
@@ -122,7 +120,7 @@ def check_fits(trainer: Trainer, here: NetworkConfig, source: Path) -> None:
     differences = [f"network.{x} is {show(vars(there).get(x))}, not {show(vars(here).get(x))}" for x in names]
     raise everywhere(
         ConfigError(
-            f"the weights of {path} do not fit this experiment: there {', '.join(differences)}; "
+            f"the weights of {origin.path} do not fit this experiment: there {', '.join(differences)}; "
             "--network-from-init takes the network's keys from there"
         )
     )
@@ -132,11 +130,6 @@ def sizes(tree: Any) -> dict[str, tuple]:
     """Shape and type of each array, by its path."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path): (leaf.shape, leaf.dtype) for path, leaf in leaves}
-
-
-def origin_hash(source: Path) -> str:
-    """The hash of the weights in `source`, which `load_weights` may change (`far_offsets`)."""
-    return on_first(lambda: newest_checkpoint(source).manifest["weights_hash"], CheckpointError)
 
 
 def save(

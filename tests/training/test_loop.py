@@ -292,7 +292,7 @@ def test_weights_move_to_the_other_board(whole_run):
     experiment = config.load(SMOKE)
     chess = config.from_dict({**config.to_dict(experiment), "game": "chess"})
     trainer = make_trainer(chess, make_mesh(chess.num_shares))
-    moved = resume.load_weights(trainer, whole_run)
+    moved = resume.load_weights(trainer, resume.find_origin(whole_run))
     there = newest_checkpoint(whole_run)
     assert checkpoint.weights_hash(moved) == there.manifest["weights_hash"]
     assert there.manifest["game"] == "gardner_chess"

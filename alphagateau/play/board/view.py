@@ -59,7 +59,7 @@ def load_engine(found: Checkpoint, game_name: str) -> Engine:
         weights = attention(variables, jax.tree.map(lambda x: x[None], game.position(state)))[0]
         return weights.reshape(-1, game.num_squares**2) if of_squares else weights
 
-    heads = getattr(config, "num_heads", 0) if of_squares else 0
+    heads = config.num_heads if of_squares else 0
     return Engine(make_thinker(found, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
 
 

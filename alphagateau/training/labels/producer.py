@@ -20,8 +20,8 @@ from alphagateau.distributed.processes import on_first
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame
-from alphagateau.training.labels.held_out import HeldOut, choose_boards, make_held_out
 from alphagateau.training.labels.labelled_frames import to_frames
+from alphagateau.training.labels.measures import HeldOut, choose_boards, make_held_out, spread_boards
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.plan import BoardPlan
@@ -128,7 +128,7 @@ def open_columns(data: DataConfig, game: Game, loss: str, split: str = "train") 
         raise ConfigError(
             f"data.path ({labels}) holds no labelled board for {'tests' if split == 'test' else 'training'}"
         )
-    return columns if split == "test" else _spread(columns, data.train_boards)
+    return columns if split == "test" else spread_boards(columns, data.train_boards)
 
 
 def check_target(labels: Path, manifest: Mapping[str, Any], loss: str) -> None:
@@ -139,14 +139,6 @@ def check_target(labels: Path, manifest: Mapping[str, Any], loss: str) -> None:
         raise ConfigError(
             f"data.path ({labels}) holds {kind} of {target!r}, expected {expected} for training.loss {loss!r}"
         )
-
-
-def _spread(columns: Boards, number: int) -> Boards:
-    """`number` boards at equal distances, in memory; all boards, on disk, if it is 0 or there are no more."""
-    if not 0 < number < len(columns.count):
-        return columns
-    rows = np.arange(number) * len(columns.count) // number
-    return jax.tree.map(lambda column: column[rows], columns)
 
 
 def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:

@@ -364,23 +364,23 @@ def test_a_run_on_8x8_begins_with_weights_of_5x5(tmp_path):
     found = save_tiny(tmp_path / "small" / "checkpoints", "gardner_chess", ChessformerConfig)
     options = {"game": "chess", "network": ChessformerConfig(**SMALL, far_offsets="nearest")}
     experiment = dataclasses.replace(config.load(SMOKE), **options)
-    variables = load_weights(make_trainer(experiment, make_mesh(8)), found.path)
+    variables = load_weights(make_trainer(experiment, make_mesh(8)), found)
     rows = variables["params"]["squares"]["shift"]
     np.testing.assert_array_equal(rows[:, 5:], np.repeat(rows[:, 4:5], 3, axis=1))
     selfplay = dataclasses.replace(experiment.selfplay, num_games=16, boards="gardner_chess 1, chess 1")
     mixed = dataclasses.replace(experiment, game="gardner_chess", selfplay=selfplay)
-    of_mixed = load_weights(make_trainer(mixed, make_mesh(8)), found.path)["params"]["squares"]["shift"]
+    of_mixed = load_weights(make_trainer(mixed, make_mesh(8)), found)["params"]["squares"]["shift"]
     np.testing.assert_array_equal(of_mixed, rows)
     boards = ["gardner_chess", "chess"]
     both = save_tiny(tmp_path / "both" / "checkpoints", boards[0], ChessformerConfig, boards=boards)
     trainer = make_trainer(experiment, make_mesh(8))
     network = trainer.plan.network._replace(move_from=lambda _, source: {"learnt on": source.size})
     asked = trainer._replace(plan=trainer.plan._replace(network=network))
-    sizes = [load_weights(asked, source.path)["learnt on"] for source in (found, both)]
+    sizes = [load_weights(asked, source)["learnt on"] for source in (found, both)]
     assert sizes == [5, 8]  # a run of both has learnt what is far too
     wide = dataclasses.replace(experiment, network=ChessformerConfig(**SMALL | {"hidden_size": 12}))
     with pytest.raises(CheckpointError, match="does not fit"):
-        load_weights(make_trainer(wide, make_mesh(8)), found.path)
+        load_weights(make_trainer(wide, make_mesh(8)), found)
 
 
 def test_experiments_of_published_sizes_name_them():

@@ -36,8 +36,8 @@ from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
-from alphagateau.training.labels.held_out import choose_boards, make_held_out
 from alphagateau.training.labels.labelled_frames import to_frames
+from alphagateau.training.labels.measures import choose_boards, make_held_out
 from alphagateau.training.labels.producer import (
     DataState,
     check_target,

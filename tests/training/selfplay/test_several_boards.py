@@ -159,7 +159,7 @@ def test_a_run_of_two_boards_goes_on_bit_for_bit_and_plays_each_as_a_run_of_it_a
     assert loop.train(mixed, cut, StopRequest())
     ends = [newest_checkpoint(run).manifest for run in (whole, cut)]
     assert ends[0]["weights_hash"] == ends[1]["weights_hash"] and ends[0]["boards"] == list(BOARDS)
-    learnt = resume.load_weights(trainer, whole)["statistics"]
+    learnt = resume.load_weights(trainer, resume.find_origin(whole))["statistics"]
     assert tree_hash(learnt[BOARDS[0]]) != tree_hash(learnt[BOARDS[1]])
     variables = trainer.init_variables()
     state, progress = trainer.init(variables), Progress()
