@@ -1,8 +1,8 @@
 """Teaches python-chess the boards that it lacks: a game's entry to a class of board, so that SAN, PGN and engines work.
 
-A class that is made here is added to the variants that `chess.pgn` and `chess.engine` know. A program
-without them still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported
-variant" in `game.errors`.
+A class that is made here is added to the variants that `chess.pgn` and `chess.engine` know. A program without them
+still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported variant" in
+`game.errors`.
 """
 
 from collections.abc import Iterator
