@@ -191,14 +191,14 @@ def register(record: Any) -> None:
     Raises ConfigError for a name that another has, or for anything else.
     """
     importlib.import_module("alphagateau.builtin")
-    _register(record, "register()")
+    _register_of(record).add(record, "register()")
 
 
-def _register(record: Any, origin: str) -> None:
+def _register_of(record: Any) -> Register[Any]:
     if type(record) not in Register.by_kind:
         kinds = ", ".join(kind.__name__ for kind in Register.by_kind)
-        raise ConfigError(f"{origin} registers {show(record)}, expected one of {kinds}")
-    Register.by_kind[type(record)].add(record, origin)
+        raise ConfigError(f"{show(record)} is no declaration: expected one of {kinds}")
+    return Register.by_kind[type(record)]
 
 
 def plugins() -> list[str]:
@@ -209,17 +209,17 @@ def plugins() -> list[str]:
 
 
 def load_plugins() -> None:
-    """Registers the records of installed plug-ins; one that cannot be imported is left out, with one sentence.
+    """Registers the records of installed plug-ins; one that fails is left out, with one sentence on standard error.
 
     Raises ConfigError for a name that is registered twice.
     """
     for point in sorted(entry_points(group=PLUGINS), key=lambda point: (point.name, point.value)):
         origin = point.dist.name if point.dist else point.value
         try:
-            records = tuple(point.load())
+            records = [(_register_of(record), record) for record in point.load()]
         except Exception as error:
             why = printable(f"{type(error).__name__}: {error}")
             print(f"alphagateau: the plug-in {origin} is left out, as {point.value} fails with {why}", file=sys.stderr)
             continue
-        for record in records:
-            _register(record, origin)
+        for kind, record in records:
+            kind.add(record, origin)

@@ -116,7 +116,7 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
         known["network"] = {key: value for key, value in known["network"].items() if key in kept}
         known[SEARCH], also_taken = SEARCHES.read_untrusted(known[SEARCH], drop_unknown=True)
     except ConfigError as error:
-        raise ConfigError(f"it names a network or a search that is not known here, as of a plug-in: {error}") from None
+        raise ConfigError(f"it names a network or a search that no installed version or plug-in has: {error}") from None
     if known[SEARCH].get("algorithm") == "action_value" and not network.action_values:
         raise ConfigError('search.algorithm is "action_value", and its network values no moves')
     boards = network.statistics_boards
@@ -130,7 +130,7 @@ def _explain(error: ValidationError) -> str:
     name, *inner = map(str, problem["loc"])
     expected = fields_of(Manifest)[name].description
     if name in ("game", "boards"):
-        expected = f"{expected} {', '.join(GAMES)}, the boards known here"
+        expected = f"{expected} {', '.join(GAMES)}, the boards of this version and its plug-ins"
     if problem["type"] == "missing" and not inner:
         return f"{name} is missing, expected {expected}"
     where = printable(".".join([name, *inner]))[:80]

@@ -15,7 +15,7 @@ TEMPERATURE_PLIES = "plies of a game up to which moves are drawn"
 class PolicyConfig(SearchConfig):
     """No search: the network's own policy."""
 
-    grows_in_play = True  # of a run that was trained by it, which may be asked for without
+    grows_in_play = True  # of runs trained by it; `?search=policy` plays without the tree
     algorithm: Literal["policy"] = entry("kind of search", SEARCHES, default="policy")
     average_mirrors: bool = key(MIRRORS, default=False)
     temperature: float = num(TEMPERATURE, default=0.0)

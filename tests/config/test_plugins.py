@@ -163,9 +163,15 @@ def test_a_checkpoint_chooses_no_program_and_no_path_of_a_plug_in(toys):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"game": "toys"}, 'game is "toys", expected game to be one of chess, .*, the boards known here'),
-        ({"network": {"architecture": "toys"}}, "not known here, as of a plug-in: architecture must be one of"),
-        ({"search": {"algorithm": "toys"}}, "not known here, as of a plug-in: algorithm must be one of"),
+        (
+            {"game": "toys"},
+            'game is "toys", expected game to be one of chess, .*, the boards of this version and its plug-ins',
+        ),
+        (
+            {"network": {"architecture": "toys"}},
+            "no installed version or plug-in has: architecture must be one of",
+        ),
+        ({"search": {"algorithm": "toys"}}, "no installed version or plug-in has: algorithm must be one of"),
     ],
 )
 def test_a_checkpoint_of_a_plug_in_that_is_missing_is_refused_with_what_is_known(changes, said):
@@ -192,7 +198,9 @@ def test_two_of_one_name_are_an_error_that_names_both(toys, monkeypatch):
 
 
 def test_only_declarations_are_registered():
-    with pytest.raises(config.ConfigError, match="registers a table, expected one of Architecture, SearchMethod"):
+    with pytest.raises(
+        config.ConfigError, match="a table is no declaration: expected one of Architecture, SearchMethod"
+    ):
         alphagateau.register({})
 
 
@@ -210,12 +218,14 @@ def give(monkeypatch, *sources: str) -> None:
 
 
 def test_a_plug_in_that_fails_is_one_sentence_and_the_others_work(clean_registers, monkeypatch, capsys):
-    give(monkeypatch, "ours = 1", "theirs = (TOY_SEARCH,)")
+    give(monkeypatch, "ours = 1", "theirs = (TOY_SEARCH,)", "theirs = (1,)")
     registers.load_plugins()
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and said.startswith("alphagateau: the plug-in given_plugin:theirs is left out")
-    assert "AttributeError" in said and SEARCHES["toy_search"] is TOY_SEARCH
-    assert registers.plugins() == ["given_plugin_more:theirs"]
+    first, last = capsys.readouterr().err.splitlines()
+    assert (
+        first.startswith("alphagateau: the plug-in given_plugin:theirs is left out, as ") and "AttributeError" in first
+    )
+    assert "given_plugin_more_more:theirs is left out" in last and "1 is no declaration" in last
+    assert SEARCHES["toy_search"] is TOY_SEARCH and registers.plugins() == ["given_plugin_more:theirs"]
 
 
 def test_no_module_reads_a_register_when_it_is_imported():
