@@ -18,22 +18,21 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import rounds
 from alphagateau.matches.ladder.openings import open_openings
 from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
-from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import policy_player
+from alphagateau.matches.players import Player, policy_player
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 
 GAME = "gardner_chess"
 
 
-def make_players(count: int) -> list[RatedPlayer]:
+def make_players(count: int) -> list[Player]:
     game = get_game(GAME)
     network = make_network(game, GateauConfig(hidden_size=8, num_blocks=1))
     made = [policy_player(game, network, network.init(jax.random.key(k)), f"p{k}") for k in range(count)]
-    return [RatedPlayer(one.name, one, (one.name, "policy", GAME), "", None) for one in made]
+    return [one._replace(key=(one.name, "policy", GAME)) for one in made]
 
 
-def live_share(players: list[RatedPlayer], num_games: int, seed: int, overlaps: bool) -> float:
+def live_share(players: list[Player], num_games: int, seed: int, overlaps: bool) -> float:
     """Of all rows, in percent."""
     rounds.may_overlap = lambda ladder: overlaps
     ladder, game, said = LadderConfig(players=("p",), max_games=num_games), get_game(GAME), []

@@ -9,6 +9,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
 from alphagateau.matches.ladder.players import list_specs
 from alphagateau.matches.ladder.rounds import Say
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.ratings.rate import Ratings
 from alphagateau.reports.boards_page import write_boards_page
 from alphagateau.reports.ratings import print_ratings, write_ratings_report
@@ -23,16 +24,22 @@ def run_ladder(
     say: Callable[[str], None],
     should_stop: Callable[[], bool] = lambda: False,
     should_renew: Callable[[], bool] = lambda: False,
+    specs: Sequence[PlayerSpec] | None = None,
 ) -> list[Ratings]:
-    """Plays the games that are left, and writes and prints each board's table, plot, games and page."""
-    return _report(ladder, folder, play_ladder(ladder, folder, Say(say, should_stop, should_renew)))
+    """Plays the games that are left, and writes and prints each board's table, plot, games and page.
+
+    `specs`: the players, found before, in the place of those that the ladder names.
+    """
+    specs = list_specs(ladder.players, ladder.every) if specs is None else specs
+    return _report(ladder, folder, play_ladder(ladder, specs, folder, Say(say, should_stop, should_renew)))
 
 
 def merge_into_ladder(
     ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
 ) -> list[Ratings]:
     """Adds the games of other ladders, and writes and prints what `run_ladder` does."""
-    return _report(ladder, folder, merge_ladders(ladder, folder, sources, Say(say)))
+    specs = list_specs(ladder.players, ladder.every)
+    return _report(ladder, folder, merge_ladders(ladder, specs, folder, sources, Say(say)))
 
 
 def watch_ladder(
@@ -40,9 +47,10 @@ def watch_ladder(
 ) -> None:
     """Plays until it is stopped, and begins anew whenever the checkpoints of its runs change."""
     while not should_stop():
-        has_changed = _watch(ladder, list_specs(ladder.players, ladder.every))
+        specs = list_specs(ladder.players, ladder.every)
+        has_changed = _watch(ladder, [spec.text for spec in specs])
         try:
-            run_ladder(ladder, folder, say, should_stop, has_changed)
+            run_ladder(ladder, folder, say, should_stop, has_changed, specs)
         except (MissingPlayers, CheckpointError) as error:
             say(str(error))
         limit = f"; max_games is {ladder.max_games:,}, newcomers included" if ladder.max_games else ""
@@ -51,15 +59,15 @@ def watch_ladder(
             time.sleep(0.2)
 
 
-def _watch(ladder: LadderConfig, specs: list[str]) -> Callable[[], bool]:
-    """A call that is True once the checkpoints differ from `specs`; it scans the folders every WATCH_SECONDS."""
+def _watch(ladder: LadderConfig, known: list[str]) -> Callable[[], bool]:
+    """A call that is True once other checkpoints are there than those known; it scans every WATCH_SECONDS."""
     next_scan, is_changed = 0.0, False
 
     def has_changed() -> bool:
         nonlocal next_scan, is_changed
         if not is_changed and time.monotonic() >= next_scan:
             next_scan = time.monotonic() + WATCH_SECONDS
-            is_changed = list_specs(ladder.players, ladder.every) != specs
+            is_changed = [spec.text for spec in list_specs(ladder.players, ladder.every)] != known
         return is_changed
 
     return has_changed

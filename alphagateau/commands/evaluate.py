@@ -17,7 +17,7 @@ from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
-    from alphagateau.matches.player_specs import RatedPlayer
+    from alphagateau.matches.players import Player
     from alphagateau.suites.intervals import Estimate
     from alphagateau.suites.labelled_moves import Answers
 
@@ -62,14 +62,14 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.ladder.players import load_players
-    from alphagateau.matches.players import PlayerError
+    from alphagateau.matches.specs import PlayerError, read_spec
     from alphagateau.suites.labelled_moves import read_answers
 
     *specs, folder = arguments.words
     try:
         manifest = read_manifest(Path(folder))
         game = get_game(manifest["game"])
-        players, notes = load_players(specs, game.name, arguments.simulations or None)
+        players, notes = load_players(list(map(read_spec, specs)), game.name, arguments.simulations or None)
         failures = [note for note in notes if note.startswith("left out")]
         if not players:
             raise UsageError(failures[0])
@@ -94,31 +94,28 @@ def run(words: Sequence[str]) -> int:
     return 1 if failures else 0
 
 
-def measure(player: "RatedPlayer", answers: "Answers", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
+def measure(player: "Player", answers: "Answers", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
     """The measures of a player by name; an engine is closed after them. Raises PlayerError."""
-    from alphagateau.matches.players import HostPlayer
     from alphagateau.suites.labelled_moves import ask, judge
 
     reporter = make_reporter(len(answers.rows.count), "boards", player.name)
     try:
-        opinions = ask(answers, player.player, seed, reporter)
+        opinions = ask(answers, player, seed, reporter)
         return judge(answers, opinions, is_best_only) | bins_of(player, answers)
     finally:
-        if isinstance(player.player, HostPlayer):
-            player.player.close()
+        player.close()
 
 
-def bins_of(player: "RatedPlayer", answers: "Answers") -> "dict[str, Estimate]":
+def bins_of(player: "Player", answers: "Answers") -> "dict[str, Estimate]":
     """What is measured of a network's distributions; nothing of other players."""
-    from alphagateau.matches.players import Player
     from alphagateau.networks.make_network import make_network
     from alphagateau.suites.intervals import mean
     from alphagateau.training.labels.measures import measure_bins
 
-    if player.network is None or not isinstance(player.player, Player):
+    if player.network is None:
         return {}
     network = make_network(answers.game, player.network)
-    measures = measure_bins(network, player.player.variables, answers.rows)
+    measures = measure_bins(network, player.variables, answers.rows)
     return {name: mean(values) for name, values in measures.items()}
 
 

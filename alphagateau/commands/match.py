@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
     from alphagateau.matches.match import MatchResult
     from alphagateau.matches.openings import Openings
-    from alphagateau.matches.player_specs import RatedPlayer
+    from alphagateau.matches.players import Player
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -49,8 +49,8 @@ class Setup(NamedTuple):
     """The board, the players and the openings of a match."""
 
     game: "Game"
-    a: "RatedPlayer"
-    b: "RatedPlayer"
+    a: "Player"
+    b: "Player"
     openings: "Openings"
 
     @property
@@ -128,9 +128,11 @@ def read(arguments: Arguments) -> Setup:
     """The players, the board and the openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.openings import make_openings, read_openings
-    from alphagateau.matches.player_specs import board_of, distinct, load_player
+    from alphagateau.matches.player_specs import distinct, load_player
+    from alphagateau.matches.specs import board_of, read_spec
 
-    game = get_game(board_of([arguments.a, arguments.b], arguments.game))
+    specs = [read_spec(arguments.a), read_spec(arguments.b)]
+    game = get_game(board_of(specs, arguments.game))
     if arguments.openings:
         openings = read_openings(game, arguments.openings, bounds_of(arguments.max_megabytes))
         for note in openings.notes:
@@ -139,7 +141,7 @@ def read(arguments: Arguments) -> Setup:
             openings = openings.first(arguments.games // 2)
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
-    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
+    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in specs)
     return Setup(game, a, distinct(b, {a.name}), openings)
 
 
@@ -156,7 +158,7 @@ def play(arguments: Arguments, setup: Setup) -> int:
     with stop.listening():
         result = play_match(
             game,
-            Match(a.player, b.player, openings, arguments.seed),
+            Match(a, b, openings, arguments.seed),
             num_rows=arguments.rows,
             should_stop=lambda: stop.reason is not None,
             is_decided=arguments.sprt

@@ -51,13 +51,14 @@ def run(words: Sequence[str]) -> int:
 
     choose_platform(arguments.platform)
     use_compilation_cache()
-    found = find_player(arguments.path)
+    player = find_player(arguments.path)
+    found = player.found
     with usage_errors("--game"):
         game = get_game(arguments.game or found.manifest["game"])
     check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
-    thinker = make_thinker(found, game.name, TREE_MEGABYTES)
-    identity = identity_of(found, arguments.simulations)
+    thinker = make_thinker(player, game.name, TREE_MEGABYTES)
+    identity = identity_of(player, arguments.simulations)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a person's Ctrl-C leaves a move, or the game
     setup = Setup(arguments.side == "white", arguments.simulations, name_of(found), identity)
     with contextlib.suppress(KeyboardInterrupt):

@@ -92,20 +92,19 @@ def solve_all(
     """(what each player made of the puzzles, a sentence on each that failed)."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.ladder.players import load_players
-    from alphagateau.matches.players import HostPlayer, PlayerError
+    from alphagateau.matches.specs import PlayerError, read_spec
     from alphagateau.suites.solving import solve
 
-    players, notes = load_players(specs, arguments.game, arguments.simulations or None)
+    players, notes = load_players(list(map(read_spec, specs)), arguments.game, arguments.simulations or None)
     found, failures = {}, [note for note in notes if note.startswith("left out")]
     for player in players:
         try:
             reporter = make_reporter(len(puzzles), "puzzles", player.name)
-            found[player.name] = solve(get_game(arguments.game), player.player, puzzles, arguments.seed, reporter)
+            found[player.name] = solve(get_game(arguments.game), player, puzzles, arguments.seed, reporter)
         except PlayerError as error:
             failures.append(f"{player.name} left: {error}")
         finally:
-            if isinstance(player.player, HostPlayer):
-                player.player.close()
+            player.close()
     return found, failures
 
 

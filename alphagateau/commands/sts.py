@@ -65,32 +65,31 @@ def run(words: Sequence[str]) -> int:
 def score(arguments: Arguments) -> int:
     """Plays, prints and writes. Raises EpdError, PlayerError, CheckpointError."""
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.player_specs import board_of, load_player
-    from alphagateau.matches.players import HostPlayer
+    from alphagateau.matches.player_specs import load_player
+    from alphagateau.matches.specs import board_of, read_spec
     from alphagateau.runs import files
     from alphagateau.suites.epd import first_of_each_theme, read_epd
     from alphagateau.suites.sts import answer, scores
 
-    is_network = arguments.player != "random" and not arguments.player.startswith("uci:")
-    game = get_game(board_of([arguments.player], arguments.game or (None if is_network else "chess")))
+    spec = read_spec(arguments.player)
+    game = get_game(board_of([spec], arguments.game or (None if spec.has_network else "chess")))
     positions = read_epd(game, arguments.file, bounds_of(arguments.max_megabytes))
     positions = first_of_each_theme(positions, arguments.first)
-    rated = load_player(arguments.player, game.name, arguments.simulations or None)
+    player = load_player(spec, game.name, arguments.simulations or None)
     try:
-        answers = answer(game, rated.player, positions, arguments.seed, Teller(len(positions)).hear)
+        answers = answer(game, player, positions, arguments.seed, Teller(len(positions)).hear)
     finally:
-        if isinstance(rated.player, HostPlayer):
-            rated.player.close()
+        player.close()
     found = scores(positions, answers)
-    search = rated.player.identity.search
+    search = player.identity.search
     print_scores(
-        found, f"{rated.name}{f', {search}' if search and search not in rated.name else ''}: {arguments.file.name}"
+        found, f"{player.name}{f', {search}' if search and search not in player.name else ''}: {arguments.file.name}"
     )
     if arguments.json:
         points = [one.points for one in answers]
-        files.write_result(arguments.json, json.dumps(as_table(rated.name, search, found, points)) + "\n")
+        files.write_result(arguments.json, json.dumps(as_table(player.name, search, found, points)) + "\n")
     if arguments.plot:
-        files.write_result(arguments.plot, draw(rated.name, found))
+        files.write_result(arguments.plot, draw(player.name, found))
     return 0
 
 

@@ -19,7 +19,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.scores import win_chance
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
-from alphagateau.matches.uci_player import UciSpec, analyse, start_process
+from alphagateau.matches.uci_player import EngineSearch, analyse, start_process
 from alphagateau.search.move_values import TieBreak
 
 NODES = 10_000  # of the engine's search
@@ -30,7 +30,7 @@ TIMEOUT = 60.0  # seconds
 @lru_cache
 def make_finish(game_name: str, command: str) -> TieBreak:
     """Asks an engine, which is started here and runs until this program ends. Raises UciError if it cannot be."""
-    game, asked = get_game(game_name), UciSpec(command, ("nodes", NODES), {}, TIMEOUT, 1)
+    game, asked = get_game(game_name), EngineSearch(command, ("nodes", NODES), {}, TIMEOUT, 1)
     engine, lock = start_process(asked, game), threading.Lock()
 
     def finish(positions: Position, candidates: Any) -> np.ndarray:
@@ -45,7 +45,7 @@ def make_finish(game_name: str, command: str) -> TieBreak:
     return finish
 
 
-def _choose(game: Game, position: Position, edges: Sequence[int], engine: Engine, asked: UciSpec) -> int:
+def _choose(game: Game, position: Position, edges: Sequence[int], engine: Engine, asked: EngineSearch) -> int:
     """The engine's edge, or -1 where it does not hold the position for won."""
     board = to_board(game, position)
     moves = {edge_to_uci(game, board, edge): edge for edge in edges}

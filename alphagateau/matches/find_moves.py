@@ -18,7 +18,8 @@ from alphagateau.games.scores import white_score
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state, step_states
-from alphagateau.matches.players import HostPlayer, PlayerError, Reply
+from alphagateau.matches.players import Player, Reply
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
@@ -69,10 +70,9 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
     return find
 
 
-def ask_host_player(
-    game: Game, player: HostPlayer, start_fen: str, moves: tuple[str, ...], before: State
-) -> FoundMoves:
+def ask_host_player(game: Game, player: Player, start_fen: str, moves: tuple[str, ...], before: State) -> FoundMoves:
     """The player's move in the State [1]. Raises PlayerError."""
+    assert player.move
     reply = player.move(start_fen, moves)
     reply = reply if isinstance(reply, Reply) else Reply(reply)
     try:

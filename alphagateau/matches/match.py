@@ -14,7 +14,7 @@ from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.match_games import Match, PlayedGame
-from alphagateau.matches.players import AnyPlayer
+from alphagateau.matches.players import Player
 from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
 from alphagateau.matches.search_rows import CPU_ROWS, choose_rows, choose_searches_at_once
 from alphagateau.ratings.sprt import pentanomial
@@ -171,7 +171,7 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics, jud
     )
 
 
-def _nodes(statistics: Statistics, player: AnyPlayer) -> float:
+def _nodes(statistics: Statistics, player: Player) -> float:
     return statistics.nodes.get((player.name, player.identity.search), math.nan)
 
 

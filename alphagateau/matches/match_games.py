@@ -7,7 +7,7 @@ from typing import NamedTuple
 from alphagateau.games.pgn.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.matches.openings import Openings
-from alphagateau.matches.players import AnyPlayer
+from alphagateau.matches.players import Player
 
 WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 
@@ -15,8 +15,8 @@ WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 class Match(NamedTuple):
     """Two players and the openings that they play, both ways."""
 
-    a: AnyPlayer
-    b: AnyPlayer
+    a: Player
+    b: Player
     openings: Openings
     seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
     done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
@@ -50,7 +50,7 @@ class LiveGame(NamedTuple):
     notes: list[MoveNote]  # of the same
 
     @property
-    def players(self) -> tuple[AnyPlayer, AnyPlayer]:
+    def players(self) -> tuple[Player, Player]:
         """White and black."""
         a, b = self.match.a, self.match.b
         return (b, a) if self.number % 2 else (a, b)

@@ -24,7 +24,8 @@ from alphagateau.games.state import State
 from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
 from alphagateau.matches.match_games import InProgress, LiveGame, Match, PlayedGame, games_of, to_played
 from alphagateau.matches.openings import one_state, select_states
-from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
@@ -43,17 +44,17 @@ class Sizes(NamedTuple):
 class PlayerQueue:
     """A player while it has games, and those that wait for its move."""
 
-    player: AnyPlayer
+    player: Player
     num_games: int = 0
     waiting: list[int] = field(default_factory=list)  # places where a Player is to move
     variables: Variables | None = None  # on every device
-    workers: ThreadPoolExecutor | None = None  # of a HostPlayer
+    workers: ThreadPoolExecutor | None = None  # of a player on the host
 
 
 class Call(NamedTuple):
     """Moves that a worker is looking for: a device's search, or a host player's answer."""
 
-    player: AnyPlayer
+    player: Player
     places: list[int]
     games: list[LiveGame]
 
@@ -128,7 +129,7 @@ def advance(scheduler: Scheduler) -> bool:
     _take_moves(scheduler, timeout=0)
     longest = max(scheduler.queues.values(), key=lambda queue: len(queue.waiting), default=None)
     num_waiting = len(longest.waiting) if longest else 0
-    num_searches = sum(isinstance(call.player, Player) for call in scheduler.calls.values())
+    num_searches = sum(call.player.search is not None for call in scheduler.calls.values())
     is_due = num_waiting >= (scheduler.sizes.rows_per_search[0] if scheduler.calls else 1)
     if longest and is_due and num_searches < scheduler.sizes.searches_at_once:
         _start_search(scheduler, longest)
@@ -172,9 +173,9 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
     return live
 
 
-def _key_of(player: AnyPlayer) -> tuple[int, ...]:
+def _key_of(player: Player) -> tuple[int, ...]:
     """The same for players that are one; good as long as a queue holds the player."""
-    if isinstance(player, HostPlayer):
+    if player.move:
         return (id(player.move),)
     return id(player.search), id(player.variables)
 
@@ -188,7 +189,7 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
     """Asks the host player that is to move, or lets the game wait for a search."""
     live = scheduler.live[place]
     queue = scheduler.queues[_key_of(live.players[scheduler.boards.color[place]])]
-    if isinstance(queue.player, HostPlayer):
+    if queue.player.move:
         queue.workers = queue.workers or ThreadPoolExecutor(queue.player.num_workers)
         before, moves = select_states(scheduler.boards, [place]), tuple(live.moves)
         answer = queue.workers.submit(ask_host_player, scheduler.game, queue.player, live.start_fen, moves, before)
@@ -205,7 +206,7 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
     ply = scheduler.boards.ply
     num_rows = min((width for width in widths if width >= len(queue.waiting)), default=widths[0])
-    assert isinstance(player, Player)
+    assert player.search
     queue.waiting.sort(key=lambda place: (scheduler.live[place].match_number >= scheduler.first_new, ply[place]))
     places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
     rows = places + places[:1] * (num_rows - len(places))
@@ -264,7 +265,7 @@ def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
             _await_move(scheduler, place)
 
 
-def _fail(scheduler: Scheduler, player: AnyPlayer, why: str) -> None:
+def _fail(scheduler: Scheduler, player: Player, why: str) -> None:
     """The player's games end without results, and it is given no more."""
     scheduler.failures[player.name] = why
     for place, live in list(scheduler.live.items()):
@@ -285,7 +286,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     scheduler.on_game(played)
 
 
-def _leave(scheduler: Scheduler, player: AnyPlayer, place: int) -> None:
+def _leave(scheduler: Scheduler, player: Player, place: int) -> None:
     """A game of the player's is over; a queue without games is given up."""
     queue = scheduler.queues[_key_of(player)]
     queue.num_games -= 1

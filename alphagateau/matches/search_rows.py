@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
 from alphagateau.games.rules import Game
-from alphagateau.matches.players import AnyPlayer, Player
+from alphagateau.matches.players import Player
 
 CPU_ROWS = 64  # games in progress: more fill a CPU's searches no better
 LEAST_PARTS = 4  # of the games in progress, one of which an accelerator's search takes
@@ -18,7 +18,7 @@ MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
 
 
 def choose_rows(
-    game: Game, players: Iterable[AnyPlayer], num_games: int, num_rows: int = 0
+    game: Game, players: Iterable[Player], num_games: int, num_rows: int = 0
 ) -> tuple[int, tuple[int, ...]]:
     """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is asked for.
 
@@ -26,7 +26,7 @@ def choose_rows(
     two are running the games which wait still fill a third, whoever of the players they wait for; the last games are
     searched a quarter as wide, and a sixteenth, so that most rows are live.
     """
-    networks = [p for p in players if isinstance(p, Player)]
+    networks = [p for p in players if p.search]
     if jax.default_backend() == "cpu":
         rows = min(num_rows or CPU_ROWS, max(num_games, 1))
         return rows, (choose_rows_per_search(rows, num_games),)
@@ -63,12 +63,13 @@ def rows_in_memory(game: Game, player: Player) -> int:
 
 def row_bytes(game: Game, player: Player) -> float:
     """Memory of one more row in a search: COPIES of what its largest operation makes, a tree with all its nodes."""
-    variables = jax.eval_shape(lambda: player.variables)
+    assert player.search
+    search, variables = player.search, jax.eval_shape(lambda: player.variables)
 
     def largest(rows: int) -> int:
         keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), rows))
         states = jax.eval_shape(lambda: jax.vmap(lambda _: game.init())(jnp.arange(rows)))
-        return _largest(jax.make_jaxpr(player.search)(variables, keys, states).jaxpr)
+        return _largest(jax.make_jaxpr(search)(variables, keys, states).jaxpr)
 
     return COPIES * max(largest(2) - largest(1), 1)
 

@@ -17,7 +17,8 @@ from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import load_player
-from alphagateau.matches.players import Player, SpecError
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import PlayerSpec, SpecError, read_spec
 from alphagateau.search.search import Search
 
 ROWS = 32  # positions of a search
@@ -30,7 +31,7 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame])
     `num_simulations` of each search, 0 for none, where the spec says nothing. Raises SpecError, CheckpointError.
     """
     says = "?" in spec
-    asked = spec if says or num_simulations else f"{spec}?simulations=0"
+    asked = read_spec(spec if says or num_simulations else f"{spec}?simulations=0")
     simulations = None if says else num_simulations
     players: dict[str, Player] = {}
     left = ((one.game.record, one.check) for one in games if one.game.record and one.check)
@@ -43,10 +44,10 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame])
         yield from (found[row] for row in range(len(batch)))
 
 
-def _load(spec: str, game_name: str, num_simulations: int | None) -> Player:
-    player = load_player(spec, game_name, num_simulations).player
-    if not isinstance(player, Player) or not player.variables:
-        raise SpecError(f"player {spec.partition('?')[0]!r} has no network: expected a run or a checkpoint")
+def _load(spec: PlayerSpec, game_name: str, num_simulations: int | None) -> Player:
+    player = load_player(spec, game_name, num_simulations)
+    if player.search is None or not player.variables:
+        raise SpecError(f"player {spec.path!r} has no network: expected a run or a checkpoint")
     return player
 
 

@@ -1,54 +1,51 @@
-"""Finds the checkpoint of a player's spec, and whether it plays by the growing tree or by another search."""
+"""Finds the player of a spec for games against people and programs: by a growing tree, or by another search."""
 
-import dataclasses
 from pathlib import Path
 
-from alphagateau.config import SEARCHES, SearchConfig
 from alphagateau.games.pgn.pgn import Identity
+from alphagateau.matches.specs import PlayerSpec, SpecError, parse_spec
 from alphagateau.play.board.boards import run_of
-from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.runs.checkpoint import Checkpoint, verify_weights
 from alphagateau.runs.newest import newest_checkpoint
 
 WITHOUT_TREE = ("policy", "action_value", "state_value", "probability", "depth")
 BY_TRAINING = WITHOUT_TREE[1:]  # what a run that was trained by it plays by
-ASKED = "player"  # key of a manifest in memory: the search that the spec asks for
 
 
-def find_player(spec: str) -> Checkpoint:
-    """The checkpoint, or a run's newest one, that a spec such as "checkpoints/a?search=action_value" names.
+def find_player(text: str) -> PlayerSpec:
+    """The player of a spec such as "checkpoints/a?search=action_value", its weights verified.
 
     Raises CheckpointError, SpecError.
     """
-    if "?" not in spec:
-        return newest_checkpoint(Path(spec))
-    from alphagateau.matches.player_specs import check_search, search_of
-    from alphagateau.matches.players import SpecError, split_spec
+    spec = parse_spec(text)
+    return player_of(verify_weights(newest_checkpoint(Path(spec.path))), spec)
+
+
+def player_of(found: Checkpoint, spec: PlayerSpec | None = None) -> PlayerSpec:
+    """The player of a checkpoint by the options of a spec, or by its training. Raises SpecError, CheckpointError."""
+    trained, spec = found.manifest["search"], (spec or parse_spec(str(found.path)))._replace(checkpoint=found)
+    has_options = "?" in spec.text
+    if not has_options and trained.get("algorithm") not in BY_TRAINING:
+        return spec
+    from alphagateau.matches.player_specs import check_search, match_config, search_of
     from alphagateau.networks.trained import network_config
 
-    path, options = split_spec(spec)
-    found = newest_checkpoint(Path(path))
-    search = search_of(spec, options, found.manifest["search"])
+    if not has_options:
+        return spec._replace(search=match_config(trained))
+    search = search_of(spec, trained)
     if search.algorithm not in WITHOUT_TREE or search.temperature:
         expected = " or ".join(f"search={name}" for name in WITHOUT_TREE)
-        raise SpecError(f"player {spec!r}: expected {expected}, without temperature: all else is searched by a tree")
+        raise SpecError(
+            f"player {spec.text!r}: expected {expected}, without temperature: all else is searched by a tree"
+        )
     check_search(spec, search, network_config(found))
-    return found._replace(manifest={**found.manifest, ASKED: dataclasses.asdict(search)})
+    return spec._replace(search=search)
 
 
-def player_without_tree(found: Checkpoint) -> SearchConfig | None:
-    """The search whose moves a checkpoint plays as they are, of its spec or its run; None: it plays by a tree."""
-    from alphagateau.matches.player_specs import match_config
-
-    asked, trained = found.manifest.get(ASKED), found.manifest["search"]
-    if asked:
-        return SEARCHES.read(asked)
-    return match_config(trained) if trained.get("algorithm") in BY_TRAINING else None
-
-
-def identity_of(found: Checkpoint, num_simulations: int) -> Identity:
+def identity_of(spec: PlayerSpec, num_simulations: int) -> Identity:
     """Who it is in PGN; of a player with a tree, how many simulations a move."""
     from alphagateau.networks.trained import player_search_name
 
-    player = player_without_tree(found)
-    search = player_search_name(player) if player else f"growing gumbel {num_simulations} simulations"
+    found = spec.found
+    search = player_search_name(spec.search) if spec.search else f"growing gumbel {num_simulations} simulations"
     return Identity(run_of(found), found.manifest["iteration"], found.manifest["weights_hash"], search)

@@ -14,11 +14,10 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.player_specs import match_search
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
-from alphagateau.play.asked_players import player_without_tree
 from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_grow, may_look
-from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_look, start_tree
 from alphagateau.search.growing.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
 from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
@@ -84,14 +83,14 @@ def _devices(kind: str) -> list:
         return []
 
 
-def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any = None) -> Thinker:
+def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
-    game, config, player = get_game(game_name), network_config(found), player_without_tree(found)
+    game, config = get_game(game_name), network_config(spec.found)
     rules = get_endless_game(game_name)  # who ends a game is not the one who thinks about it
-    variables = jax.device_put(load_weights(found, game_name), device)
+    variables = jax.device_put(load_weights(spec.found, game_name), device)
     evaluate = make_evaluate(rules, make_network(game, config))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
-    look = make_look(game, match_search(game_name, config, player, is_endless=True)) if player else None
+    look = make_look(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
     thinker = Thinker(game, jax.jit(rules.step), tree, look=look)
     start = replay(thinker, game.start_fen, ())
     for _ in range(2):  # compiles, then measures

@@ -19,7 +19,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state
-from alphagateau.matches.players import HostPlayer, Player, Reply
+from alphagateau.matches.players import Player, Reply
 from alphagateau.search.search import ILLEGAL, Search
 from alphagateau.suites.intervals import Estimate, mean, share
 from alphagateau.suites.rank_correlation import tau_b, tau_published
@@ -76,9 +76,9 @@ def _parts(rows: Any):
         yield jax.tree.map(lambda column, numbers=numbers: column[numbers], rows), numbers
 
 
-def ask(answers: Answers, player: Player | HostPlayer, seed: int, tell: Tell) -> Opinions:
+def ask(answers: Answers, player: Player, seed: int, tell: Tell) -> Opinions:
     """What a player says of all boards. Raises PlayerError."""
-    return _ask_engine(answers, player, tell) if isinstance(player, HostPlayer) else _look(answers, player, seed, tell)
+    return _ask_engine(answers, player, tell) if player.move else _look(answers, player, seed, tell)
 
 
 def _look(answers: Answers, player: Player, seed: int, tell: Tell) -> Opinions:
@@ -116,7 +116,7 @@ def in_top(logits: Array, best: Array) -> Array:
     return jnp.clip((jnp.array(TOPS) - before) / alike, 0.0, 1.0)
 
 
-def _ask_engine(answers: Answers, player: HostPlayer, tell: Tell) -> Opinions:
+def _ask_engine(answers: Answers, player: Player, tell: Tell) -> Opinions:
     def play(number: int) -> int:
         state = one_state(answers.states, number)
         reply = player.move(to_fen(answers.game, state), [])

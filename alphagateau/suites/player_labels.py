@@ -12,17 +12,16 @@ from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import centipawns
 from alphagateau.matches.openings import one_state
-from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import Player, SpecError
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import SpecError
 
 ROWS = 64  # boards of a device call
 
 
-def make_labeller(game: Game, rated: RatedPlayer) -> Labeller:
+def make_labeller(game: Game, player: Player) -> Labeller:
     """The Labeller of a player. Raises SpecError for one without a network."""
-    player = rated.player
-    if not isinstance(player, Player) or not player.variables:
-        raise SpecError(f"player {rated.name!r} has no network: expected a run or a checkpoint")
+    if player.search is None or not player.variables:
+        raise SpecError(f"player {player.name!r} has no network: expected a run or a checkpoint")
     look, variables = jax.jit(player.search), jax.device_put(player.variables)
 
     def search(fens: Sequence[str]) -> list[SearchResult]:
@@ -36,5 +35,5 @@ def make_labeller(game: Game, rated: RatedPlayer) -> Labeller:
         scores = (centipawns(float(value)) for value in np.asarray(made.search_value))
         return [SearchResult(score, 0, move) for move, score in zip(moves, scores, strict=False)]
 
-    about = {"name": rated.name, "weights": player.identity.weights, "search": player.identity.search}
+    about = {"name": player.name, "weights": player.identity.weights, "search": player.identity.search}
     return Labeller(about, search)

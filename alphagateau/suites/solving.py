@@ -14,7 +14,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.matches.find_moves import FoundMoves, compiled_search
 from alphagateau.matches.openings import one_state, select_states, step_states
-from alphagateau.matches.players import HostPlayer, Player, Reply
+from alphagateau.matches.players import Player, Reply
 from alphagateau.suites.puzzles import Puzzle
 
 ROWS = 64  # puzzles of a device call
@@ -30,9 +30,9 @@ class Solution(NamedTuple):
     answer: str  # its last move, in UCI
 
 
-def solve(game: Game, player: Player | HostPlayer, puzzles: Sequence[Puzzle], seed: int, tell: Tell) -> list[Solution]:
+def solve(game: Game, player: Player, puzzles: Sequence[Puzzle], seed: int, tell: Tell) -> list[Solution]:
     """A Solution for each puzzle. Raises PlayerError."""
-    if isinstance(player, HostPlayer):
+    if player.move:
         return _ask_engine(game, player, puzzles, tell)
     return _search(game, player, puzzles, seed, tell)
 
@@ -101,7 +101,7 @@ def first_states(game: Game, puzzles: Sequence[Puzzle]) -> State:
     return jax.tree.map(lambda *x: np.concatenate(x)[: len(puzzles)], *parts)
 
 
-def _ask_engine(game: Game, player: HostPlayer, puzzles: Sequence[Puzzle], tell: Tell) -> list[Solution]:
+def _ask_engine(game: Game, player: Player, puzzles: Sequence[Puzzle], tell: Tell) -> list[Solution]:
     def play(number: int) -> Solution:
         puzzle, found = puzzles[number], 0
         for at in range(puzzle.first, len(puzzle.moves), 2):

@@ -12,7 +12,7 @@ import numpy as np
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.matches.players import HostPlayer, Player, Reply
+from alphagateau.matches.players import Player, Reply
 from alphagateau.search.search import Search
 from alphagateau.suites.epd import ScoredPosition
 
@@ -48,11 +48,9 @@ class ThemeScore(NamedTuple):
         return self.total * math.sqrt(max(share * (1 - share), 0.0) / self.positions)
 
 
-def answer(
-    game: Game, player: Player | HostPlayer, positions: Sequence[ScoredPosition], seed: int, tell: Tell
-) -> list[Answer]:
+def answer(game: Game, player: Player, positions: Sequence[ScoredPosition], seed: int, tell: Tell) -> list[Answer]:
     """An Answer for each position. Raises PlayerError."""
-    if isinstance(player, HostPlayer):
+    if player.move:
         return _ask(player, positions, tell)
     return _search(game, player, positions, seed, tell)
 
@@ -83,7 +81,7 @@ def _compiled(search: Search) -> Callable[..., tuple[Array, Array]]:
     return jax.jit(look)
 
 
-def _ask(player: HostPlayer, positions: Sequence[ScoredPosition], tell: Tell) -> list[Answer]:
+def _ask(player: Player, positions: Sequence[ScoredPosition], tell: Tell) -> list[Answer]:
     def play(number: int) -> Answer:
         reply = player.move(positions[number].fen, ())
         reply = reply if isinstance(reply, Reply) else Reply(reply)

@@ -11,6 +11,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.play.asked_players import player_of
 from alphagateau.play.terminal import HELP, Setup, converse, draw, fit
 from alphagateau.play.thinking import Thinker, make_thinker
 
@@ -26,7 +27,7 @@ START = """\
 @pytest.fixture(scope="module")
 def thinker(tmp_path_factory: pytest.TempPathFactory) -> Thinker:
     found = save_tiny(tmp_path_factory.mktemp("play"), "gardner_chess", GateauConfig)
-    return make_thinker(found, "gardner_chess", 16)
+    return make_thinker(player_of(found), "gardner_chess", 16)
 
 
 def talk(thinker: Thinker, *lines: str, is_white: bool = True, simulations: int = 16) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from alphagateau.data.packed import labels_of_row, pack_labels
 from alphagateau.games.notation import board_edges, board_from_fen, to_fen
 from alphagateau.matches.openings import one_state
-from alphagateau.matches.players import HostPlayer, Player, random_player
+from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
@@ -92,7 +92,7 @@ def test_an_engine_is_asked_for_its_move_alone(gardner, fens, answers):
         moves = board_edges(gardner, board_from_fen(gardner, fen))
         best[fen.rsplit(" ", 2)[0]] = moves[max(moves)]
     heard: list[int] = []
-    player = HostPlayer("engine", lambda fen, moves: best[fen.rsplit(" ", 2)[0]], 2)
+    player = Player("engine", move=lambda fen, moves: best[fen.rsplit(" ", 2)[0]], num_workers=2)
     found = judge(answers, ask(answers, player, 0, heard.append), is_best_only=False)
     assert set(found) == {"action_accuracy"} and found["action_accuracy"].value == 1 and sorted(heard) == [1, 2]
 

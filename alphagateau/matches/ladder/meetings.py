@@ -8,14 +8,14 @@ from alphagateau.games.pgn.pgn import write_note
 from alphagateau.matches.ladder.games import StoredGame
 from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings, take_openings
 from alphagateau.matches.match_games import Match, PlayedGame
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 
 
 class Meeting(NamedTuple):
     """A match of two players, and which of the ladder's openings it plays."""
 
-    a: RatedPlayer
-    b: RatedPlayer
+    a: Player
+    b: Player
     match: Match
     openings: tuple[int, ...]
 
@@ -35,7 +35,7 @@ class Draw(NamedTuple):
 
 
 def meet(
-    pair: tuple[RatedPlayer, RatedPlayer],
+    pair: tuple[Player, Player],
     num_games: int,
     games: Sequence[StoredGame],
     draw: Draw,
@@ -47,9 +47,9 @@ def meet(
     games of one opening at least.
     """
     a, b = pair
-    both = {a.identity, b.identity}
-    known = {(g.opening, g.white == a.identity) for g in games if {g.white, g.black} == both}
-    for met in (met for met in planned if {met.a.identity, met.b.identity} == both):
+    both = {a.key, b.key}
+    known = {(g.opening, g.white == a.key) for g in games if {g.white, g.black} == both}
+    for met in (met for met in planned if {met.a.key, met.b.key} == both):
         known |= set(itertools.product(met.openings, (True, False)))
     numbers, done, num_missing = [], [], 0
     for number in itertools.count(draw.part, draw.num_parts):
@@ -65,17 +65,17 @@ def meet(
     if not numbers:
         return None
     openings = take_openings(draw.openings, numbers)
-    return Meeting(a, b, Match(a.player, b.player, openings, draw.seed, done, numbers), tuple(numbers))
+    return Meeting(a, b, Match(a, b, openings, draw.seed, done, numbers), tuple(numbers))
 
 
-def is_random(pair: Sequence[RatedPlayer]) -> bool:
+def is_random(pair: Sequence[Player]) -> bool:
     """Whether two games of the pair may differ though they began alike."""
     return any(player.has_noise for player in pair)
 
 
 def to_stored(played: PlayedGame, meeting: Meeting, protocol: str) -> StoredGame:
     """A finished game of this meeting's match."""
-    a, b = meeting.a.identity, meeting.b.identity
+    a, b = meeting.a.key, meeting.b.key
     record = played.record
     return StoredGame(
         white=a if played.a_is_white else b,

@@ -9,7 +9,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.games import LadderGamesError
 from alphagateau.matches.ladder.meetings import is_random
 from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
@@ -37,7 +37,7 @@ def part_of(ladder: LadderConfig) -> tuple[int, int]:
     return int(which) - 1, int(parts)
 
 
-def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[RatedPlayer]) -> list[str]:
+def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[Player]) -> list[str]:
     """Whether there are enough openings for a meeting, before its first game: a sentence if it will be shorter.
 
     LadderGamesError if it may not be.

@@ -21,7 +21,7 @@ from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairi
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import Statistics, play_games
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.pairing import Pairing
 
@@ -43,7 +43,7 @@ class Table(NamedTuple):
     ladder: LadderConfig
     game: Game
     folder: Path
-    players: list[RatedPlayer]
+    players: list[Player]
     openings: NumberedOpenings
     protocol: str
     notes: list[str]

@@ -10,10 +10,10 @@ from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.play.asked_players import identity_of
 from alphagateau.play.board.boards import name_of
 from alphagateau.play.board.requests import MAX_PLIES, Asked
-from alphagateau.runs.checkpoint import Checkpoint
 
 
 def positions(game: Game, asked: Asked) -> list[dict[str, Any]]:
@@ -68,20 +68,20 @@ def _game_of(record: GameRecord) -> dict[str, Any]:
     }
 
 
-def pgn_of(game: Game, asked: Asked, found: Sequence[Checkpoint]) -> str:
+def pgn_of(game: Game, asked: Asked, players: Sequence[PlayerSpec]) -> str:
     """The game as PGN, with its result if it is over. Raises ValueError, in one sentence."""
     last = positions(game, asked)[-1]
     reason = last["reason"] if last["result"] != "*" else ""
     headers = {"Event": "alphagateau board", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-"}
     for color, name in (("White", asked.white), ("Black", asked.black)):
-        headers |= _player_tags(color, name, asked.simulations, found)
+        headers |= _player_tags(color, name, asked.simulations, players)
     notes = [MoveNote(white_score(value, is_white=True)) for value in asked.values]
     return to_pgn(GameRecord(game.name, asked.fen, asked.moves, last["result"], reason, headers, tuple(notes)))
 
 
-def _player_tags(color: str, name: str, simulations: int, found: Sequence[Checkpoint]) -> dict[str, str]:
+def _player_tags(color: str, name: str, simulations: int, players: Sequence[PlayerSpec]) -> dict[str, str]:
     """The tags of a checkpoint, if `name` is the number of one, else of whoever plays by that name."""
-    if not name.isdecimal() or int(name) >= len(found):
+    if not name.isdecimal() or int(name) >= len(players):
         return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
-    checkpoint = found[int(name)]
-    return player_tags(color, name_of(checkpoint), identity_of(checkpoint, simulations))
+    player = players[int(name)]
+    return player_tags(color, name_of(player.found), identity_of(player, simulations))

@@ -24,14 +24,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alphagateau.matches.players import PlayerError
+from alphagateau.matches.specs import PlayerError, PlayerSpec
 from alphagateau.play.board import view
 from alphagateau.play.board.connections import MAX_CONNECTIONS, BoundedConnection
 from alphagateau.play.board.files import files
 from alphagateau.play.board.games import games_of, pgn_of, positions
 from alphagateau.play.board.requests import MAX_BODY, Asked, AskedPgn, read, read_asked
 from alphagateau.play.board.view import Engine, Tell
-from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+from alphagateau.runs.checkpoint import CheckpointError
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -51,7 +51,7 @@ SECURITY = {
 class Networks:
     """The checkpoints, and those of their networks that have been compiled: at most one for each board."""
 
-    found: Sequence[Checkpoint]
+    players: Sequence[PlayerSpec]
     engines: dict[tuple[int, str], Engine] = field(default_factory=dict)
     loading: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -60,8 +60,8 @@ class Networks:
         key = asked.player, asked.board
         async with self.loading:
             if key not in self.engines:
-                found = self.found[asked.player]
-                self.engines[key] = await to_thread.run_sync(view.load_engine, found, asked.board)
+                player = self.players[asked.player]
+                self.engines[key] = await to_thread.run_sync(view.load_engine, player, asked.board)
         return self.engines[key]
 
 
@@ -72,18 +72,18 @@ class TooLarge(ValueError):
 Answer = Callable[[Networks, bytes], Awaitable[ASGIApp]]
 
 
-def make_app(found: Sequence[Checkpoint], port: int) -> ASGIApp:
+def make_app(players: Sequence[PlayerSpec], port: int) -> ASGIApp:
     """The application for the page at this port of 127.0.0.1."""
-    networks = Networks(found)
-    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(found).items()]
+    networks = Networks(players)
+    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(players).items()]
     for name, answer in ANSWERS.items():
         routes.append(Route(f"/{name}", partial(_answer, networks, answer), methods=["POST"]))
     return guard(Starlette(routes=routes), port)
 
 
-def make_server(found: Sequence[Checkpoint], listener: socket.socket) -> uvicorn.Server:
+def make_server(players: Sequence[PlayerSpec], listener: socket.socket) -> uvicorn.Server:
     """What serves the page at a socket, once it is run with it."""
-    app = make_app(found, listener.getsockname()[1])
+    app = make_app(players, listener.getsockname()[1])
     quiet: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
     plain: dict[str, Any] = {"http": BoundedConnection, "ws": "none", "lifespan": "off", "proxy_headers": False}
     return uvicorn.Server(uvicorn.Config(app, limit_concurrency=MAX_CONNECTIONS, **quiet, **plain))
@@ -147,7 +147,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _positions(networks: Networks, body: bytes) -> Response:
-    asked, game = read_asked(body, len(networks.found))
+    asked, game = read_asked(body, len(networks.players))
     return JSONResponse(await to_thread.run_sync(positions, game, asked))
 
 
@@ -157,23 +157,23 @@ async def _read_pgn(networks: Networks, body: bytes) -> Response:
 
 
 async def _write_pgn(networks: Networks, body: bytes) -> Response:
-    asked, game = read_asked(body, len(networks.found))
-    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked, networks.found)})
+    asked, game = read_asked(body, len(networks.players))
+    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked, networks.players)})
 
 
 async def _view(networks: Networks, body: bytes) -> Response:
-    asked, _ = read_asked(body, len(networks.found))
+    asked, _ = read_asked(body, len(networks.players))
     return JSONResponse(await to_thread.run_sync(view.view, await networks.engine(asked), asked))
 
 
 async def _attention(networks: Networks, body: bytes) -> Response:
-    asked, _ = read_asked(body, len(networks.found))
+    asked, _ = read_asked(body, len(networks.players))
     return JSONResponse(await to_thread.run_sync(view.attended, await networks.engine(asked), asked))
 
 
 async def _search(networks: Networks, body: bytes) -> ASGIApp:
     """A search, told line by line in JSON while it goes on; the last line has the move."""
-    asked, game = read_asked(body, len(networks.found))
+    asked, game = read_asked(body, len(networks.players))
     await to_thread.run_sync(positions, game, asked)  # what is wrong with the game is said before the answer begins
     return partial(_stream, await networks.engine(asked), asked)
 

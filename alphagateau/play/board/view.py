@@ -18,6 +18,7 @@ from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_boa
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.chessformer.attention import make_square_attention
 from alphagateau.networks.gateau.attention import make_attention
 from alphagateau.networks.network import Variables
@@ -25,7 +26,6 @@ from alphagateau.networks.trained import network_config
 from alphagateau.play.board.boards import check_plays
 from alphagateau.play.board.requests import Asked
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
-from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.growing.anytime import BATCH, Leaves
 from alphagateau.search.growing.tree_lines import Line, lines, prior_weights, root_value
 
@@ -46,11 +46,11 @@ class Engine:
     turn: anyio.Lock = field(default_factory=anyio.Lock)  # held by the one search that the tree is for
 
 
-def load_engine(found: Checkpoint, game_name: str) -> Engine:
+def load_engine(player: PlayerSpec, game_name: str) -> Engine:
     """Raises CheckpointError if the weights are damaged, or do not fit the board."""
-    check_plays(found, game_name)
+    check_plays(player.found, game_name)
     game = get_game(game_name)
-    config = network_config(found)
+    config = network_config(player.found)
     of_squares = make_square_attention(game, config)
     attention = of_squares or make_attention(game, config)
 
@@ -60,7 +60,7 @@ def load_engine(found: Checkpoint, game_name: str) -> Engine:
         return weights.reshape(-1, game.num_squares**2) if of_squares else weights
 
     heads = getattr(config, "num_heads", 0) if of_squares else 0
-    return Engine(make_thinker(found, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
+    return Engine(make_thinker(player, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
 
 
 def view(engine: Engine, asked: Asked) -> dict[str, Any]:

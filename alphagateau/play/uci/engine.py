@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.play.board.boards import check_plays, plays
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.text import (
@@ -40,7 +41,7 @@ Write = Callable[[str], None]
 class Session:
     """One conversation with a GUI; what it holds is changed by the thread that searches only."""
 
-    found: Checkpoint
+    player: PlayerSpec
     write: Write
     variant: str  # the default
     options: dict[str, Value]
@@ -77,14 +78,14 @@ def default_variant(found: Checkpoint) -> str:
     return GAMES["chess" if plays(found, "chess") else found.manifest["game"]].uci_variant
 
 
-def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading.Thread:
+def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threading.Thread:
     """Answers until `quit` or the end of input. Returns the thread that searched, which may still be compiling.
 
     At the end of input, searches that end by themselves are finished; `quit` waits for none.
     """
-    variant = default_variant(found)
+    variant = default_variant(player.found)
     options = {name: option.default for name, option in OPTIONS.items()} | {"UCI_Variant": variant}
-    session, worker = Session(found, _one_at_a_time(write), variant, options), Worker()
+    session, worker = Session(player, _one_at_a_time(write), variant, options), Worker()
     thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
     thread.start()
     for line in lines_in:
@@ -140,7 +141,7 @@ def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None
 
 def _greet(session: Session, worker: Worker) -> None:
     del worker
-    manifest, variant = session.found.manifest, session.variant
+    manifest, variant = session.player.found.manifest, session.variant
     said = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
     for name, option in OPTIONS.items():
         said.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
@@ -209,12 +210,12 @@ def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
     if session.thinker is None:
         name = VARIANTS[str(session.options["UCI_Variant"])]
-        check_plays(session.found, name)
+        check_plays(session.player.found, name)
         session.write(f"info string compiling for {name}")
         from alphagateau.play.thinking import find_device, make_thinker
 
         device = find_device(str(session.options["Device"]))
-        session.thinker = make_thinker(session.found, name, int(session.options["Hash"]), device)
+        session.thinker = make_thinker(session.player, name, int(session.options["Hash"]), device)
         session.idle_since = time.monotonic()  # no clock runs for who has not waited for `readyok`
         session.write("info string compiled")
     return session.thinker

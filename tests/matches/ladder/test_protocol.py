@@ -18,11 +18,12 @@ from alphagateau.matches.ladder.ladder import merge_ladders, play_ladder
 from alphagateau.matches.ladder.openings import count_openings, open_openings, take_openings
 from alphagateau.matches.ladder.protocol import write_protocol
 from alphagateau.matches.ladder.rounds import Say
-from alphagateau.matches.player_specs import RatedPlayer, player_search
-from alphagateau.matches.players import PlayerError, random_player
+from alphagateau.matches.player_specs import player_search
+from alphagateau.matches.players import random_player
+from alphagateau.matches.specs import PlayerError, parse_spec
 
 HOSTS = [host_player("a"), host_player("b"), host_player("c")]
-RANDOM = RatedPlayer("random", random_player(), ("random", "", BOARD), "", None, has_noise=True)
+RANDOM = random_player()._replace(key=("random", "", BOARD), has_noise=True)
 TRAINED = {"algorithm": "gumbel", "num_simulations": 32, "gumbel_scale": 1.0}
 
 
@@ -45,7 +46,7 @@ def ladder_of(**keys) -> LadderConfig:
 def played(folder: Path, **keys):
     """The pool of a ladder after all of its games, and what it said."""
     said: list[str] = []
-    (pool,) = play_ladder(ladder_of(**keys), folder, Say(said.append))
+    (pool,) = play_ladder(ladder_of(**keys), [], folder, Say(said.append))
     return pool, said
 
 
@@ -101,7 +102,7 @@ def test_noise_simulations_and_considered_moves_are_part_of_a_player(options, no
     """The paper's own evaluation, Gumbel scale 1.0, by a ladder's key or by a player's spec."""
     from alphagateau.config.searches import describe_search
 
-    assert describe_search(player_search(f"runs/a{options}", TRAINED, gumbel_scale=noise)) == shown
+    assert describe_search(player_search(parse_spec(f"runs/a{options}"), TRAINED, gumbel_scale=noise)) == shown
 
 
 @pytest.mark.whole
@@ -189,7 +190,7 @@ def test_machines_of_a_team_play_other_openings_and_their_games_are_merged(seat,
     read = [read_games(tmp_path / part / "games.jsonl") for part in "12"]
     assert {g.opening for g in read[0]} == {0} and {g.opening for g in read[1]} == {1}
     ladder, said = ladder_of(), []
-    merge = partial(merge_ladders, ladder, tmp_path / "all")
+    merge = partial(merge_ladders, ladder, [], tmp_path / "all")
     (pool,) = merge([tmp_path / "1", tmp_path / "2" / "games.jsonl", tmp_path / "1"], Say(said.append))
     assert num_games(pool) == 12 and "6 games on gardner_chess were added, 0 were here" in said[0]
     assert said[2].endswith(": 0 games on gardner_chess were added, 6 were here, 0 are of another protocol")
@@ -226,7 +227,7 @@ def test_what_cannot_be_merged_is_said_and_leaves_the_games_as_they_were(changes
     if changes is not None:
         source.write_text(json.dumps({**both, **game, "protocol": name, "opening": 1, **changes}) + "\n")
     with pytest.raises(LadderGamesError) as error:
-        list(merge_ladders(ladder_of(), tmp_path, [tmp_path, source], Say(print)))
+        list(merge_ladders(ladder_of(), [], tmp_path, [tmp_path, source], Say(print)))
     assert said in str(error.value) and source.name in str(error.value) and "\n" not in str(error.value)
     assert (tmp_path / "games.jsonl").read_bytes() == before
 
@@ -238,7 +239,7 @@ def test_players_that_the_ladder_does_not_name_are_named_and_not_counted(seat, t
     named = "4 games of players that are not on this ladder are kept and not counted: c (hash)"
     assert pool.notes == [named] == said and num_games(pool) == 2
     merged: list[str] = []
-    (pool,) = merge_ladders(ladder_of(), tmp_path / "other", [tmp_path], Say(merged.append))
+    (pool,) = merge_ladders(ladder_of(), [], tmp_path / "other", [tmp_path], Say(merged.append))
     assert merged[0].endswith("6 games on gardner_chess were added, 0 were here, 0 are of another protocol")
     assert merged[1:] == [named] == pool.notes and num_games(pool) == 2
 
