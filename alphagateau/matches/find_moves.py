@@ -1,7 +1,8 @@
 """Finds a player's moves in a batch of states: one device call, or one answer of an engine."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,6 +34,25 @@ class FoundMoves(NamedTuple):
     nodes: np.ndarray  # float32 [B], positions looked at for each; NaN: not counted
 
 
+def key_of(draw: Array) -> Array:
+    """The random key of a draw, uint32 [k]: a seed, and the numbers that are folded into it."""
+    key = jax.random.key(draw[0])
+    for number in draw[1:]:
+        key = jax.random.fold_in(key, number)
+    return key
+
+
+@contextmanager
+def engine_failures() -> Iterator[None]:
+    """Raises PlayerError in the place of JAX's error where an engine failed that a search calls."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:  # of what a callback raised its text alone is left
+        if (failure := re.search(r"\bUciError: (.+)", str(error))) is None:
+            raise
+        raise PlayerError(failure[1]) from None
+
+
 @lru_cache(maxsize=64)
 def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[..., FoundMoves]:
     """(variables, draws uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
@@ -41,10 +61,6 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
     fails.
     """
     game = get_game(game_name)
-
-    def key_of(draw: Array) -> Array:
-        key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
-        return jax.random.fold_in(key, draw[2])
 
     @jax.jit
     @per_device(mesh, (REPLICATED, BY_FIRST, BY_FIRST), BY_FIRST)
@@ -55,12 +71,8 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
         return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value, nodes
 
     def find(variables: Variables, draws: np.ndarray, states: State) -> FoundMoves:
-        try:
+        with engine_failures():
             edges, after, values, nodes = jax.device_get(search_and_step(variables, draws, states))
-        except jax.errors.JaxRuntimeError as error:  # of what a callback raised its text alone is left
-            if (said := re.search(r"\bUciError: (.+)", str(error))) is None:
-                raise
-            raise PlayerError(said[1]) from None
         if not variables:
             return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)

@@ -15,7 +15,7 @@ from alphagateau.games.pgn.rule_checks import check_games
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State, pad_rows, stack_rows
+from alphagateau.games.state import Array, Row, State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
@@ -54,8 +54,8 @@ class Openings:
         )
 
 
-def select_states(states: State, rows: Sequence[int]) -> State:
-    """Numpy copies of some rows of States."""
+def select_states(states: Row, rows: Sequence[int]) -> Row:
+    """Numpy copies of some rows of a tree of arrays, such as States."""
     return jax.tree.map(lambda x: np.asarray(x)[list(rows)], states)
 
 

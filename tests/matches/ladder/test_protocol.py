@@ -254,7 +254,7 @@ def test_an_anchor_that_fails_leaves_the_others_to_play_and_be_rated(seat, tmp_p
     def give_up(start_fen, moves):
         raise PlayerError("it ended by itself")
 
-    seat([*HOSTS[:2], HOSTS[2]._replace(player=HOSTS[2].player._replace(move=give_up))])
+    seat([*HOSTS[:2], HOSTS[2]._replace(move=give_up)])
     pool, _ = played(tmp_path, matching="informative", max_games=6, anchor="c")
     assert num_games(pool) == 6 and pool.notes[0] == "c left the ladder: it ended by itself"
     assert any("anchor c ties only the players linked to it" in note for note in pool.ratings.notes)

@@ -88,7 +88,7 @@ def failing(number: int) -> list:
     def give_up(start_fen, moves):
         raise PlayerError("engine 'x' ended by itself")
 
-    bad = HOSTS[number]._replace(player=HOSTS[number].player._replace(move=give_up))
+    bad = HOSTS[number]._replace(move=give_up)
     return [*HOSTS[:number], bad, *HOSTS[number + 1 :]]
 
 
