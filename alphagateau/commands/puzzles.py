@@ -1,7 +1,6 @@
 """Measures how many puzzles players solve."""
 
 import dataclasses
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -79,7 +78,7 @@ def run(words: Sequence[str]) -> int:
     about = {"file": Path(file).name, "sha256": _digest(file), "game": game.name}
     write(arguments, results, [*left_out, *failures], about)
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
-    print_results(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
+    print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
     for failure in failures:
         print(failure, file=sys.stderr)
     print(arguments.out / "index.html")
@@ -139,7 +138,7 @@ def write(
 ) -> None:
     """The page, the drawing and, if asked for, JSON."""
     from alphagateau.reports.puzzles_page import PuzzlesPage, puzzles_drawing, puzzles_json, puzzles_page
-    from alphagateau.runs.files import write_result, write_text
+    from alphagateau.runs.files import write_json, write_text
 
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
     page = PuzzlesPage(f"Puzzles of {about['file']}", results, notes, protocol)
@@ -147,7 +146,7 @@ def write(
     write_text(arguments.out / "index.html", puzzles_page(page))
     write_text(arguments.out / "puzzles.svg", puzzles_drawing(page))
     if arguments.json:
-        write_result(arguments.json, json.dumps(puzzles_json(results, about), indent=1) + "\n")
+        write_json(arguments.json, puzzles_json(results, about))
 
 
 def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:
@@ -166,23 +165,17 @@ def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping
     write_text(path, text.getvalue())
 
 
-def print_results(results: "Sequence[PuzzleResult]", title: str) -> None:
+def print_shares(results: "Sequence[PuzzleResult]", title: str) -> None:
     """A table on standard output: a row a player, its share in all and by band."""
-    from rich.table import Table
+    from alphagateau.runs.logging.progress import print_results
 
-    from alphagateau.runs.logging.progress import print_table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("player")
-    bands = [f"{band.low}-" for band in results[0].bands] if results else []
-    for name in ("solved", "share", "2 sigma", *bands):
-        table.add_column(name, justify="right")
+    bands, rows = [f"{band.low}-" for band in results[0].bands] if results else [], []
     for result in results:
         whole = result.whole
         shares = [f"{band.share.share:.0%}" for band in result.bands]
         span = f"{whole.lower:.1%} - {whole.upper:.1%}"
-        table.add_row(result.name, str(whole.solved), f"{whole.share:.1%}", span, *shares)
-    print_table(table, 160)
+        rows.append((result.name, whole.solved, f"{whole.share:.1%}", span, *shares))
+    print_results(title, ("player", "solved", "share", "2 sigma", *bands), rows, 160)
 
 
 def _digest(file: str) -> str:

@@ -1,7 +1,6 @@
 """Scores players on the Strategic Test Suite, by theme."""
 
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -87,7 +86,7 @@ def score(arguments: Arguments) -> int:
     )
     if arguments.json:
         points = [one.points for one in answers]
-        files.write_result(arguments.json, json.dumps(as_table(player.name, search, found, points)) + "\n")
+        files.write_json(arguments.json, as_table(player.name, search, found, points), None)
     if arguments.plot:
         files.write_result(arguments.plot, draw(player.name, found))
     return 0
@@ -107,31 +106,21 @@ class Teller:
 
 def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     """A table on standard output."""
-    from rich.table import Table
+    from alphagateau.runs.logging.progress import print_results
 
-    from alphagateau.runs.logging.progress import print_table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("theme")
-    for name in ("positions", "points", "of", "share", "best moves", "nodes", "random"):
-        table.add_column(name, justify="right")
+    rows = []
     for one in found:
-        if one is found[-1]:
-            table.add_section()
         nodes = "-" if math.isnan(one.nodes) else f"{one.nodes:,.0f}"
         share = f"{one.score / one.total:.1%}"
-        counts = (one.positions, one.score, one.total)
-        table.add_row(one.theme, *map(str, counts), share, str(one.best_moves), nodes, f"{one.random:.0f}")
-    print_table(table)
+        counts = (one.theme, one.positions, one.score, one.total)
+        rows.append((*counts, share, one.best_moves, nodes, f"{one.random:.0f}"))
+    columns = ("theme", "positions", "points", "of", "share", "best moves", "nodes", "random")
+    print_results(title, columns, [*rows[:-1], None, rows[-1]])
 
 
 def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list[int]) -> dict:
     """What --json writes; `points` of each position, in the file's order, so that two players are compared by pairs."""
-
-    def of(one: "ThemeScore") -> dict:
-        return {**one._asdict(), "nodes": None if math.isnan(one.nodes) else one.nodes}
-
-    *themes, total = map(of, found)
+    *themes, total = (one._asdict() for one in found)
     head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
     rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
     return {**head, **rest, "themes": themes, "points": points}

@@ -121,19 +121,15 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
 
 def print_status(study: "Study") -> None:
     """Prints what differs between variants, how far each run is, and how long the rest may take."""
-    from rich.table import Table
+    from rich.table import Column
 
-    from alphagateau.runs.logging.progress import print_table
+    from alphagateau.runs.logging.progress import print_results
     from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.progress import describe_progress
 
-    table = Table(title=f"study {study.plan.study.name}", title_justify="left")
-    for name in ("run", "iterations", "frames", "steps", "seconds", "state", "left"):
-        table.add_column(name, justify="left" if name in ("run", "state") else "right")
     rows, total = describe_progress(study)
-    for row in rows:
-        table.add_row(*row)
-    print_table(table)
+    columns = ("run", "iterations", "frames", "steps", "seconds", Column("state"), "left")
+    print_results(f"study {study.plan.study.name}", columns, rows)
     reference = study.plan.reference.name
     for key, values in changed_keys(study.plan).items():
         usual = values.get(reference, "none")

@@ -1,12 +1,10 @@
 """Plays the match that ends a run, and prints its table of scores."""
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.table import Table
+from rich.table import Column
 
 from alphagateau.config import Experiment
 from alphagateau.games.pgn.pgn import Identity
@@ -19,7 +17,7 @@ from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
-from alphagateau.runs.logging.progress import print_table
+from alphagateau.runs.logging.progress import print_results
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_record import read_final_match
 
@@ -48,16 +46,13 @@ def score_of(player: str, opponent: str, result: MatchResult) -> Score:
 
 def print_scores(scores: Sequence[Score], title: str) -> None:
     """A table on standard output, and a line a pair on how much stronger its player is."""
-    table = Table(title=title, title_justify="left")
-    for name in ("player", "opponent"):
-        table.add_column(name)
-    for name in ("games", "wins", "draws", "losses", "unfinished", "score"):
-        table.add_column(name, justify="right")
+    columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", "unfinished", "score")
+    rows = []
     for s in scores:
         games = s.wins + s.draws + s.losses
-        counts = (games, s.wins, s.draws, s.losses, s.unfinished)
-        table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}" if games else "-")
-    print_table(table)
+        shown = f"{s.score:.3f}" if games else "-"
+        rows.append((s.player, s.opponent, games, s.wins, s.draws, s.losses, s.unfinished, shown))
+    print_results(title, columns, rows)
     for s in scores:
         if any(s.pairs):
             print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
@@ -92,17 +87,11 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
         "evaluation": _asked(experiment),
         "simulations": simulations,
         "scores": [score[:6] for score in scores],
-        "strengths": [_to_json(score.pairs) for score in scores],
+        "strengths": [{"pairs": score.pairs, **strength(score.pairs)._asdict()} for score in scores],
     }
     files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
-    files.write_text(run / "results.json", json.dumps(record, indent=1))
+    files.write_text(run / "results.json", files.to_json(record))
     return scores
-
-
-def _to_json(pairs: Sequence[int]) -> dict[str, Any]:
-    """Elo, its bounds and likelihood of superiority by pairs of games; null for what is not finite."""
-    numbers = strength(pairs)._asdict()
-    return {"pairs": pairs} | {name: x if math.isfinite(x) else None for name, x in numbers.items()}
 
 
 def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
