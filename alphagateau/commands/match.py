@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -155,7 +156,7 @@ def play(arguments: Arguments, setup: Setup) -> int:
 
     game, a, b, openings = setup
     chances, stop = (arguments.alpha, arguments.beta), StopRequest()
-    with stop.listening():
+    with closing(a), closing(b), stop.listening():
         result = play_match(
             game,
             Match(a, b, openings, arguments.seed),
@@ -180,11 +181,13 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     from alphagateau.ratings.sprt import sprt
 
     print_scores([score_of(setup.a.name, setup.b.name, result)], setup.game.name)
+    live = f", {result.live_fraction:.0%} of searched rows live" if setup.a.variables or setup.b.variables else ""
     print(
         f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
-        f"{counted(result.moves, 'move')}, {result.live_fraction:.0%} of searched rows live"
+        f"{counted(result.moves, 'move')}{live}"
     )
-    if not all(map(math.isnan, result.nodes)):
+    has_search = any(player.variables or player.move for player in (setup.a, setup.b))
+    if has_search and not all(map(math.isnan, result.nodes)):
         print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
     if arguments.sprt:
         low, high = arguments.sprt

@@ -29,6 +29,7 @@ from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
+WAIT_SECONDS = 0.1  # for moves, after which a request to stop is heard
 More = Callable[[InProgress], Sequence[Match]]  # what else there is to play
 
 
@@ -122,7 +123,7 @@ def open_scheduler(
 
 
 def advance(scheduler: Scheduler) -> bool:
-    """Does what is to be done next; False: nothing is left."""
+    """Does what is to be done next, or waits for moves up to WAIT_SECONDS; False: nothing is left."""
     _start_games(scheduler)
     if not scheduler.live:
         return False
@@ -134,7 +135,7 @@ def advance(scheduler: Scheduler) -> bool:
     if longest and is_due and num_searches < scheduler.sizes.searches_at_once:
         _start_search(scheduler, longest)
     elif scheduler.calls:
-        _take_moves(scheduler, timeout=None)
+        _take_moves(scheduler, timeout=WAIT_SECONDS)
     return True
 
 
@@ -227,8 +228,8 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
         scheduler.counts.warm_moves += len(places)
 
 
-def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
-    """Plays the moves that were found; without a timeout waits for some."""
+def _take_moves(scheduler: Scheduler, timeout: float) -> None:
+    """Plays the moves that were found; waits for some up to `timeout` seconds."""
     for found in wait(scheduler.calls, timeout, FIRST_COMPLETED).done:
         call = scheduler.calls.pop(found, None)
         if call is None:  # given up with its queue

@@ -79,7 +79,7 @@ def play_rounds(table: Table, games: Sequence[StoredGame], told: Say) -> list[st
     while meetings := _next_meetings(sitting):
         sitting.in_progress = [Round(meetings, 0, [])]
         statistics = _play(sitting)
-        told.say(_pace(statistics))
+        told.say(_pace(statistics, table.players))
         for name, why in statistics.failures.items():
             told.say(_left(name, why))
         sitting.failures |= statistics.failures
@@ -184,8 +184,6 @@ def _left(name: str, why: str) -> str:
     return f"{name} left the ladder: {why}"
 
 
-def _pace(statistics: Statistics) -> str:
-    return (
-        f"{counted(statistics.moves, 'move')}, {statistics.moves_per_second:.0f} moves/s, "
-        f"{statistics.live_fraction:.0%} of the searched rows live"
-    )
+def _pace(statistics: Statistics, players: Sequence[Player]) -> str:
+    live = f", {statistics.live_fraction:.0%} of the searched rows live" if any(p.variables for p in players) else ""
+    return f"{counted(statistics.moves, 'move')}, {statistics.moves_per_second:.0f} moves/s{live}"
