@@ -33,6 +33,7 @@ from alphagateau.play.board.requests import MAX_BODY, Asked, AskedPgn, read, rea
 from alphagateau.play.board.view import Engine, Tell
 from alphagateau.runs.checkpoint import CheckpointError
 
+MAX_SEARCHES = MAX_CONNECTIONS - 16  # at once; the other connections are for the page, its files and its games
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -54,6 +55,7 @@ class Networks:
     players: Sequence[PlayerSpec]
     engines: dict[tuple[int, str], Engine] = field(default_factory=dict)
     loading: anyio.Lock = field(default_factory=anyio.Lock)
+    num_searches: int = 0  # in progress, or waiting for their turn
 
     async def engine(self, asked: Asked) -> Engine:
         """Compiled, where it is not yet. Raises CheckpointError."""
@@ -174,19 +176,30 @@ async def _attention(networks: Networks, body: bytes) -> Response:
 async def _search(networks: Networks, body: bytes) -> ASGIApp:
     """A search, told line by line in JSON while it goes on; the last line has the move."""
     asked, game = read_asked(body, len(networks.players))
-    await to_thread.run_sync(positions, game, asked)  # what is wrong with the game is said before the answer begins
-    return partial(_stream, await networks.engine(asked), asked)
+    if networks.num_searches >= MAX_SEARCHES:
+        return JSONResponse({"error": f"{MAX_SEARCHES} searches wait for their turn: try again later"}, 503)
+    networks.num_searches += 1
+    try:
+        await to_thread.run_sync(positions, game, asked)  # a fault of the game is reported before the answer begins
+        return partial(_stream, networks, await networks.engine(asked), asked)
+    except BaseException:
+        networks.num_searches -= 1
+        raise
 
 
-async def _stream(engine: Engine, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
-    """Runs a search once it is its turn, and ends it when the one who asked for it has gone."""
+async def _stream(networks: Networks, engine: Engine, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+    """Runs a search once it is its turn, and ends it when its client has gone."""
     del scope
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-ndjson")]})
-    async with anyio.create_task_group() as group:
-        group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
-        await _tell(engine.turn, partial(view.search, engine, asked), send)
-        await send({"type": "http.response.body", "body": b""})
-        group.cancel_scope.cancel()
+    try:
+        headers = [(b"content-type", b"application/x-ndjson")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
+            await _tell(engine.turn, partial(view.search, engine, asked), send)
+            await send({"type": "http.response.body", "body": b""})
+            group.cancel_scope.cancel()
+    finally:
+        networks.num_searches -= 1
 
 
 async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
