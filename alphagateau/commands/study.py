@@ -9,7 +9,7 @@ import tyro
 
 from alphagateau import config
 from alphagateau.cli.arguments import DURATION, parse
-from alphagateau.cli.outputs import STUDY
+from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, make_plan
@@ -48,12 +48,25 @@ def run(words: Sequence[str]) -> int:
     stop = StopRequest(arguments.stop_after)
     path = config.find_study(arguments.study)
     plan = make_plan(config.load_study(path), str(path))
+    out = arguments.out or Path("eval") / plan.study.name
+    check_outputs(plan, path, out, arguments.runs / plan.study.name)
     study = open_study(plan, arguments.runs / plan.study.name, str(path))
     if arguments.dry_run:
         print_status(study)
         return 0
     with stop.listening():
-        return run_study(study, arguments.out or Path("eval") / plan.study.name, stop)
+        return run_study(study, out, stop)
+
+
+def check_outputs(plan: Plan, path: Path, out: Path, runs: Path) -> None:
+    """Raises OutputError if a file to write in the folders `out` and `runs` is one that the study reads."""
+    study, ladder = plan.study, plan.study.ladder
+    targets = [out / name for name in ("index.html", "curves.svg", *STUDY.names)]
+    targets += [runs / f"{run.name}.toml" for run in plan.runs]
+    targets += ladder_files(out / "ladder", ladder.boards) if ladder else []
+    sources = [path, study.base, study.variants, (ladder.openings, ladder.players) if ladder else ()]
+    if read := overwritten(targets, sources):
+        raise OutputError(f"{path}: {read} is what this study reads, and would be written: name another file or folder")
 
 
 def open_study(plan: Plan, folder: Path, path: str) -> "Study":

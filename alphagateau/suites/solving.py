@@ -68,7 +68,7 @@ def _positions(
         puzzle = puzzles[left[row]]
         return puzzle.start_fen, puzzle.moves[: at[left[row]]]
 
-    plies = [0] * len(left) if states is None else states.ply[left]
+    plies = [0] * len(left) if states is None else np.asarray(states.ply)[left].tolist()
     return Positions(draws_of(seed, left, plies), states_of, line)
 
 
