@@ -92,7 +92,9 @@ def _predictions(boards: LabelledBoards, part: Answers) -> Predictions:
         legal = legal_moves(boards.game, one_state(states, 0))
         return Predictions(np.array([legal.get(part.moves[0], -1)], np.int64))
     ranking = output.action_weights if output.move_values is None else output.move_values
-    bits, tops = jax.device_get(_of_best(output.prior_logits, states.legal_edges, boards.rows.best[part.rows]))
+    rows, count = pad_rows(range(len(part.rows)), ROWS), len(part.rows)
+    of_best = _of_best(output.prior_logits[rows], states.legal_edges[rows], boards.rows.best[part.rows][rows])
+    bits, tops = (np.asarray(x)[:count] for x in of_best)
     return Predictions(output.edge, ranking, bits, output.value, tops)
 
 
