@@ -17,7 +17,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import rounds
 from alphagateau.matches.ladder.openings import open_openings
-from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
+from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.players import Player, policy_player
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
@@ -38,7 +38,7 @@ def live_share(players: list[Player], num_games: int, seed: int, overlaps: bool)
     ladder, game, said = LadderConfig(players=("p",), max_games=num_games), get_game(GAME), []
     with tempfile.TemporaryDirectory() as folder:
         table = Table(ladder, game, Path(folder), players, open_openings(game, "", 4, seed), "", [])
-        play_rounds(table, [], Say(said.append))
+        play_rounds(table, [], Callbacks(said.append))
     shares = [float(found[1]) for found in (re.search(r"(\d+)% of the searched rows", line) for line in said) if found]
     return sum(shares) / len(shares)
 

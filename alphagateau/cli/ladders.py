@@ -8,7 +8,7 @@ from alphagateau.cli.ladder_report import report_of
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
 from alphagateau.matches.ladder.players import list_specs
-from alphagateau.matches.ladder.rounds import Say
+from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.specs import PlayerSpec
 from alphagateau.ratings.rate import Ratings
 from alphagateau.reports.boards_page import write_boards_page
@@ -21,7 +21,7 @@ WATCH_SECONDS = 5.0  # between two scans for new checkpoints
 def run_ladder(
     ladder: LadderConfig,
     folder: Path,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     should_stop: Callable[[], bool] = lambda: False,
     should_renew: Callable[[], bool] = lambda: False,
     specs: Sequence[PlayerSpec] | None = None,
@@ -31,30 +31,30 @@ def run_ladder(
     `specs`: the players, found before, in the place of those that the ladder names.
     """
     specs = list_specs(ladder.players, ladder.every) if specs is None else specs
-    return _report(ladder, folder, play_ladder(ladder, specs, folder, Say(say, should_stop, should_renew)))
+    return _report(ladder, folder, play_ladder(ladder, specs, folder, Callbacks(report, should_stop, should_renew)))
 
 
 def merge_into_ladder(
-    ladder: LadderConfig, folder: Path, sources: Sequence[Path], say: Callable[[str], None]
+    ladder: LadderConfig, folder: Path, sources: Sequence[Path], report: Callable[[str], None]
 ) -> list[Ratings]:
     """Adds the games of other ladders, and writes and prints what `run_ladder` does."""
     specs = list_specs(ladder.players, ladder.every)
-    return _report(ladder, folder, merge_ladders(ladder, specs, folder, sources, Say(say)))
+    return _report(ladder, folder, merge_ladders(ladder, specs, folder, sources, Callbacks(report)))
 
 
 def watch_ladder(
-    ladder: LadderConfig, folder: Path, say: Callable[[str], None], should_stop: Callable[[], bool]
+    ladder: LadderConfig, folder: Path, report: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> None:
     """Plays until it is stopped, and begins anew whenever the checkpoints of its runs change."""
     while not should_stop():
         specs = list_specs(ladder.players, ladder.every)
         has_changed = _watch(ladder, [spec.text for spec in specs])
         try:
-            run_ladder(ladder, folder, say, should_stop, has_changed, specs)
+            run_ladder(ladder, folder, report, should_stop, has_changed, specs)
         except (MissingPlayers, CheckpointError) as error:
-            say(str(error))
+            report(str(error))
         limit = f"; max_games is {ladder.max_games:,}, newcomers included" if ladder.max_games else ""
-        say(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}{limit}")
+        report(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}{limit}")
         while not (should_stop() or has_changed()):
             time.sleep(0.2)
 

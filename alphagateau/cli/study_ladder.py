@@ -58,9 +58,9 @@ def list_players(
     for run in study.plan.runs:
         if not known[run.name].ended:
             continue
-        asked = parse_spec(f"{study.folder / run.name}{query}")
+        of_run = parse_spec(f"{study.folder / run.name}{query}")
         for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
-            name, spec = f"{run.name}/{checkpoint.path.name}", at_checkpoint(asked, checkpoint)
+            name, spec = f"{run.name}/{checkpoint.path.name}", at_checkpoint(of_run, checkpoint)
             identity = _identity(spec, ladder)
             if identity not in same:
                 specs.append(spec)

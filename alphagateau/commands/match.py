@@ -192,4 +192,4 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     if arguments.sprt:
         low, high = arguments.sprt
         test = f"Elo {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
-        print(f"the sequential test ({test}) {sprt(result.judged, low, high, arguments.alpha, arguments.beta)}")
+        print(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")

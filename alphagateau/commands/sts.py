@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import tyro
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
+from alphagateau.cli.streams import make_reporter
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def score(arguments: Arguments) -> int:
     positions = first_of_each_theme(positions, arguments.first)
     player = load_player(spec, game.name, arguments.simulations or None)
     try:
-        answers = answer(game, player, positions, arguments.seed, Teller(len(positions)).hear)
+        answers = answer(game, player, positions, arguments.seed, make_reporter(len(positions), "positions"))
     finally:
         player.close()
     found = scores(positions, answers)
@@ -88,20 +88,8 @@ def score(arguments: Arguments) -> int:
         points = [one.points for one in answers]
         files.write_json(arguments.json, as_table(player.name, search, found, points), None)
     if arguments.plot:
-        files.write_result(arguments.plot, draw(player.name, found))
+        files.write_result(arguments.plot, chart(player.name, found))
     return 0
-
-
-class Teller:
-    """What a person hears of the progress."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._told = total, 0
-
-    def hear(self, done: int) -> None:
-        if done >= self._told + 128 or done == self._total:
-            self._told = done
-            print(f"{done} of {self._total} positions", file=sys.stderr)
 
 
 def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
@@ -119,14 +107,14 @@ def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
 
 
 def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list[int]) -> dict:
-    """What --json writes; `points` of each position, in the file's order, so that two players are compared by pairs."""
+    """The table of --json; `points` in the file's order, so that two players can be compared by pairs."""
     *themes, total = (one._asdict() for one in found)
     head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
     rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
     return {**head, **rest, "themes": themes, "points": points}
 
 
-def draw(name: str, found: Sequence["ThemeScore"]) -> str:
+def chart(name: str, found: Sequence["ThemeScore"]) -> str:
     """The share of points of each theme, with its error, as SVG."""
     from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
 

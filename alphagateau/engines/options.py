@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options that say what is asked, not how
+OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options of what is searched, not how
 OPTION = re.compile(r"option name (.*?) type (\w+)(.*)")  # name, type, and what it may be
 WHOLE = re.compile("-?[0-9]{1,18}")
 

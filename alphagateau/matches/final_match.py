@@ -61,12 +61,12 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:
     """The scores of the match at the end, if it was played by these weights as the experiment asks; else none."""
     known, identity = read_final_match(run), checkpoint.weights_hash(variables)
-    if known and (known["weights_hash"], known["evaluation"]) == (identity, _asked(experiment)):
+    if known and (known["weights_hash"], known["evaluation"]) == (identity, _wanted(experiment)):
         return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
     return []
 
 
-def _asked(experiment: Experiment) -> list[Any]:
+def _wanted(experiment: Experiment) -> list[Any]:
     """What [evaluation] asks for; a switch that is off changes no match."""
     return [value for value in vars(experiment.evaluation).values() if value is not False]
 
@@ -84,7 +84,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     scores = [score_of(*names, result) for names, result in results.items()]
     record = {
         "weights_hash": checkpoint.weights_hash(variables),
-        "evaluation": _asked(experiment),
+        "evaluation": _wanted(experiment),
         "simulations": simulations,
         "scores": [score[:6] for score in scores],
         "strengths": [{"pairs": score.pairs, **strength(score.pairs)._asdict()} for score in scores],
@@ -103,8 +103,8 @@ def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):
     """(player, opponent) -> MatchResult; None if stopped."""
     game, rule = get_game(experiment.game), experiment.evaluation
-    asked = {**vars(experiment.search), "num_simulations": num_simulations}
-    config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
+    wanted = {**vars(experiment.search), "num_simulations": num_simulations}
+    config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search, start = match_search(game.name, experiment.network, config), newest_checkpoint(run / "checkpoints" / "0")
     identity = Identity(
         run.name, experiment.num_iterations, checkpoint.weights_hash(variables), player_search_name(config)

@@ -31,13 +31,13 @@ class FoundMoves(NamedTuple):
     edges: np.ndarray  # int16 [B]
     after: State  # numpy [B]
     notes: list[MoveNote]  # [B]
-    nodes: np.ndarray  # float32 [B], positions looked at for each; NaN: not counted
+    nodes: np.ndarray  # float32 [B], positions visited for each; NaN: not counted
 
 
-def key_of(draw: Array) -> Array:
-    """The random key of a draw, uint32 [k]: a seed, and the numbers that are folded into it."""
-    key = jax.random.key(draw[0])
-    for number in draw[1:]:
+def key_of(parts: Array) -> Array:
+    """The random key of uint32 [k]: a seed, and the numbers that are folded into it."""
+    key = jax.random.key(parts[0])
+    for number in parts[1:]:
         key = jax.random.fold_in(key, number)
     return key
 
@@ -55,24 +55,24 @@ def engine_failures() -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[..., FoundMoves]:
-    """(variables, draws uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
+    """(variables, key parts uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
 
-    A draw is (seed, game, ply): a row's key comes from it alone. Raises PlayerError if an engine that the search asks
-    fails.
+    The parts are (seed, game, ply): a row's key comes from them alone. Raises PlayerError if an engine that the search
+    calls fails.
     """
     game = get_game(game_name)
 
     @jax.jit
     @per_device(mesh, (REPLICATED, BY_FIRST, BY_FIRST), BY_FIRST)
-    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State, Array, Array]:
-        found = search(variables, jax.vmap(key_of)(draws), states)
+    def search_and_step(variables: Variables, key_parts: Array, states: State) -> tuple[Array, State, Array, Array]:
+        found = search(variables, jax.vmap(key_of)(key_parts), states)
         counted = found.num_nodes
         nodes = jnp.full_like(found.search_value, jnp.nan) if counted is None else counted.astype(jnp.float32)
         return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value, nodes
 
-    def find(variables: Variables, draws: np.ndarray, states: State) -> FoundMoves:
+    def find(variables: Variables, key_parts: np.ndarray, states: State) -> FoundMoves:
         with engine_failures():
-            edges, after, values, nodes = jax.device_get(search_and_step(variables, draws, states))
+            edges, after, values, nodes = jax.device_get(search_and_step(variables, key_parts, states))
         if not variables:
             return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)
@@ -82,7 +82,7 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
     return find
 
 
-def ask_host_player(game: Game, player: Player, start_fen: str, moves: tuple[str, ...], before: State) -> FoundMoves:
+def move_on_host(game: Game, player: Player, start_fen: str, moves: tuple[str, ...], before: State) -> FoundMoves:
     """The player's move in the State [1]. Raises PlayerError."""
     assert player.move
     reply = player.move(start_fen, moves)

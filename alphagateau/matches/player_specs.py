@@ -43,7 +43,7 @@ SEARCHES = {name: kind for name, kind in registers.SEARCHES.configs.items() if n
 def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, is_endless: bool = False) -> Search:
     """One object for all players that share its settings, and so one compiled program. Raises UciError.
 
-    is_endless: it looks beyond the limit of plies.
+    is_endless: it searches beyond the limit of plies.
     """
     game, finish = get_game(game_name), None
     if finisher := config.finisher:
@@ -71,7 +71,7 @@ def _algorithm_of(values: Mapping[str, Any]) -> str:
 
 
 def search_of(spec: PlayerSpec, trained: Mapping[str, Any]) -> SearchConfig:
-    """What the options of a player's spec ask for; else `trained`, the search that its checkpoint names.
+    """The search of a player's spec by its options; else `trained`, the search that its checkpoint names.
 
     0 simulations are the raw policy. Raises SpecError.
     """
@@ -88,11 +88,13 @@ def search_of(spec: PlayerSpec, trained: Mapping[str, Any]) -> SearchConfig:
     types = option_types(SEARCHES[algorithm])
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ["search", *(SHORT_NAMES.get(name, name) for name in types)]
-        said = f"player {spec.text!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"
-        raise SpecError(said + suggestion(unknown[0], allowed))
-    asked = {name: _parse(types[name], spec.text, name, text) for name, text in texts.items()}
+        fault = (
+            f"player {spec.text!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"
+        )
+        raise SpecError(fault + suggestion(unknown[0], allowed))
+    given = {name: _parse(types[name], spec.text, name, text) for name, text in texts.items()}
     try:
-        return dataclasses.replace(match_config(values), **asked)
+        return dataclasses.replace(match_config(values), **given)
     except ConfigError as error:
         raise SpecError(f"player {spec.text!r}: {error}") from None
 
@@ -142,7 +144,7 @@ def _parse_switch(spec: str, name: str, text: str) -> bool:
 
 
 def check_search(spec: PlayerSpec, search: SearchConfig, network: NetworkConfig) -> None:
-    """Raises SpecError if a player's network has not what its search asks it for."""
+    """Raises SpecError if a player's network lacks what its search needs."""
     if isinstance(search, ActionValueConfig) and not network.action_values:
         raise SpecError(
             f"player {spec.text!r}: its network values no moves, expected one with network.action_values = true"
@@ -162,7 +164,7 @@ def distinct(player: Player, taken: Collection[str]) -> Player:
 def load_player(
     spec: PlayerSpec, game_name: str, num_simulations: int | None = None, gumbel_scale: float = 0.0
 ) -> Player:
-    """The player of `spec` on a board; the rest, as in `player_search`, where the spec says nothing.
+    """The player of `spec` on a board; the rest, as in `player_search`, where the spec has no option.
 
     Raises SpecError, CheckpointError.
     """

@@ -21,7 +21,7 @@ class Reply(NamedTuple):
 
     move: str
     note: MoveNote = MoveNote()
-    nodes: int | None = None  # positions looked at, if it is known
+    nodes: int | None = None  # positions visited, if they are counted
 
 
 Move = Callable[[str, Sequence[str]], str | Reply]

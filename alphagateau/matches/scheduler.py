@@ -3,7 +3,7 @@
 The games in progress lie on the host, where each waits for its player to move. One device call is one search
 of one player over a few of the games that wait for it, the player first for whom most wait: so rows are filled
 whatever the pairings, and nobody's network sees a position that it is not to play. The place of a finished
-game goes to the next one at once. While the device searches, the host does its books and asks the engines.
+game goes to the next one at once. While the device searches, the host does its books and calls the engines.
 """
 
 import time
@@ -21,7 +21,7 @@ from alphagateau.distributed.mesh import REPLICATED
 from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
-from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
+from alphagateau.matches.find_moves import FoundMoves, compiled_search, move_on_host
 from alphagateau.matches.match_games import InProgress, LiveGame, Match, PlayedGame, games_of, to_played
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
@@ -29,7 +29,7 @@ from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
-WAIT_SECONDS = 0.1  # for moves, after which a request to stop is heard
+WAIT_SECONDS = 0.1  # for moves, after which a request to stop is noticed
 More = Callable[[InProgress], Sequence[Match]]  # what else there is to play
 
 
@@ -70,8 +70,8 @@ class Counts:
     unfinished: int = 0
     warm_moves: int = 0
     warm_seconds: float = 0.0
-    nodes: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions looked at
-    counted_moves: Counter[tuple[str, str]] = field(default_factory=Counter)  # the moves that say so
+    nodes: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions visited
+    counted_moves: Counter[tuple[str, str]] = field(default_factory=Counter)  # the moves with counts
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Scheduler:
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
-    may_ask: bool = True  # for more: a game has ended since
+    may_have_more: bool = True  # for more: a game has ended since
 
 
 def open_scheduler(
@@ -161,10 +161,10 @@ def _start_games(scheduler: Scheduler) -> None:
 
 
 def _next_game(scheduler: Scheduler) -> LiveGame | None:
-    """The next to start; after the last one more are asked for, and again when a game has ended."""
+    """The next to start; after the last one `more` is called, and again when a game has ended."""
     live = next(scheduler.to_start, None)
-    if live is None and scheduler.may_ask:
-        scheduler.may_ask = False
+    if live is None and scheduler.may_have_more:
+        scheduler.may_have_more = False
         matches = frozenset(one.match_number for one in scheduler.live.values())
         found = scheduler.more(InProgress(matches, scheduler.failures))
         scheduler.to_start = games_of(found, scheduler.num_matches)
@@ -187,13 +187,13 @@ def _write(scheduler: Scheduler, places: list[int], states: State) -> None:
 
 
 def _await_move(scheduler: Scheduler, place: int) -> None:
-    """Asks the host player that is to move, or lets the game wait for a search."""
+    """Calls the player that is to move, if it moves on the host, or lets the game wait for a search."""
     live = scheduler.live[place]
     queue = scheduler.queues[_key_of(live.players[scheduler.boards.color[place]])]
     if queue.player.move:
         queue.workers = queue.workers or ThreadPoolExecutor(queue.player.num_workers)
         before, moves = select_states(scheduler.boards, [place]), tuple(live.moves)
-        answer = queue.workers.submit(ask_host_player, scheduler.game, queue.player, live.start_fen, moves, before)
+        answer = queue.workers.submit(move_on_host, scheduler.game, queue.player, live.start_fen, moves, before)
         scheduler.calls[answer] = Call(queue.player, [place], [live])
     else:
         queue.waiting.append(place)
@@ -213,11 +213,11 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     rows = places + places[:1] * (num_rows - len(places))
     states = select_states(scheduler.boards, rows)
     games = [scheduler.live[place] for place in rows]
-    draws = [[live.match.seed % 2**32 for live in games], [live.draw for live in games], states.ply]
+    key_parts = [[live.match.seed % 2**32 for live in games], [live.key_number for live in games], states.ply]
     if queue.variables is None:
         queue.variables = jax.device_put(player.variables, NamedSharding(scheduler.mesh, REPLICATED))
     search = compiled_search(scheduler.game.name, player.search, scheduler.mesh)
-    found = scheduler.workers.submit(search, queue.variables, np.array(draws).T.astype(np.uint32), states)
+    found = scheduler.workers.submit(search, queue.variables, np.array(key_parts).T.astype(np.uint32), states)
     scheduler.calls[found] = Call(player, places, games[: len(places)])
     scheduler.counts.rows += len(rows)
     scheduler.counts.live_rows += len(places)
@@ -279,7 +279,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     live, state = scheduler.live.pop(place), one_state(scheduler.boards, place)
     result, reason = ("*", why) if why else outcome(scheduler.game, state)
     scheduler.free.append(place)
-    scheduler.may_ask = True
+    scheduler.may_have_more = True
     for player in live.players:
         _leave(scheduler, player, place)
     played = to_played(scheduler.game, live, result, reason)

@@ -55,7 +55,7 @@ def choose_searches_at_once() -> int:
 
 
 def rows_in_memory(game: Game, player: Player) -> int:
-    """How many rows of the player's search the first device holds; very many where it does not say."""
+    """How many rows of the player's search the first device holds; very many where it is not known."""
     stats: dict[str, Any] = jax.local_devices()[0].memory_stats() or {}
     free = stats.get("bytes_limit", 1 << 62) - stats.get("bytes_in_use", 0)
     return max(int(MEMORY_SHARE * free / row_bytes(game, player)), 1)

@@ -17,7 +17,7 @@ class PlayerError(RuntimeError):
 
 
 class SpecError(PlayerError, ValueError):
-    """There is no player as a spec asks for it; one sentence naming it."""
+    """There is no player of a spec; one sentence naming it."""
 
 
 class PlayerSpec(NamedTuple):
@@ -53,7 +53,7 @@ def read_spec(text: str) -> PlayerSpec:
 
 
 def parse_spec(text: str) -> PlayerSpec:
-    """The spec; no checkpoint is looked for. Raises SpecError."""
+    """The spec; no checkpoint is searched for. Raises SpecError."""
     return PlayerSpec(text, *split_spec(text))
 
 

@@ -34,7 +34,7 @@ class UciError(PlayerError):
 
 
 class UciSpecError(UciError, SpecError):
-    """There is no engine as it was asked for, or it does not start; one sentence naming it."""
+    """There is no engine of a spec, or it does not start; one sentence naming it."""
 
 
 class EngineSearch(NamedTuple):
@@ -73,36 +73,36 @@ def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
     Its processes end with `close`, or with this program. Raises SpecError if it cannot be started,
     does not play the game, or has no such option.
     """
-    asked, engines = engine_search(spec), []
+    wanted, engines = engine_search(spec), []
     atexit.register(close := lambda: _close(engines))
     try:
-        for _ in range(asked.processes):
-            engines.append(_start(asked, game))
+        for _ in range(wanted.processes):
+            engines.append(_start(wanted, game))
     except UciSpecError:
         close()
         raise
     called = engines[0].name.split()
-    name = " ".join([*called, *(Path(argument).name for argument in split_command(asked.command)[1:])])
-    settings = " ".join(f"{key}={value}" for key, value in [asked.limit, *sorted(asked.options.items())])
+    name = " ".join([*called, *(Path(argument).name for argument in split_command(wanted.command)[1:])])
+    settings = " ".join(f"{key}={value}" for key, value in [wanted.limit, *sorted(wanted.options.items())])
     return Player(
         f"{name} {settings}",
         identity=Identity(search=settings),
-        move=_make_move(list(engines), asked, game),
-        num_workers=asked.processes,
+        move=_make_move(list(engines), wanted, game),
+        num_workers=wanted.processes,
         close=close,
     )
 
 
-def start_process(asked: EngineSearch, game: Game) -> Engine:
+def start_process(wanted: EngineSearch, game: Game) -> Engine:
     """One process of an engine, which ends with this program. Raises UciSpecError."""
-    engine = _start(asked, game)
+    engine = _start(wanted, game)
     atexit.register(engine.close)
     return engine
 
 
-def analyse(engine: Engine, asked: EngineSearch, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
+def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
     """What the engine's search finds, of all moves or of some, from an empty hash table. Raises UciError."""
-    name, value = asked.limit
+    name, value = wanted.limit
     seconds = value / 1000 if name == "movetime" else 0.0
     played = f" moves {' '.join(move.uci() for move in board.move_stack)}" if board.move_stack else ""
     with _as_failure_of_a_player():
@@ -110,9 +110,9 @@ def analyse(engine: Engine, asked: EngineSearch, board: chess.Board, moves: Sequ
         return engine.go(position, f"{name} {value}", [move.uci() for move in moves], seconds=seconds)
 
 
-def _start(asked: EngineSearch, game: Game) -> Engine:
+def _start(wanted: EngineSearch, game: Game) -> Engine:
     with _as_failure_of_a_player(UciSpecError):
-        return start_engine(EngineSetup(asked.command, asked.options, asked.timeout, words=WORDS), game)
+        return start_engine(EngineSetup(wanted.command, wanted.options, wanted.timeout, words=WORDS), game)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def _as_failure_of_a_player(kind: type[PlayerError] = UciError) -> Iterator[None
         raise kind(str(error)) from None
 
 
-def _make_move(engines: list[Engine], asked: EngineSearch, game: Game) -> Callable[[str, Sequence[str]], Reply]:
+def _make_move(engines: list[Engine], wanted: EngineSearch, game: Game) -> Callable[[str, Sequence[str]], Reply]:
     idle: queue.Queue[Engine | str] = queue.Queue()  # in the place of one that failed, what it did first
     for engine in engines:
         idle.put(engine)
@@ -136,7 +136,7 @@ def _make_move(engines: list[Engine], asked: EngineSearch, game: Game) -> Callab
             board = game.board_class(start_fen)
             for uci in moves:
                 board.push_uci(uci)
-            return _search(engine, asked, board)
+            return _search(engine, wanted, board)
         except UciError as error:
             engine = str(error)
             raise
@@ -146,10 +146,10 @@ def _make_move(engines: list[Engine], asked: EngineSearch, game: Game) -> Callab
     return move
 
 
-def _search(engine: Engine, asked: EngineSearch, board: chess.Board) -> Reply:
+def _search(engine: Engine, wanted: EngineSearch, board: chess.Board) -> Reply:
     """The engine's move, with its last score and the time that it took."""
     begun = time.perf_counter()
-    found = analyse(engine, asked, board)
+    found = analyse(engine, wanted, board)
     note = MoveNote(score_after(found.line, board.turn), time.perf_counter() - begun)
     if not found.move:
         raise UciError(f"engine {engine.command!r} broke the rules: it gave no move in {board.fen()}")

@@ -28,17 +28,17 @@ GAMES = 16  # whose positions are searched together
 def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame]) -> Iterator[AnalysedGame]:
     """The games that were ruled with their States, analysed by the player `spec`, such as a checkpoint.
 
-    `num_simulations` of each search, 0 for none, where the spec says nothing. Raises SpecError, CheckpointError.
+    `num_simulations` of each search, 0 for none, where the spec has no options. Raises SpecError, CheckpointError.
     """
-    says = "?" in spec
-    asked = read_spec(spec if says or num_simulations else f"{spec}?simulations=0")
-    simulations = None if says else num_simulations
+    has_options = "?" in spec
+    found_spec = read_spec(spec if has_options or num_simulations else f"{spec}?simulations=0")
+    simulations = None if has_options else num_simulations
     players: dict[str, Player] = {}
     left = ((one.game.record, one.check) for one in games if one.game.record and one.check)
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
         for name in {record.game for record, _ in batch}:
-            players[name] = players.get(name) or _load(asked, name, simulations)
+            players[name] = players.get(name) or _load(found_spec, name, simulations)
             rows = [row for row, (record, _) in enumerate(batch) if record.game == name]
             found |= dict(zip(rows, _analyse(players[name], [batch[row] for row in rows]), strict=True))
         yield from (found[row] for row in range(len(batch)))
@@ -78,11 +78,11 @@ def states_at(states: State, rows: np.ndarray) -> State:
 
 @lru_cache
 def _compiled(search: Search):
-    def look(variables, keys, states):
+    def search_batch(variables, keys, states):
         found = search(variables, keys, states)
         return found.edge, found.search_value
 
-    return jax.jit(look)
+    return jax.jit(search_batch)
 
 
 def _put_together(

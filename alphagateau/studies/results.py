@@ -67,7 +67,7 @@ class Curve(NamedTuple):
 
 
 class StudyResult(NamedTuple):
-    """All that a page of a study says; experiments, budgets and changed keys by variant, as in their files."""
+    """All that a page of a study shows; experiments, budgets and changed keys by variant, as in their files."""
 
     name: str
     base: str

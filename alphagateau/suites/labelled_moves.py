@@ -20,7 +20,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
 from alphagateau.search.search import ILLEGAL
-from alphagateau.suites.answers import Answers, Positions, draws_of, find_answers
+from alphagateau.suites.answers import Answers, Positions, find_answers, key_parts_of
 from alphagateau.suites.intervals import Estimate, mean, share
 from alphagateau.suites.rank_correlation import tau_b, tau_published
 
@@ -73,7 +73,7 @@ def predict(boards: LabelledBoards, player: Player, seed: int, report: Callable[
     """A player's moves on all boards; `report` takes the number of them that are done. Raises PlayerError."""
     game, states, count = boards.game, boards.states, len(boards.rows.count)
     positions = Positions(
-        draws_of(seed, range(count)),
+        key_parts_of(seed, range(count)),
         lambda rows: select_states(states, rows),
         lambda row: (to_fen(game, one_state(states, row)), ()),
     )

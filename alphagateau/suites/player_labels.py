@@ -22,14 +22,14 @@ def make_labeller(game: Game, player: Player) -> Labeller:
     """The Labeller of a player. Raises SpecError for one without a network."""
     if player.search is None or not player.variables:
         raise SpecError(f"player {player.name!r} has no network: expected a run or a checkpoint")
-    look, variables = jax.jit(player.search), jax.device_put(player.variables)
+    search_batch, variables = jax.jit(player.search), jax.device_put(player.variables)
 
     def search(fens: Sequence[str]) -> list[SearchResult]:
         return [found for first in range(0, len(fens), ROWS) for found in search_rows(fens[first : first + ROWS])]
 
     def search_rows(fens: Sequence[str]) -> list[SearchResult]:
         states = from_fens(game, [*fens, *[fens[0]] * (ROWS - len(fens))])
-        made = jax.device_get(look(variables, jax.random.split(jax.random.key(0), ROWS), states))
+        made = jax.device_get(search_batch(variables, jax.random.split(jax.random.key(0), ROWS), states))
         host = jax.device_get(states)
         moves = map(partial(edge_to_uci, game), (one_state(host, row) for row in range(len(fens))), made.edge)
         scores = (centipawns(float(value)) for value in np.asarray(made.search_value))

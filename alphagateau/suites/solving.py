@@ -11,7 +11,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows
 from alphagateau.matches.openings import select_states, step_states
 from alphagateau.matches.players import Player
-from alphagateau.suites.answers import ROWS, Positions, draws_of, find_answers
+from alphagateau.suites.answers import ROWS, Positions, find_answers, key_parts_of
 from alphagateau.suites.puzzles import Puzzle
 
 
@@ -69,7 +69,7 @@ def _positions(
         return puzzle.start_fen, puzzle.moves[: at[left[row]]]
 
     plies = [0] * len(left) if states is None else np.asarray(states.ply)[left].tolist()
-    return Positions(draws_of(seed, left, plies), states_of, line)
+    return Positions(key_parts_of(seed, left, plies), states_of, line)
 
 
 def _play(game: Game, states: State, rows: Sequence[int], edges: Sequence[int]) -> State:

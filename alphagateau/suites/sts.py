@@ -7,7 +7,7 @@ from typing import NamedTuple
 from alphagateau.games.notation import from_fens
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import Player
-from alphagateau.suites.answers import Positions, draws_of, find_answers
+from alphagateau.suites.answers import Positions, find_answers, key_parts_of
 from alphagateau.suites.epd import ScoredPosition
 
 
@@ -17,7 +17,7 @@ class Answer(NamedTuple):
     move: str  # UCI
     points: int
     best: int  # the most there were
-    num_nodes: float  # positions looked at; NaN: it did not say
+    num_nodes: float  # positions visited; NaN: not counted
 
 
 class ThemeScore(NamedTuple):
@@ -44,7 +44,7 @@ def answer(
     """An Answer for each position; `report` takes the number of them that are done. Raises PlayerError."""
     found: list[Answer] = []
     to_search = Positions(
-        draws_of(seed, range(len(positions))),
+        key_parts_of(seed, range(len(positions))),
         lambda rows: from_fens(game, [positions[row].fen for row in rows]),
         lambda row: (positions[row].fen, ()),
     )

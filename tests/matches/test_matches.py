@@ -304,7 +304,7 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
     for pentanomial in seen:
         expected = Counter(points[n] for n in range(sum(pentanomial)))
         assert pentanomial == tuple(expected[k / 2] for k in range(5))
-    assert result.judged == seen[-1] and sum(result.pentanomial) >= 10 and result.unfinished > 0
+    assert result.tested == seen[-1] and sum(result.pentanomial) >= 10 and result.unfinished > 0
     assert result.wins + result.draws + result.losses + result.unfinished == 128
     assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
 

@@ -13,7 +13,7 @@ from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.play.asked_players import find_player, player_of
 from alphagateau.play.board.games import pgn_of
-from alphagateau.play.board.requests import Asked
+from alphagateau.play.board.requests import GameRequest
 from alphagateau.play.terminal import Setup, converse
 from alphagateau.play.thinking import Limits, choose, make_thinker, replay, think
 from alphagateau.play.uci.engine import serve
@@ -96,7 +96,7 @@ def test_it_plays_at_the_terminal(gardner, thinker):
 
 
 def test_a_saved_game_names_the_player(gardner, spec):
-    asked = Asked(board="gardner_chess", fen=gardner.start_fen, white="0", black="Human", simulations=200)
+    asked = GameRequest(board="gardner_chess", fen=gardner.start_fen, white="0", black="Human", simulations=200)
     assert '[WhiteSearch "action_value"]' in pgn_of(gardner, asked, [find_player(spec + ACTION_VALUE)])
     assert '[WhiteSearch "growing gumbel 200 simulations"]' in pgn_of(gardner, asked, [find_player(spec)])
 

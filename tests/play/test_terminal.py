@@ -12,7 +12,7 @@ from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.asked_players import player_of
-from alphagateau.play.terminal import HELP, Setup, converse, draw, fit
+from alphagateau.play.terminal import HELP, Setup, converse, fit, render
 from alphagateau.play.thinking import Thinker, make_thinker
 
 START = """\
@@ -35,10 +35,10 @@ def talk(thinker: Thinker, *lines: str, is_white: bool = True, simulations: int 
 
 
 def test_the_board_from_both_sides(gardner: Game):
-    assert draw(gardner, GardnerBoard(), True) == START
-    turned = draw(gardner, GardnerBoard(), False).splitlines()
+    assert render(gardner, GardnerBoard(), True) == START
+    turned = render(gardner, GardnerBoard(), False).splitlines()
     assert turned[0] == "1  ♔ ♕ ♗ ♘ ♖" and turned[-1] == "   e d c b a"
-    assert draw(get_game("chess"), chess.Board(), True).splitlines()[0] == "8  ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
+    assert render(get_game("chess"), chess.Board(), True).splitlines()[0] == "8  ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
 
 
 def test_a_terminal_without_chess_pieces_gets_letters():

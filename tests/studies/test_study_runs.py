@@ -40,7 +40,7 @@ FRAMES = 64  # of an iteration of the smoke experiment
 def pretended(monkeypatch):
     """No run is trained."""
     monkeypatch.setattr(training, "subprocess", SimpleNamespace(Popen=PretendedProcess))
-    monkeypatch.setattr(training, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(training, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(PretendedProcess, "told", [])
 
 
@@ -260,4 +260,4 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
 def test_frames_are_no_budget_of_a_run_that_plays_none(tmp_path):
     labelled = config.load(Path(__file__).parents[2] / "experiments" / "labelled_gardner.toml")
     with pytest.raises(ConfigError, match=r"needs \[selfplay\]"):
-        budget.make_ask(tmp_path, config.parse_budget("frames=1000"), labelled)
+        budget.make_budget_check(tmp_path, config.parse_budget("frames=1000"), labelled)

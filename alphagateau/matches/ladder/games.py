@@ -81,8 +81,8 @@ def _parse_game(line: str) -> StoredGame:
     texts = [game.white, game.black, game.moves, game.comments]
     if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
         raise TypeError("expected lists of texts")
-    said = [game.result, game.termination, game.start_fen, game.protocol, game.date]
-    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in said):
+    fields = [game.result, game.termination, game.start_fen, game.protocol, game.date]
+    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in fields):
         raise TypeError("expected the number of an opening, and texts")
     if not (game.white and game.black and game.result in POINTS):
         raise ValueError("expected two players and a result")
@@ -101,8 +101,8 @@ def of_players(games: Sequence[StoredGame], players: Sequence[Player]) -> tuple[
     more = f" and {len(strangers) - len(shown)} more" if len(strangers) > len(shown) else ""
     num_others = len(games) - len(known)
     verb = "is" if num_others == 1 else "are"
-    said = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
-    return known, [f"{said}: {', '.join(shown)}{more}"]
+    note = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
+    return known, [f"{note}: {', '.join(shown)}{more}"]
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[Player]) -> Results:

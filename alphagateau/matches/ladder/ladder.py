@@ -23,7 +23,7 @@ from alphagateau.matches.ladder.protocol import (
     with_protocols,
     write_protocol,
 )
-from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
+from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.players import Player
 from alphagateau.matches.specs import PlayerSpec, board_of
 from alphagateau.ratings.curves import Curves
@@ -51,29 +51,31 @@ class RatedPool(NamedTuple):
     protocol_name: str
 
 
-def play_ladder(ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path, told: Say) -> Iterator[RatedPool]:
+def play_ladder(
+    ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path, callbacks: Callbacks
+) -> Iterator[RatedPool]:
     """Plays what is left, board by board; each board's pool as it ends."""
     for board, target in _boards(ladder, specs, folder):
-        with _seated(ladder, specs, board, target, told) as table:
+        with _seated(ladder, specs, board, target, callbacks) as table:
             notes = [*table.openings.notes, *check_openings(ladder, table.openings, table.players)]
             for note in notes:
-                told.say(note)
+                callbacks.report(note)
             games, others = _counted(table)
             for note in others:
-                told.say(note)
-            failures = play_rounds(table, games, told)
+                callbacks.report(note)
+            failures = play_rounds(table, games, callbacks)
             yield _rated_pool(table, [*notes, *failures])
 
 
 def merge_ladders(
-    ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path, sources: Sequence[Path], told: Say
+    ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path, sources: Sequence[Path], callbacks: Callbacks
 ) -> Iterator[RatedPool]:
     """Takes up the games of other ladders, and plays none; each board's pool."""
     for board, target in _boards(ladder, specs, folder):
-        with _seated(ladder, specs, board, target, told) as table:
+        with _seated(ladder, specs, board, target, callbacks) as table:
             merged = merge_games(table.games_file, sources, board, table.protocol, table.openings)
             for note in [*merged, *_counted(table)[1]]:
-                told.say(note)
+                callbacks.report(note)
             yield _rated_pool(table, [])
 
 
@@ -87,13 +89,15 @@ def _boards(ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path) -> 
 
 
 @contextmanager
-def _seated(ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, told: Say) -> Iterator[Table]:
+def _seated(
+    ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
+) -> Iterator[Table]:
     """The table; engines run until the block ends."""
     game = get_game(board)
     players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
     try:
         for note in notes:
-            told.say(note)
+            callbacks.report(note)
         names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
         if len(players) < 2:
             left = "1 player is" if len(players) == 1 else f"{len(players)} players are"

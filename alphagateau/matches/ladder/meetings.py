@@ -25,7 +25,7 @@ class Meeting(NamedTuple):
         return 2 * len(self.match.openings) - len(self.match.done)
 
 
-class Draw(NamedTuple):
+class OpeningsPart(NamedTuple):
     """From which openings a meeting takes its own: those of every `num_parts`-th number, from `part` on."""
 
     openings: NumberedOpenings
@@ -38,12 +38,12 @@ def meet(
     pair: tuple[Player, Player],
     num_games: int,
     games: Sequence[StoredGame],
-    draw: Draw,
+    part: OpeningsPart,
     planned: Sequence[Meeting] = (),
 ) -> Meeting | None:
     """The pair's next openings of which a game is missing, also of the meetings planned; None if there are no more.
 
-    A pair that draws at random plays an opening again, for another game comes of it. No more than `num_games`, but both
+    A pair with noise plays an opening again, for another game comes of it. No more than `num_games`, but both
     games of one opening at least.
     """
     a, b = pair
@@ -52,8 +52,8 @@ def meet(
     for met in (met for met in planned if {met.a.key, met.b.key} == both):
         known |= set(itertools.product(met.openings, (True, False)))
     numbers, done, num_missing = [], [], 0
-    for number in itertools.count(draw.part, draw.num_parts):
-        if num_missing >= num_games or not (is_random(pair) or count_openings(draw.openings, number + 1) > number):
+    for number in itertools.count(part.part, part.num_parts):
+        if num_missing >= num_games or not (is_random(pair) or count_openings(part.openings, number + 1) > number):
             break
         played = [(number, a_is_white) in known for a_is_white in (True, False)]
         if numbers and num_missing + played.count(False) > num_games:
@@ -64,8 +64,8 @@ def meet(
             num_missing += played.count(False)
     if not numbers:
         return None
-    openings = take_openings(draw.openings, numbers)
-    return Meeting(a, b, Match(a, b, openings, draw.seed, done, numbers), tuple(numbers))
+    openings = take_openings(part.openings, numbers)
+    return Meeting(a, b, Match(a, b, openings, part.seed, done, numbers), tuple(numbers))
 
 
 def is_random(pair: Sequence[Player]) -> bool:

@@ -12,7 +12,7 @@ from alphagateau.matches.specs import PlayerError, PlayerSpec, at_checkpoint, pa
 from alphagateau.ratings.curves import Curves
 from alphagateau.runs.checkpoint import CheckpointError, find
 
-OF_TRAINING = ("rematerialize", "far_offsets")  # keys of [network] that do not change what it says
+OF_TRAINING = ("rematerialize", "far_offsets")  # keys of [network] that do not change what it computes
 
 
 def list_specs(texts: Sequence[str], every: int) -> list[PlayerSpec]:
@@ -57,7 +57,7 @@ def load_players(
 
 
 def _is_alike(one: NetworkConfig | None, other: NetworkConfig | None) -> bool:
-    """Whether networks of the same weights say the same, whatever they were trained with."""
+    """Whether networks of the same weights compute the same, whatever they were trained with."""
     if one is None or other is None:
         return True
     kept = [{k: v for k, v in asdict(x).items() if k not in OF_TRAINING} for x in (one, other)]

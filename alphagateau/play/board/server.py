@@ -1,8 +1,8 @@
 """Serves games and a network's view of them to a browser on this machine; no game is stored.
 
 Each request brings its game whole, so that two pages meet only in the queue for a network. The page is the only one
-that may ask: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it ask nobody
-else. A search ends when its page goes.
+that may: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it request nothing
+elsewhere. A search ends when its page goes.
 """
 
 import json
@@ -29,8 +29,8 @@ from alphagateau.play.board import view
 from alphagateau.play.board.connections import MAX_CONNECTIONS, BoundedConnection
 from alphagateau.play.board.files import files
 from alphagateau.play.board.games import games_of, pgn_of, positions
-from alphagateau.play.board.requests import MAX_BODY, Asked, AskedPgn, read, read_asked
-from alphagateau.play.board.view import Engine, Tell
+from alphagateau.play.board.requests import MAX_BODY, GameRequest, PgnRequest, read, read_request
+from alphagateau.play.board.view import Engine, Report
 from alphagateau.runs.checkpoint import CheckpointError
 
 MAX_SEARCHES = MAX_CONNECTIONS - 16  # at once; the other connections are for the page, its files and its games
@@ -57,13 +57,13 @@ class Networks:
     loading: anyio.Lock = field(default_factory=anyio.Lock)
     num_searches: int = 0  # in progress, or waiting for their turn
 
-    async def engine(self, asked: Asked) -> Engine:
+    async def engine(self, request: GameRequest) -> Engine:
         """Compiled, where it is not yet. Raises CheckpointError."""
-        key = asked.player, asked.board
+        key = request.player, request.board
         async with self.loading:
             if key not in self.engines:
-                player = self.players[asked.player]
-                self.engines[key] = await to_thread.run_sync(view.load_engine, player, asked.board)
+                player = self.players[request.player]
+                self.engines[key] = await to_thread.run_sync(view.load_engine, player, request.board)
         return self.engines[key]
 
 
@@ -101,8 +101,8 @@ def guard(app: ASGIApp, port: int) -> ASGIApp:
                 MutableHeaders(scope=message).update(SECURITY)
             await send(message)
 
-        said = _stranger(Headers(scope=scope), scope["method"], hosts)
-        answer = JSONResponse({"error": said}, 403) if said else app
+        fault = _stranger(Headers(scope=scope), scope["method"], hosts)
+        answer = JSONResponse({"error": fault}, 403) if fault else app
         await answer(scope, receive, send_guarded)
 
     return guarded
@@ -136,7 +136,7 @@ async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIA
 
 
 async def _body(request: Request) -> bytes:
-    """A body of bounded size. Raises TooLarge, or ValueError if the one who asks has gone."""
+    """A body of bounded size. Raises TooLarge, or ValueError if its client has gone."""
     body = bytearray()
     try:
         async for part in request.stream():
@@ -149,45 +149,47 @@ async def _body(request: Request) -> bytes:
 
 
 async def _positions(networks: Networks, body: bytes) -> Response:
-    asked, game = read_asked(body, len(networks.players))
-    return JSONResponse(await to_thread.run_sync(positions, game, asked))
+    request, game = read_request(body, len(networks.players))
+    return JSONResponse(await to_thread.run_sync(positions, game, request))
 
 
 async def _read_pgn(networks: Networks, body: bytes) -> Response:
     del networks
-    return JSONResponse(await to_thread.run_sync(games_of, read(AskedPgn, body).pgn))
+    return JSONResponse(await to_thread.run_sync(games_of, read(PgnRequest, body).pgn))
 
 
 async def _write_pgn(networks: Networks, body: bytes) -> Response:
-    asked, game = read_asked(body, len(networks.players))
-    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked, networks.players)})
+    request, game = read_request(body, len(networks.players))
+    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, request, networks.players)})
 
 
 async def _view(networks: Networks, body: bytes) -> Response:
-    asked, _ = read_asked(body, len(networks.players))
-    return JSONResponse(await to_thread.run_sync(view.view, await networks.engine(asked), asked))
+    request, _ = read_request(body, len(networks.players))
+    return JSONResponse(await to_thread.run_sync(view.view, await networks.engine(request), request))
 
 
 async def _attention(networks: Networks, body: bytes) -> Response:
-    asked, _ = read_asked(body, len(networks.players))
-    return JSONResponse(await to_thread.run_sync(view.attended, await networks.engine(asked), asked))
+    request, _ = read_request(body, len(networks.players))
+    return JSONResponse(await to_thread.run_sync(view.attended, await networks.engine(request), request))
 
 
 async def _search(networks: Networks, body: bytes) -> ASGIApp:
-    """A search, told line by line in JSON while it goes on; the last line has the move."""
-    asked, game = read_asked(body, len(networks.players))
+    """A search, reported line by line in JSON while it goes on; the last line has the move."""
+    request, game = read_request(body, len(networks.players))
     if networks.num_searches >= MAX_SEARCHES:
         return JSONResponse({"error": f"{MAX_SEARCHES} searches wait for their turn: try again later"}, 503)
     networks.num_searches += 1
     try:
-        await to_thread.run_sync(positions, game, asked)  # a fault of the game is reported before the answer begins
-        return partial(_stream, networks, await networks.engine(asked), asked)
+        await to_thread.run_sync(positions, game, request)  # a fault of the game is reported before the answer begins
+        return partial(_stream, networks, await networks.engine(request), request)
     except BaseException:
         networks.num_searches -= 1
         raise
 
 
-async def _stream(networks: Networks, engine: Engine, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+async def _stream(
+    networks: Networks, engine: Engine, request: GameRequest, scope: Scope, receive: Receive, send: Send
+) -> None:
     """Runs a search once it is its turn, and ends it when its client has gone."""
     del scope
     try:
@@ -195,7 +197,7 @@ async def _stream(networks: Networks, engine: Engine, asked: Asked, scope: Scope
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
-            await _tell(engine.turn, partial(view.search, engine, asked), send)
+            await _send_reports(engine.turn, partial(view.search, engine, request), send)
             await send({"type": "http.response.body", "body": b""})
             group.cancel_scope.cancel()
     finally:
@@ -208,8 +210,8 @@ async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _tell(
-    turn: anyio.Lock, searching: Callable[[Callable[[], bool], Tell], Mapping[str, Any]], send: Send
+async def _send_reports(
+    turn: anyio.Lock, searching: Callable[[Callable[[], bool], Report], Mapping[str, Any]], send: Send
 ) -> None:
     """Sends what a search in a thread reports, a line each; if this is cancelled, the thread is stopped and awaited.
 
@@ -221,8 +223,8 @@ async def _tell(
     async def work() -> None:
         with outlet:
             async with turn:
-                tell = partial(from_thread.run_sync, outlet.send_nowait)
-                outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, tell))
+                report_fn = partial(from_thread.run_sync, outlet.send_nowait)
+                outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, report_fn))
 
     with inlet:
         async with anyio.create_task_group() as group:

@@ -39,7 +39,7 @@ Write = Callable[[str], None]
 
 @dataclass
 class Session:
-    """One conversation with a GUI; what it holds is changed by the thread that searches only."""
+    """One conversation with a GUI; its fields are changed by the thread that searches only."""
 
     player: PlayerSpec
     write: Write
@@ -65,7 +65,7 @@ class Worker:
     """The thread that searches, and what the one that reads must know of it."""
 
     jobs: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
-    searches: deque[Signals] = field(default_factory=deque)  # of those asked for and not yet answered
+    searches: deque[Signals] = field(default_factory=deque)  # of those not yet answered
 
     def stop(self, only_endless: bool = False) -> None:
         for signals in tuple(self.searches):
@@ -95,7 +95,7 @@ def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threadin
             worker.jobs.put(None)
             thread.join(timeout=1)
             return thread
-        _hear(session, worker, name, words)
+        _dispatch(session, worker, name, words)
     worker.stop(only_endless=True)
     worker.jobs.put(None)
     thread.join()
@@ -114,7 +114,7 @@ def _one_at_a_time(write: Write) -> Write:
 
 
 def _command(line: str) -> tuple[str, list[str]]:
-    """(command, what follows) of a line; words before the first command are skipped, as the protocol says."""
+    """(command, what follows) of a line; words before the first command are skipped, as in the protocol."""
     words = line.split()
     start = next((i for i, word in enumerate(words[:100]) if word in (*NOW, *IN_ORDER, "go", "quit")), None)
     if start is None:
@@ -122,7 +122,7 @@ def _command(line: str) -> tuple[str, list[str]]:
     return words[start], words[start + 1 :]
 
 
-def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None:
+def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> None:
     """Answers a command, or hands it on."""
     if not name:
         if words:
@@ -142,13 +142,13 @@ def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None
 def _greet(session: Session, worker: Worker) -> None:
     del worker
     manifest, variant = session.player.found.manifest, session.variant
-    said = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
+    greeting = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
     for name, option in OPTIONS.items():
-        said.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
+        greeting.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
     own = GAMES[manifest["game"]].uci_variant
     if own != variant:
-        said.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
-    session.write("\n".join([*said, "uciok"]))
+        greeting.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
+    session.write("\n".join([*greeting, "uciok"]))
 
 
 def _stop(session: Session, worker: Worker) -> None:
@@ -167,19 +167,19 @@ def _ignore(session: Session, worker: Worker) -> None:
 
 
 def _work(session: Session, worker: Worker) -> None:
-    """Does the jobs in order; what goes wrong in one is said, and the next is done."""
+    """Does the jobs in order; what goes wrong in one is reported, and the next is done."""
     while job := worker.jobs.get():
         try:
             if job.name == "go":
                 best = _search(session, job)
-                worker.searches.popleft()  # first: who hears the move may ask whether all else is done too
+                worker.searches.popleft()  # first: whoever reads the move may send `isready`
                 session.idle_since = time.monotonic()
                 session.write(f"bestmove {best}")
             else:
                 IN_ORDER[job.name](session, job)
         except OSError:  # nobody reads the answers any more
             return
-        except Exception as error:  # said, and the next job is done
+        except Exception as error:  # reported, and the next job is done
             session.write(f"info string {_one_line(error)}")
 
 

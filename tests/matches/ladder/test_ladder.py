@@ -23,7 +23,7 @@ from alphagateau.matches import final_match
 from alphagateau.matches.ladder.games import LadderGamesError, read_games
 from alphagateau.matches.ladder.ladder import play_ladder
 from alphagateau.matches.ladder.players import list_specs, load_players
-from alphagateau.matches.ladder.rounds import Say
+from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.players import Player, random_player
@@ -339,7 +339,7 @@ def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, 
 def test_a_board_does_not_lead_out_of_the_folder(board, tmp_path):
     ladder = make_ladder({"players": ["random"], "boards": ["chess", board]})
     with pytest.raises(ValueError, match="unknown game"):
-        next(play_ladder(ladder, list_specs(ladder.players, 1), tmp_path / "out", Say(print)))
+        next(play_ladder(ladder, list_specs(ladder.players, 1), tmp_path / "out", Callbacks(print)))
     assert not list(tmp_path.iterdir())
 
 

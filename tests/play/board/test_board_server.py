@@ -32,7 +32,7 @@ from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
 from alphagateau.play.board.boards import plays
 from alphagateau.play.board.connections import MAX_CONNECTIONS, PATIENCE, BoundedConnection
-from alphagateau.play.board.requests import MAX_BODY, read_asked
+from alphagateau.play.board.requests import MAX_BODY, read_request
 from alphagateau.play.board.server import ANSWERS, MAX_SEARCHES, SECURITY
 from alphagateau.play.thinking import Thinker
 from alphagateau.runs.checkpoint import Checkpoint
@@ -411,7 +411,7 @@ def test_the_attention_of_a_chessformer_is_of_heads(tmp_path: Path):
 
 
 def test_a_network_without_edges_attends_to_none():
-    asked, _ = read_asked(json.dumps(GARDNER).encode(), 1)
+    asked, _ = read_request(json.dumps(GARDNER).encode(), 1)
     engine = view.Engine(Thinker(get_game("gardner_chess"), None, None), None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="has no attention"):
         view.attended(engine, asked)
