@@ -18,9 +18,10 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import rounds
 from alphagateau.matches.ladder.openings import open_openings
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
-from alphagateau.matches.players import Player, policy_player
+from alphagateau.matches.players import Player
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
+from alphagateau.search.baselines import make_policy_search
 
 GAME = "gardner_chess"
 
@@ -28,7 +29,8 @@ GAME = "gardner_chess"
 def make_players(count: int) -> list[Player]:
     game = get_game(GAME)
     network = make_network(game, GateauConfig(hidden_size=8, num_blocks=1))
-    made = [policy_player(game, network, network.init(jax.random.key(k)), f"p{k}") for k in range(count)]
+    search = make_policy_search(game, network)
+    made = [Player(f"p{k}", search, network.init(jax.random.key(k))) for k in range(count)]
     return [one._replace(key=(one.name, "policy", GAME)) for one in made]
 
 

@@ -56,34 +56,27 @@ def run(words: Sequence[str]) -> int:
     if len(arguments.words) < 2:
         raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
     use_compilation_cache()
+    from alphagateau.cli.players import find_players, measure_each
     from alphagateau.data.label_files import read_manifest
     from alphagateau.data.packed import open_packed
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.ladder.players import load_players
-    from alphagateau.matches.specs import PlayerError, read_spec
     from alphagateau.suites.labelled_moves import read_boards
 
     *specs, folder = arguments.words
     try:
         manifest = read_manifest(Path(folder))
         game = get_game(manifest["game"])
-        players, notes = load_players(list(map(read_spec, specs)), game.name, arguments.simulations or None)
-        failures = [note for note in notes if note.startswith("left out")]
-        if not players:
-            raise UsageError(failures[0])
+        players, left_out = find_players(specs, game.name, arguments.simulations)
         columns = open_packed(Path(folder), arguments.split)
     except DataError as error:
         raise UsageError(str(error)) from None
     if not len(columns.count):
         raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
     boards = read_boards(game, columns, arguments.max_boards)
-    found = {}
-    for player in players:
-        try:
-            found[player.name] = measures_of(player, boards, arguments.seed, manifest["target"] == "best")
-        except PlayerError as error:
-            failures.append(f"{player.name} left: {error}")
+    is_best_only = manifest["target"] == "best"
+    found, failures = measure_each(players, lambda player: measures_of(player, boards, arguments.seed, is_best_only))
+    failures = left_out + failures
     if found:
         print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
@@ -95,14 +88,11 @@ def run(words: Sequence[str]) -> int:
 
 
 def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
-    """The measures of a player by name; an engine is closed after them. Raises PlayerError."""
+    """The measures of a player by name. Raises PlayerError."""
     from alphagateau.suites.labelled_moves import measure, predict
 
     reporter = make_reporter(len(boards.rows.count), "boards", player.name)
-    try:
-        return measure(boards, predict(boards, player, seed, reporter), is_best_only) | bins_of(player, boards)
-    finally:
-        player.close()
+    return measure(boards, predict(boards, player, seed, reporter), is_best_only) | bins_of(player, boards)
 
 
 def bins_of(player: "Player", boards: "LabelledBoards") -> "dict[str, Estimate]":

@@ -16,6 +16,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
+    from alphagateau.matches.players import Player
     from alphagateau.reports.puzzles_page import PuzzleResult
     from alphagateau.suites.puzzles import Puzzle
     from alphagateau.suites.solving import Solution
@@ -60,8 +61,10 @@ def run(words: Sequence[str]) -> int:
     if not arguments.band:
         raise UsageError("--band must be 1 or more, got 0")
     use_compilation_cache()
+    from alphagateau.cli.players import find_players, measure_each
     from alphagateau.games.variants import get_game
     from alphagateau.suites.puzzles import PuzzleError, read_puzzles
+    from alphagateau.suites.solving import solve
 
     *specs, file = arguments.words
     try:
@@ -71,7 +74,14 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(str(error)) from None
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
-    solutions, failures = solve_all(arguments, specs, puzzles)
+    players, left_out_players = find_players(specs, game.name, arguments.simulations)
+
+    def solve_all(player: "Player") -> "list[Solution]":
+        reporter = make_reporter(len(puzzles), "puzzles", player.name)
+        return solve(game, player, puzzles, arguments.seed, reporter)
+
+    solutions, failures = measure_each(players, solve_all)
+    failures = left_out_players + failures
     if not solutions:
         raise UsageError(failures[0])
     results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]
@@ -83,28 +93,6 @@ def run(words: Sequence[str]) -> int:
         print(failure, file=sys.stderr)
     print(arguments.out / "index.html")
     return 1 if failures else 0
-
-
-def solve_all(
-    arguments: Arguments, specs: Sequence[str], puzzles: "Sequence[Puzzle]"
-) -> "tuple[dict[str, list[Solution]], list[str]]":
-    """(what each player made of the puzzles, a sentence on each that failed)."""
-    from alphagateau.games.variants import get_game
-    from alphagateau.matches.ladder.players import load_players
-    from alphagateau.matches.specs import PlayerError, read_spec
-    from alphagateau.suites.solving import solve
-
-    players, notes = load_players(list(map(read_spec, specs)), arguments.game, arguments.simulations or None)
-    found, failures = {}, [note for note in notes if note.startswith("left out")]
-    for player in players:
-        try:
-            reporter = make_reporter(len(puzzles), "puzzles", player.name)
-            found[player.name] = solve(get_game(arguments.game), player, puzzles, arguments.seed, reporter)
-        except PlayerError as error:
-            failures.append(f"{player.name} left: {error}")
-        finally:
-            player.close()
-    return found, failures
 
 
 def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> "PuzzleResult":

@@ -207,7 +207,6 @@ class Engine:
             self._deadline = float("inf")
 
     def _until(self, answer: bytes) -> Iterator[bytes]:
-        """The lines up to one that begins with `answer`."""
         assert self.process.stdout
         while True:
             while self._lines:

@@ -13,10 +13,11 @@ random                            the random mover
 uci:COMMAND?nodes=50              an engine
 """
 
+import contextlib
 import dataclasses
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -27,7 +28,7 @@ from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, 
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.players import Player, random_player
-from alphagateau.matches.specs import PlayerSpec, SpecError, parse_count
+from alphagateau.matches.specs import PlayerSpec, SpecError, name_of, parse_count, run_of
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
 from alphagateau.runs.newest import newest_checkpoint
@@ -100,12 +101,20 @@ def search_of(spec: PlayerSpec, trained: Mapping[str, Any]) -> SearchConfig:
 
 
 def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
-    """The value of an option of this type. Raises SpecError."""
-    if choices := get_args(kind):  # of a Literal
-        return _parse_choice(spec, name, text, choices)
+    if choices := ("true", "false") if kind is bool else get_args(kind):  # of a Literal
+        if text in choices:
+            return text == "true" if kind is bool else text
+        raise SpecError(
+            f"player {spec!r}: {name} is {text!r}, expected {(' or ' if kind is bool else ', ').join(choices)}"
+        )
     if kind is str or (text == "0" and name in MAY_BE_ZERO):
         return kind(text)
-    return {int: parse_count, float: _parse_number, bool: _parse_switch}[kind](spec, name, text)
+    if kind is int:
+        return parse_count(spec, name, text)
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) < math.inf:
+            return value
+    raise SpecError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
 
 
 def player_search(
@@ -119,28 +128,6 @@ def player_search(
     if "gumbel_scale" in option_types(type(search)) and "gumbel_scale" not in spec.options:
         search = dataclasses.replace(search, gumbel_scale=gumbel_scale)
     return search
-
-
-def _parse_number(spec: str, name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
-    return value
-
-
-def _parse_choice(spec: str, name: str, text: str, choices: Sequence[str]) -> str:
-    if text not in choices:
-        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected {', '.join(choices)}")
-    return text
-
-
-def _parse_switch(spec: str, name: str, text: str) -> bool:
-    if text not in ("true", "false"):
-        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected true or false")
-    return text == "true"
 
 
 def check_search(spec: PlayerSpec, search: SearchConfig, network: NetworkConfig) -> None:
@@ -185,10 +172,11 @@ def load_player(
     check_search(spec, search, network)
     if (split := search.split) not in SPLITS:  # a run's, which may go on to learn
         search = dataclasses.replace(search, split=str(newest_checkpoint(Path(split)).path))
-    run = (found.run or found.path).name
-    known = Identity(run, found.manifest["iteration"], found.manifest["weights_hash"], player_search_name(search))
+    known = Identity(
+        run_of(found), found.manifest["iteration"], found.manifest["weights_hash"], player_search_name(search)
+    )
     return Player(
-        f"{run}/{found.path.name}" if found.run else run,
+        name_of(found),
         match_search(game_name, network, search),
         load_weights(found, game_name),
         known,

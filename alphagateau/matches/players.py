@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 from alphagateau.config import NetworkConfig
 from alphagateau.games.pgn.pgn import Identity, MoveNote
-from alphagateau.games.rules import Game
-from alphagateau.games.variants import get_game
-from alphagateau.networks.network import Network, Variables
-from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.networks.network import Variables
+from alphagateau.search.baselines import make_random_search
 from alphagateau.search.search import Search
 
 NO_WEIGHTS: Variables = {}
@@ -53,13 +51,3 @@ class Player(NamedTuple):
 def random_player() -> Player:
     """The random mover."""
     return Player("random", make_random_search(), NO_WEIGHTS, Identity(search="random"))
-
-
-def policy_player(game: Game, network: Network, variables: Variables, name: str) -> Player:
-    """A network without search: it plays the move of the highest prior."""
-    return Player(name, _policy_search(game.name, network), variables)
-
-
-@lru_cache
-def _policy_search(game_name: str, network: Network) -> Search:
-    return make_policy_search(get_game(game_name), network)

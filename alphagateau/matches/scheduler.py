@@ -147,7 +147,6 @@ def close(scheduler: Scheduler, why: str) -> None:
 
 
 def _start_games(scheduler: Scheduler) -> None:
-    """Gives the free places to the next games."""
     while scheduler.free and (live := _next_game(scheduler)):
         if any(player.name in scheduler.failures for player in live.players):
             scheduler.counts.unfinished += 1
@@ -251,7 +250,6 @@ def _take_moves(scheduler: Scheduler, timeout: float) -> None:
 
 
 def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
-    """The games at `places` [B] make these moves [B]."""
     boards = scheduler.boards
     for place, edge, note in zip(places, made.edges.tolist(), made.notes, strict=True):
         state = boards._replace(boards=boards.boards[place], color=boards.color[place])

@@ -75,7 +75,6 @@ def row_bytes(game: Game, player: Player) -> float:
 
 
 def _largest(jaxpr: Any) -> int:
-    """Bytes of the operation that makes most."""
     found = 0
     for equation in jaxpr.eqns:
         made = sum(x.aval.size * x.aval.dtype.itemsize for x in equation.outvars if hasattr(x.aval, "size"))

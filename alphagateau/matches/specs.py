@@ -84,6 +84,16 @@ def parse_count(spec: str, name: str, text: str) -> int:
     return int(text)
 
 
+def run_of(found: Checkpoint) -> str:
+    """The name of the run that a checkpoint is of, or its own if it is of none."""
+    return (found.run or found.path).name
+
+
+def name_of(found: Checkpoint) -> str:
+    """The name of a checkpoint as a player, such as quickstart/14."""
+    return f"{found.run.name}/{found.path.name}" if found.run else found.path.name
+
+
 def board_of(specs: Sequence[PlayerSpec], game_name: str | None = None) -> str:
     """The board on which players meet: the one asked for, else the one that the first checkpoint learnt on."""
     for spec in specs:

@@ -16,6 +16,7 @@ from alphagateau.games.pgn.rule_checks import CheckedGame, RuleCheck
 from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
+from alphagateau.matches.openings import select_states
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.players import Player
 from alphagateau.matches.specs import PlayerSpec, SpecError, read_spec
@@ -52,7 +53,6 @@ def _load(spec: PlayerSpec, game_name: str, num_simulations: int | None) -> Play
 
 
 def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:
-    """Of games on one board."""
     edges, values = _search(player, jax.tree.map(lambda *x: np.concatenate(x), *[ruling.states for _, ruling in games]))
     first, analyst = 0, f"{player.name}, {player.identity.search}"
     for record, ruling in games:
@@ -66,14 +66,10 @@ def _search(player: Player, states: State) -> tuple[np.ndarray, np.ndarray]:
     """(edges [M], values [M] for the player to move) of States [M], ROWS at a time."""
     count, keys, found = len(states.ply), jax.random.split(jax.random.key(0), ROWS), []
     for first in range(0, count, ROWS):
-        rows = np.minimum(np.arange(first, first + ROWS), count - 1)
-        found.append(jax.device_get(_compiled(player.search)(player.variables, keys, states_at(states, rows))))
+        rows = np.minimum(np.arange(first, first + ROWS), count - 1).tolist()
+        found.append(jax.device_get(_compiled(player.search)(player.variables, keys, select_states(states, rows))))
     edges, values = (np.concatenate(x)[:count] for x in zip(*found, strict=True))
     return edges, values
-
-
-def states_at(states: State, rows: np.ndarray) -> State:
-    return jax.tree.map(lambda x: x[rows], states)
 
 
 @lru_cache
@@ -102,7 +98,6 @@ def _put_together(
 
 
 def _end(board: chess.Board) -> tuple[float, Score]:
-    """White's value and score of a game that is over."""
     if not board.is_checkmate():
         return 0.0, Cp(0)
     return (-1.0, Mate(0)) if board.turn else (1.0, MateGiven)

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from alphagateau.games.pgn.pgn import Identity
-from alphagateau.matches.specs import PlayerSpec, SpecError, parse_spec
-from alphagateau.play.board.boards import run_of
+from alphagateau.matches.specs import PlayerSpec, SpecError, parse_spec, run_of
 from alphagateau.runs.checkpoint import Checkpoint, verify_weights
 from alphagateau.runs.newest import newest_checkpoint
 

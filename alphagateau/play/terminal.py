@@ -71,7 +71,6 @@ def _start(thinker: Thinker) -> Played:
 
 
 def _answer(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
-    """The answer to one line."""
     board = to_board(thinker.game, played.state)
     if word in ("", "board"):
         return Answer(played, (render(thinker.game, board, setup.is_white),))
@@ -99,7 +98,6 @@ def _pgn(game: Game, setup: Setup, played: Played) -> str:
 
 
 def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
-    """Back to before the person's last move."""
     own = [ply for ply in range(len(played.moves)) if (ply % 2 == 0) == setup.is_white]
     if not own:
         return Answer(played, ("There is no move to take back.",))
@@ -108,7 +106,6 @@ def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
 
 
 def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
-    """The person's move, in SAN or UCI, and what follows."""
     result, reason = outcome(thinker.game, played.state)
     if result != "*":
         return Answer(played, (f"The game is over, {result} by {reason}: undo, new or quit.",))
@@ -145,7 +142,6 @@ def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:
 
 
 def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
-    """The network's move, and what it thinks of it."""
     think(thinker, played, Limits(setup.num_simulations))
     edge, (line,) = choose(thinker, played), lines(thinker.tree, 1)
     board = to_board(thinker.game, played.state)

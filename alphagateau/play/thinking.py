@@ -153,7 +153,6 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
 
 
 def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
-    """Grows the tree until a limit is reached. Returns the simulations done."""
     tree, done, most = thinker.tree, 0, math.inf if limits.simulations is None else limits.simulations
     is_forced = limits.budget and tree.counts[tree.root] == 1
     while done < most and not is_done(tree) and not is_forced and not watch.is_stopped():

@@ -36,7 +36,6 @@ def as_json(result: StudyResult) -> dict[str, Any]:
 
 
 def _cost(cost: Cost) -> dict[str, Any]:
-    """All but the seconds."""
     return {name: value for name, value in cost._asdict().items() if name != "seconds"}
 
 

@@ -14,9 +14,8 @@ from tiny_checkpoints import save_tiny
 from alphagateau import config
 from alphagateau.commands.main import main
 from alphagateau.matches.player_specs import load_player
-from alphagateau.matches.specs import read_spec
+from alphagateau.matches.specs import name_of, read_spec
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.board.boards import name_of
 from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
 from alphagateau.runs import checkpoint, publishing, run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent

@@ -27,11 +27,11 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.match import opening_points, play_games, play_match
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.openings import Openings, make_openings, one_state, read_openings
-from alphagateau.matches.players import Player, policy_player, random_player
+from alphagateau.matches.players import Player, random_player
 from alphagateau.matches.search_rows import choose_rows_per_search
 from alphagateau.matches.specs import PlayerError
 from alphagateau.runs.stop import StopRequest
-from alphagateau.search.baselines import make_random_search
+from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput
 
@@ -255,7 +255,7 @@ def test_round_robin_fills_its_rows(gardner: Game, openings: Openings) -> None:
 
 def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, openings: Openings) -> None:
     network = stub_network(gardner)
-    first = policy_player(gardner, network, network.init(None), "first")
+    first = Player("first", make_policy_search(gardner, network), network.init(None))
     last = Player("last", take_last, {})
     result = play_match(gardner, Match(first, last, openings.select(range(8))), rows_per_search=ROWS)
     order = {}

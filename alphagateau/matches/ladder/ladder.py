@@ -80,7 +80,6 @@ def merge_ladders(
 
 
 def _boards(ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path) -> Iterator[tuple[str, Path]]:
-    """(board, its folder) of each."""
     boards = [get_game(board).name for board in ladder.boards] or [board_of(specs)]
     for board in boards:
         target = folder / board if len(boards) > 1 else folder

@@ -90,7 +90,6 @@ def _within(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
 
 
 def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
-    """Each pair once, with all its games."""
     games: dict[tuple[str, str], int] = {}
     for p in pairings:
         games[p[:2]] = games.get(p[:2], 0) + p.games
@@ -118,7 +117,6 @@ def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:
 
 
 def _missing_games(standing: Standing, num_games: int) -> list[Pairing]:
-    """What every pair has still to play."""
     played: dict[frozenset[str], int] = {}
     for row in standing.results.rows:
         pair = frozenset(row[:2])

@@ -1,4 +1,4 @@
-"""Names of a checkpoint and of the boards that its network plays; no weights are read."""
+"""Checks which boards the network of a checkpoint plays; no weights are read."""
 
 from alphagateau.config import NETWORKS
 from alphagateau.games.entries import GAMES
@@ -18,13 +18,3 @@ def check_plays(found: Checkpoint, game_name: str) -> None:
             f"the network of {found.path} does not play {game_name}: "
             f"expected {own} (UCI_Variant {GAMES[own].uci_variant})"
         )
-
-
-def run_of(found: Checkpoint) -> str:
-    """The name of the run that a checkpoint is of, or its own if it is of none."""
-    return (found.run or found.path).name
-
-
-def name_of(found: Checkpoint) -> str:
-    """What a checkpoint is called: quickstart/000014."""
-    return f"{found.run.name}/{found.path.name}" if found.run else found.path.name

@@ -10,9 +10,8 @@ from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
-from alphagateau.matches.specs import PlayerSpec
+from alphagateau.matches.specs import PlayerSpec, name_of
 from alphagateau.play.asked_players import identity_of
-from alphagateau.play.board.boards import name_of
 from alphagateau.play.board.requests import MAX_PLIES, GameRequest
 
 

@@ -77,7 +77,6 @@ def view(engine: Engine, request: GameRequest) -> dict[str, Any]:
 
 
 def _states(thinker: Thinker, request: GameRequest) -> Iterator[State]:
-    """Of the positions from ply `since` on."""
     played = replay(thinker, request.fen, request.moves[: request.since])
     yield played.state
     for ply in range(request.since, len(request.moves)):
@@ -86,7 +85,6 @@ def _states(thinker: Thinker, request: GameRequest) -> Iterator[State]:
 
 
 def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
-    """The network's evaluations of up to BATCH states, in the first rows."""
     batch = stack_rows(pad_rows(states, BATCH))
     return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
 
@@ -121,7 +119,6 @@ def searched(thinker: Thinker, played: Played, done: int) -> dict[str, Any]:
 
 
 def _line(game: Game, board: chess.Board, line: Line) -> list[dict[str, str]]:
-    """The moves of a line, as UCI and SAN."""
     board, found = board.copy(), []
     for edge in line.edges:
         move = chess.Move.from_uci(edge_to_uci(game, board, edge))

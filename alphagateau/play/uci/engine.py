@@ -72,6 +72,10 @@ class Worker:
             if signals.is_endless or not only_endless:
                 signals.stop()
 
+    def hit(self) -> None:
+        for signals in tuple(self.searches):
+            signals.hit()
+
 
 def default_variant(found: Checkpoint) -> str:
     """Chess if the weights play it, else the board that they learnt on."""
@@ -123,7 +127,6 @@ def _command(line: str) -> tuple[str, list[str]]:
 
 
 def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> None:
-    """Answers a command, or hands it on."""
     if not name:
         if words:
             session.write(f"info string unknown command {shown(words[0])}")
@@ -149,21 +152,6 @@ def _greet(session: Session, worker: Worker) -> None:
     if own != variant:
         greeting.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
     session.write("\n".join([*greeting, "uciok"]))
-
-
-def _stop(session: Session, worker: Worker) -> None:
-    del session
-    worker.stop()
-
-
-def _hit(session: Session, worker: Worker) -> None:
-    del session
-    for signals in tuple(worker.searches):
-        signals.hit()
-
-
-def _ignore(session: Session, worker: Worker) -> None:
-    del session, worker
 
 
 def _work(session: Session, worker: Worker) -> None:
@@ -255,7 +243,6 @@ def _position(session: Session, job: Job) -> None:
 
 
 def _go(session: Session, job: Job) -> str:
-    """Searches the position; the best move."""
     from alphagateau.play.thinking import replay
     from alphagateau.play.uci.search import Request, search
 
@@ -267,7 +254,13 @@ def _go(session: Session, job: Job) -> str:
     return search(Request(thinker, played, session.options, session.write, started, job.signals), read_go(job.words))
 
 
-NOW = {"uci": _greet, "stop": _stop, "ponderhit": _hit, "debug": _ignore, "register": _ignore}
+NOW: dict[str, Callable[[Session, Worker], None]] = {
+    "uci": _greet,
+    "stop": lambda session, worker: worker.stop(),
+    "ponderhit": lambda session, worker: worker.hit(),
+    "debug": lambda session, worker: None,
+    "register": lambda session, worker: None,
+}
 IN_ORDER = {
     "isready": _ready,
     "setoption": _set_option,
