@@ -15,6 +15,7 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, make_plan
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
+    from alphagateau.runs.costs import Prices
     from alphagateau.studies.training import Study
 
 
@@ -71,21 +72,25 @@ def check_outputs(plan: Plan, path: Path, out: Path, runs: Path) -> None:
 
 def open_study(plan: Plan, folder: Path, path: str) -> "Study":
     """The study in its folder of runs. Raises ConfigError if runs there are of another one."""
-    from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.budget import count_flops
     from alphagateau.studies.status import check_unchanged
     from alphagateau.studies.training import Study, source_of
 
     if (folder / "config.toml").exists():
         raise config.ConfigError(f"{path}: {folder} is a run, not a study's folder: give the study another name")
-    flops: list[dict[str, float]] = [{}] * len(plan.variants)
-    if any(v.budget.flops for v in plan.variants):
-        flops = count_flops([v.experiment for v in plan.variants])
-    prices = {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
-    study = Study(plan, folder, prices, report)
+    study = Study(plan, folder, prices_of(plan, any(v.budget.flops for v in plan.variants)), report)
     for planned in plan.runs:
         check_unchanged(planned, folder / planned.name, source_of(study, planned), path)
     return study
+
+
+def prices_of(plan: Plan, has_flops: bool) -> "dict[str, Prices]":
+    """What runs cost, by variant; FLOPs are counted, which takes a while, only if they are wanted."""
+    from alphagateau.runs.costs import make_prices
+    from alphagateau.studies.budget import count_flops
+
+    experiments = [v.experiment for v in plan.variants]
+    flops = count_flops(experiments) if has_flops else [{}] * len(experiments)
+    return {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
 
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
@@ -114,14 +119,10 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
     """Plays the ladder and writes the page; a stop on the way leaves no page."""
     from alphagateau.cli.study_ladder import rate_runs
     from alphagateau.reports.study import write_study
-    from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.budget import count_flops
     from alphagateau.studies.results import gather
     from alphagateau.studies.training import statuses
 
-    variants = study.plan.variants
-    flops = count_flops([v.experiment for v in variants])
-    study = study._replace(prices={v.name: make_prices(v.experiment, n) for v, n in zip(variants, flops, strict=True)})
+    study = study._replace(prices=prices_of(study.plan, has_flops=True))
     known = statuses(study)
     ratings = rate_runs(study, known, out / "ladder", stop)
     if stop.reason is None:

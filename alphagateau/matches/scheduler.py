@@ -84,7 +84,6 @@ class Scheduler:
     to_start: Iterator[LiveGame]
     num_matches: int
     more: More
-    first_new: int  # number of the first match that came last
     on_game: Callable[[PlayedGame], None]
     boards: State  # numpy [num_rows]
     free: list[int]
@@ -95,6 +94,7 @@ class Scheduler:
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
+    first_new: int = 0  # number of the first match that came last
     may_have_more: bool = True  # for more: a game has ended since
 
 
@@ -107,19 +107,9 @@ def open_scheduler(
     more: More,
 ) -> Scheduler:
     """Nothing in progress yet; `advance` plays."""
-    return Scheduler(
-        game=game,
-        mesh=mesh,
-        sizes=sizes,
-        to_start=games_of(matches),
-        num_matches=len(matches),
-        more=more,
-        first_new=0,
-        on_game=on_game,
-        boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
-        free=list(reversed(range(sizes.num_rows))),
-        workers=ThreadPoolExecutor(sizes.searches_at_once),
-    )
+    boards = jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init())
+    free, workers = list(reversed(range(sizes.num_rows))), ThreadPoolExecutor(sizes.searches_at_once)
+    return Scheduler(game, mesh, sizes, games_of(matches), len(matches), more, on_game, boards, free, workers)
 
 
 def advance(scheduler: Scheduler) -> bool:

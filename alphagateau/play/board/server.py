@@ -163,14 +163,9 @@ async def _write_pgn(networks: Networks, body: bytes) -> Response:
     return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, request, networks.players)})
 
 
-async def _view(networks: Networks, body: bytes) -> Response:
+async def _evaluate(function: Callable[[Engine, GameRequest], Any], networks: Networks, body: bytes) -> Response:
     request, _ = read_request(body, len(networks.players))
-    return JSONResponse(await to_thread.run_sync(view.view, await networks.engine(request), request))
-
-
-async def _attention(networks: Networks, body: bytes) -> Response:
-    request, _ = read_request(body, len(networks.players))
-    return JSONResponse(await to_thread.run_sync(view.attended, await networks.engine(request), request))
+    return JSONResponse(await to_thread.run_sync(function, await networks.engine(request), request))
 
 
 async def _search(networks: Networks, body: bytes) -> ASGIApp:
@@ -241,7 +236,7 @@ ANSWERS: dict[str, Answer] = {
     "positions": _positions,
     "read-pgn": _read_pgn,
     "write-pgn": _write_pgn,
-    "view": _view,
-    "attention": _attention,
+    "view": partial(_evaluate, view.view),
+    "attention": partial(_evaluate, view.attended),
     "search": _search,
 }
