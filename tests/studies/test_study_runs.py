@@ -14,6 +14,7 @@ from alphagateau.config import ConfigError
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.runs.costs import Cost
+from alphagateau.runs.files import to_json
 from alphagateau.runs.lock import locked
 from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
@@ -101,7 +102,7 @@ def test_a_run_that_another_process_holds_is_passed_over_and_waited_for(tmp_path
     said: list[str] = []
     stop = StopRequest(ask=lambda: "enough" if any("waiting" in line for line in said) else None)
     with locked(study.folder / "wide-3"):
-        train_runs(study._replace(say=said.append), stop)
+        train_runs(study._replace(report=said.append), stop)
     assert trained() == ["base-3", "base-5", "wide-5"]
     assert said[-1] == "waiting for other processes, which hold or must end wide-3"
     train_runs(study, StopRequest())
@@ -230,7 +231,8 @@ def test_elo_is_compared_by_seed(tmp_path):
     rows += [Row("start", name, 5, 2, 13) for name in ("base-3/2", "wide-3/2")]
     ratings = rate(make_results(rows), anchor="random")
     names = {(name, 2): f"{name}/2" for name in scores} | {(name, 0): "start" for name in scores}
-    found = as_json(gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)}))
+    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)})
+    found = json.loads(to_json(as_json(result)))
     elo = found["measures"]["Elo on gardner_chess"]["variants"]
     first, second = (elo["wide"]["values"][seed] - elo["base"]["values"][seed] for seed in "35")
     assert elo["wide"]["difference"]["mean"] == pytest.approx((first + second) / 2) and first > 0
