@@ -41,7 +41,7 @@ class Arguments:
     split: Literal["test", "train"] = "test"
     """which boards"""
     simulations: int = 0
-    """search simulations a move of players that do not say; 0: as in their training"""
+    """search simulations a move of players whose spec has none; 0: as in their training"""
     max_boards: int = 0
     """only the first so many; 0: all"""
     seed: int = 0

@@ -77,7 +77,7 @@ class Arguments:
     games: int = 0
     """an even number; 0: 64, or twice as many as there are openings in the file"""
     simulations: int = 0
-    """search simulations a ply of players that do not say; 0: as in their training"""
+    """search simulations a ply of players whose spec has none; 0: as in their training"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: what the first checkpoint learnt on"""
     opening_plies: int = 4

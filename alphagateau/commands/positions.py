@@ -49,7 +49,7 @@ class Arguments:
     opening_plies: int = 8
     """random plies that open their games"""
     simulations: int = 0
-    """search simulations a ply of players that do not say; 0: as in their training"""
+    """search simulations a ply of players whose spec has none; 0: as in their training"""
     seed: int = 0
     """seed of their openings and of the random mover"""
     max_megabytes: MaxMegabytes = MEGABYTES

@@ -36,7 +36,7 @@ class Arguments:
     words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER... FILE.csv")]
     """the players, and last the file"""
     simulations: int = 0
-    """search simulations a move of players that do not say; 0: as in their training"""
+    """search simulations a move of players whose spec has none; 0: as in their training"""
     game: Annotated[str, tyro.conf.arg(metavar="NAME")] = "chess"
     """the board"""
     band: int = 200
@@ -124,7 +124,7 @@ def _share(solved: Sequence[bool]):
 def write(
     arguments: Arguments, results: "Sequence[PuzzleResult]", notes: Sequence[str], about: Mapping[str, Any]
 ) -> None:
-    """The page, the drawing and, if asked for, JSON."""
+    """The page, the drawing and, if wanted, JSON."""
     from alphagateau.reports.puzzles_page import PuzzlesPage, puzzles_drawing, puzzles_json, puzzles_page
     from alphagateau.runs.files import write_json, write_text
 

@@ -24,7 +24,7 @@ class Arguments:
 
     Any EPD will do whose moves have points: operation c9 has the moves in UCI, or c7 in SAN, and c8 their
     points, or c0 has both in SAN. A
-    player is a run, a checkpoint, `random` or an engine, as `alphagateau match --help` says, with options such as
+    player is a run, a checkpoint, `random` or an engine, as in `alphagateau match --help`, with options such as
     `?search=probability&nodes=500`. A score means little without its nodes, which stand beside it, and what a random
     mover is expected to score.
 
@@ -38,7 +38,7 @@ class Arguments:
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: chess, or what the checkpoint learnt on"""
     simulations: int = 0
-    """search simulations of a player that does not say; 0: as in its training"""
+    """search simulations of a player whose spec has none; 0: as in its training"""
     first: int = 0
     """only so many positions of each theme; 0: all"""
     seed: int = 0

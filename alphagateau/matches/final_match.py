@@ -59,7 +59,7 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
 
 
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:
-    """The scores of the match at the end, if it was played by these weights as the experiment asks; else none."""
+    """The scores of the match at the end, if it was played by these weights as in the experiment; else none."""
     known, identity = read_final_match(run), checkpoint.weights_hash(variables)
     if known and (known["weights_hash"], known["evaluation"]) == (identity, _wanted(experiment)):
         return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
@@ -67,7 +67,7 @@ def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Scor
 
 
 def _wanted(experiment: Experiment) -> list[Any]:
-    """What [evaluation] asks for; a switch that is off changes no match."""
+    """The values of [evaluation]; a switch that is off changes no match."""
     return [value for value in vars(experiment.evaluation).values() if value is not False]
 
 

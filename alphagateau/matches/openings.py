@@ -77,7 +77,7 @@ def _compiled_step(game_name: str):
 def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> Openings:
     """The first different positions, none finished, of random legal lines of `num_plies` plies.
 
-    With few plies there may be fewer than asked for: ValueError, with their number.
+    With few plies there may be fewer: ValueError, with their number.
     """
     found = list(itertools.islice(random_openings(game, num_plies, seed), num_openings))
     if len(found) < num_openings:

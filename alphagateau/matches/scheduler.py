@@ -76,7 +76,7 @@ class Counts:
 
 @dataclass
 class Scheduler:
-    """Everything in progress. A place is a number below num_rows, and holds a game or is free."""
+    """Everything in progress. A place is a number below num_rows, with a game or free."""
 
     game: Game
     mesh: Mesh
@@ -164,7 +164,7 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
 
 
 def _key_of(player: Player) -> tuple[int, ...]:
-    """The same for players that are one; good as long as a queue holds the player."""
+    """The same for players that are one; good as long as the player has a queue."""
     if player.move:
         return (id(player.move),)
     return id(player.search), id(player.variables)
@@ -228,7 +228,7 @@ def _take_moves(scheduler: Scheduler, timeout: float) -> None:
         except PlayerError as error:
             _fail(scheduler, call.player, str(error))
             continue
-        # A place holds another game by now if a player of the one that was searched has failed.
+        # A place has another game by now if a player of the one that was searched has failed.
         games = enumerate(zip(call.places, call.games, strict=True))
         rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
         notes = [made.notes[row] for row in rows]

@@ -20,7 +20,7 @@ MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
 def choose_rows(
     game: Game, players: Iterable[Player], num_games: int, num_rows: int = 0
 ) -> tuple[int, tuple[int, ...]]:
-    """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is asked for.
+    """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is given.
 
     On an accelerator all games are in progress that its memory can search. A search takes so many of them that while
     two are running the games which wait still fill a third, whoever of the players they wait for; the last games are
@@ -55,7 +55,7 @@ def choose_searches_at_once() -> int:
 
 
 def rows_in_memory(game: Game, player: Player) -> int:
-    """How many rows of the player's search the first device holds; very many where it is not known."""
+    """How many rows of the player's search fit on the first device; very many where it is not known."""
     stats: dict[str, Any] = jax.local_devices()[0].memory_stats() or {}
     free = stats.get("bytes_limit", 1 << 62) - stats.get("bytes_in_use", 0)
     return max(int(MEMORY_SHARE * free / row_bytes(game, player)), 1)

@@ -95,7 +95,7 @@ def name_of(found: Checkpoint) -> str:
 
 
 def board_of(specs: Sequence[PlayerSpec], game_name: str | None = None) -> str:
-    """The board on which players meet: the one asked for, else the one that the first checkpoint learnt on."""
+    """The board on which players meet: the one given, else the one that the first checkpoint learnt on."""
     for spec in specs:
         if isinstance(spec.fault, SpecError):
             raise spec.fault

@@ -97,7 +97,7 @@ def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
 
 
 def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
-    """Whether the errors of those who still play are as small as was asked for, by the games among them."""
+    """Whether the errors of those who still play are as small as wanted, by the games among them."""
     if not ladder.target_error:
         return False
     names = set(standing.names)
