@@ -17,7 +17,7 @@ from alphagateau.bench.ratios import in_turns
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import network_config
-from alphagateau.play.asked_players import player_of
+from alphagateau.play.opponents import player_of
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.growing.anytime import grow, start_tree

@@ -20,8 +20,8 @@ from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.matches.openings import make_openings
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
-from alphagateau.play.asked_players import player_of
 from alphagateau.play.clock import fixed
+from alphagateau.play.opponents import player_of
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pentanomial, sprt
 from alphagateau.runs.newest import newest_checkpoint

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from alphagateau.commands.board import listen
-from alphagateau.play.asked_players import player_of
 from alphagateau.play.board.server import make_server
+from alphagateau.play.opponents import player_of
 from alphagateau.runs.checkpoint import Checkpoint
 
 

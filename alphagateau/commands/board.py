@@ -38,8 +38,8 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"board takes one or two checkpoints, got {len(arguments.paths)}")
     use_compilation_cache()
     from alphagateau.networks.trained import load_weights
-    from alphagateau.play.asked_players import find_player
     from alphagateau.play.board.server import make_server
+    from alphagateau.play.opponents import find_player
 
     players = [find_player(path) for path in arguments.paths]
     for player in players:

@@ -45,8 +45,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
     from alphagateau.matches.specs import name_of
-    from alphagateau.play.asked_players import find_player, identity_of
-    from alphagateau.play.board.boards import check_plays
+    from alphagateau.play.opponents import check_plays, find_player, identity_of
     from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
 

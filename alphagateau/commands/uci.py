@@ -60,7 +60,7 @@ def run(words: Sequence[str]) -> int:
     """Serves until `quit` or the end of input."""
     arguments, lines_in = parse(Arguments, words, "uci"), open_input("uci")
     from alphagateau.distributed.mesh import choose_platform
-    from alphagateau.play.asked_players import find_player
+    from alphagateau.play.opponents import find_player
     from alphagateau.play.uci.engine import serve
 
     choose_platform(arguments.platform)

@@ -11,7 +11,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.asked_players import player_of
+from alphagateau.play.opponents import player_of
 from alphagateau.play.terminal import HELP, Setup, converse, fit, render
 from alphagateau.play.thinking import Thinker, make_thinker
 

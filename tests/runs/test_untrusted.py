@@ -15,7 +15,7 @@ from alphagateau.config.records import PROGRAM_OR_PATH
 from alphagateau.matches import player_specs
 from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.asked_players import find_player
+from alphagateau.play.opponents import find_player
 from alphagateau.runs import checkpoint, newest, run_folder, run_record
 from alphagateau.search.config import StateValueConfig
 

@@ -8,7 +8,7 @@ from typing import Any
 from alphagateau.games.entries import GAMES
 from alphagateau.games.variants import get_game
 from alphagateau.matches.specs import PlayerSpec, name_of
-from alphagateau.play.board.boards import plays
+from alphagateau.play.opponents import plays
 from alphagateau.reports.drawing.pages import UNSHOWABLE, environment
 from alphagateau.runs.checkpoint import Checkpoint
 

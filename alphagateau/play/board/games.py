@@ -11,8 +11,8 @@ from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tag
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
 from alphagateau.matches.specs import PlayerSpec, name_of
-from alphagateau.play.asked_players import identity_of
 from alphagateau.play.board.requests import MAX_PLIES, GameRequest
+from alphagateau.play.opponents import identity_of
 
 
 def positions(game: Game, request: GameRequest) -> list[dict[str, Any]]:

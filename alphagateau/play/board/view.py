@@ -23,8 +23,8 @@ from alphagateau.networks.chessformer.attention import make_square_attention
 from alphagateau.networks.gateau.attention import make_attention
 from alphagateau.networks.network import Variables
 from alphagateau.networks.trained import network_config
-from alphagateau.play.board.boards import check_plays
 from alphagateau.play.board.requests import GameRequest
+from alphagateau.play.opponents import check_plays
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
 from alphagateau.search.growing.anytime import BATCH, Leaves
 from alphagateau.search.growing.tree_lines import Line, lines, prior_weights, root_value

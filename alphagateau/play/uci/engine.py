@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
 from alphagateau.matches.specs import PlayerSpec
-from alphagateau.play.board.boards import check_plays, plays
+from alphagateau.play.opponents import check_plays, plays
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.text import (
     OPTIONS,

@@ -30,10 +30,10 @@ from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
-from alphagateau.play.board.boards import plays
 from alphagateau.play.board.connections import MAX_CONNECTIONS, PATIENCE, BoundedConnection
 from alphagateau.play.board.requests import MAX_BODY, read_request
 from alphagateau.play.board.server import ANSWERS, MAX_SEARCHES, SECURITY
+from alphagateau.play.opponents import plays
 from alphagateau.play.thinking import Thinker
 from alphagateau.runs.checkpoint import Checkpoint
 

@@ -14,7 +14,7 @@ from tiny_checkpoints import save_tiny
 from alphagateau.games.small_boards import GardnerBoard
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.asked_players import player_of
+from alphagateau.play.opponents import player_of
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.engine import serve
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError

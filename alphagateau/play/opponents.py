@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from alphagateau.config import NETWORKS
+from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.matches.specs import PlayerSpec, SpecError, parse_spec, run_of
-from alphagateau.runs.checkpoint import Checkpoint, verify_weights
+from alphagateau.runs.checkpoint import Checkpoint, NoCheckpointError, verify_weights
 from alphagateau.runs.newest import newest_checkpoint
 
 WITHOUT_TREE = ("policy", "action_value", "state_value", "probability", "depth")
@@ -39,6 +41,21 @@ def player_of(found: Checkpoint, spec: PlayerSpec | None = None) -> PlayerSpec:
         )
     check_search(spec, search, network_config(found))
     return spec._replace(search=search)
+
+
+def plays(found: Checkpoint, game_name: str) -> bool:
+    """Whether the weights of a checkpoint fit a board; those of some networks fit the one they learnt alone."""
+    return game_name == found.manifest["game"] or NETWORKS.read(found.manifest["network"]).plays_every_board
+
+
+def check_plays(found: Checkpoint, game_name: str) -> None:
+    """Raises NoCheckpointError, naming the board to choose, if the weights do not fit this one."""
+    if not plays(found, game_name):
+        own = found.manifest["game"]
+        raise NoCheckpointError(
+            f"the network of {found.path} does not play {game_name}: "
+            f"expected {own} (UCI_Variant {GAMES[own].uci_variant})"
+        )
 
 
 def identity_of(spec: PlayerSpec, num_simulations: int) -> Identity:

@@ -11,9 +11,9 @@ from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.specs import PlayerError, read_spec
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig
-from alphagateau.play.asked_players import find_player, player_of
 from alphagateau.play.board.games import pgn_of
 from alphagateau.play.board.requests import GameRequest
+from alphagateau.play.opponents import find_player, player_of
 from alphagateau.play.terminal import Setup, converse
 from alphagateau.play.thinking import Limits, choose, make_thinker, replay, think
 from alphagateau.play.uci.engine import serve
