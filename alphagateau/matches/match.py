@@ -29,9 +29,7 @@ class Statistics(NamedTuple):
     live_fraction: float  # searched rows that belonged to live games, of all rows searched
     unfinished: int  # games without a result: begun, or left out because their player had failed
     failures: dict[str, str]  # name of a player that failed -> what it did
-    nodes: dict[
-        tuple[str, str], float
-    ]  # name and search of a player -> positions visited a move, mean, where they are counted
+    nodes: dict[tuple[str, str], float]  # name and search of a player -> positions visited a move, mean, if counted
 
 
 class MatchResult(NamedTuple):

@@ -1,7 +1,7 @@
 """Serves games and a network's view of them to a browser on this machine; no game is stored.
 
 Each request brings its game whole, so that two pages meet only in the queue for a network. The page is the only one
-that may: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it request nothing
+answered: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it request nothing
 elsewhere. A search ends when its page goes.
 """
 
