@@ -1,7 +1,6 @@
 """Finds and measures the players that a command names."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import TypeVar
 
 from alphagateau.cli.arguments import UsageError
@@ -28,9 +27,10 @@ def measure_each(players: Sequence[Player], measure: Callable[[Player], T]) -> t
     """(the measure of each player by name, a sentence on each that failed); each is closed after it."""
     found, failures = {}, []
     for player in players:
-        with closing(player):
-            try:
-                found[player.name] = measure(player)
-            except PlayerError as error:
-                failures.append(f"{player.name} left: {error}")
+        try:
+            found[player.name] = measure(player)
+        except PlayerError as error:
+            failures.append(f"{player.name} left: {error}")
+        finally:
+            player.close()
     return found, failures

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -156,7 +156,10 @@ def play(arguments: Arguments, setup: Setup) -> int:
 
     game, a, b, openings = setup
     chances, stop = (arguments.alpha, arguments.beta), StopRequest()
-    with closing(a), closing(b), stop.listening():
+    with ExitStack() as held:
+        held.callback(a.close)
+        held.callback(b.close)
+        held.enter_context(stop.listening())
         result = play_match(
             game,
             Match(a, b, openings, arguments.seed),
