@@ -22,7 +22,7 @@ from alphagateau.data.tables import BOARDS, read_table
 from alphagateau.data.workers import label_board, open_engine
 from alphagateau.engines.engine import Engine
 from alphagateau.games.variants import get_game
-from alphagateau.matches.players import split_spec
+from alphagateau.matches.specs import split_spec
 
 NEAR = 0.1  # of the best move: one that may be played
 

@@ -17,29 +17,30 @@ from alphagateau.config import LadderConfig
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import rounds
 from alphagateau.matches.ladder.openings import open_openings
-from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
-from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import policy_player
+from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
+from alphagateau.matches.players import Player
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
+from alphagateau.search.baselines import make_policy_search
 
 GAME = "gardner_chess"
 
 
-def make_players(count: int) -> list[RatedPlayer]:
+def make_players(count: int) -> list[Player]:
     game = get_game(GAME)
     network = make_network(game, GateauConfig(hidden_size=8, num_blocks=1))
-    made = [policy_player(game, network, network.init(jax.random.key(k)), f"p{k}") for k in range(count)]
-    return [RatedPlayer(one.name, one, (one.name, "policy", GAME), "", None) for one in made]
+    search = make_policy_search(game, network)
+    made = [Player(f"p{k}", search, network.init(jax.random.key(k))) for k in range(count)]
+    return [one._replace(key=(one.name, "policy", GAME)) for one in made]
 
 
-def live_share(players: list[RatedPlayer], num_games: int, seed: int, overlaps: bool) -> float:
+def live_share(players: list[Player], num_games: int, seed: int, overlaps: bool) -> float:
     """Of all rows, in percent."""
     rounds.may_overlap = lambda ladder: overlaps
     ladder, game, said = LadderConfig(players=("p",), max_games=num_games), get_game(GAME), []
     with tempfile.TemporaryDirectory() as folder:
         table = Table(ladder, game, Path(folder), players, open_openings(game, "", 4, seed), "", [])
-        play_rounds(table, [], Say(said.append))
+        play_rounds(table, [], Callbacks(said.append))
     shares = [float(found[1]) for found in (re.search(r"(\d+)% of the searched rows", line) for line in said) if found]
     return sum(shares) / len(shares)
 

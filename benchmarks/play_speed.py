@@ -17,6 +17,7 @@ from alphagateau.bench.ratios import in_turns
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import network_config
+from alphagateau.play.opponents import player_of
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.growing.anytime import grow, start_tree
@@ -70,7 +71,7 @@ def main() -> None:
     args = parser.parse_args()
     use_compilation_cache()
     found = newest_checkpoint(args.checkpoint)
-    thinker = make_thinker(found, args.game, 256)
+    thinker = make_thinker(player_of(found), args.game, 256)
     network = make_network(thinker.game, network_config(found))
     search = make_search(thinker.game, network, GumbelConfig(num_simulations=SIMULATIONS))
     seconds = in_turns(calls(thinker, search, args.leaves), args.rounds)

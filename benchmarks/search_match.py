@@ -21,6 +21,7 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import fixed
+from alphagateau.play.opponents import player_of
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pentanomial, sprt
 from alphagateau.runs.newest import newest_checkpoint
@@ -98,7 +99,7 @@ def main() -> None:
     parser.add_argument("--elo1", type=float, default=30.0, help="of the test; elo0 is 0")
     args = parser.parse_args()
     use_compilation_cache()
-    thinker = make_thinker(newest_checkpoint(args.checkpoint), args.game, 256)
+    thinker = make_thinker(player_of(newest_checkpoint(args.checkpoint)), args.game, 256)
     ours, theirs = [], []
     timed = Limits(budget=fixed(args.seconds, 0.0))
     limits = [Limits(number) for number in args.simulations] if args.simulations else [timed, timed]

@@ -6,15 +6,12 @@ from pathlib import Path
 
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.small_boards import board_class
-from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import HostPlayer
+from alphagateau.matches.players import Player
 
 BOARD = "gardner_chess"
 
 
-def host_player(
-    name: str, folder: Path | None = None, iteration: int | None = None, board_name: str = BOARD
-) -> RatedPlayer:
+def host_player(name: str, folder: Path | None = None, iteration: int | None = None, board_name: str = BOARD) -> Player:
     """Of a run and iteration if these are given."""
 
     def move(start_fen: str, moves: Sequence[str]) -> str:
@@ -26,6 +23,5 @@ def host_player(
         chosen = captures or legal
         return chosen[hashlib.sha256(f"{name} {board.fen()}".encode()).digest()[0] % len(chosen)]
 
-    player = HostPlayer(name, move, identity=Identity(search="hash"))
-    run = folder.name if folder else ""
-    return RatedPlayer(name, player, (name, "hash", board_name), run, iteration, folder=folder)
+    identity = Identity(folder.name if folder else "", iteration, search="hash")
+    return Player(name, identity=identity, move=move, key=(name, "hash", board_name), folder=folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 from alphagateau import config
 from alphagateau.config import Experiment
 from alphagateau.runs import checkpoint, run_folder, run_record
-from alphagateau.studies.budget import make_ask
+from alphagateau.studies.budget import make_budget_check
 
 STEPS = 3  # of each iteration
 
@@ -65,7 +65,7 @@ class PretendedProcess:
             start = {"command": "", "python": "", "versions": {}, "devices": ["cpu cpu"], "iteration": 0}
             run_record.write_record(run, {"starts": [start], "init_from": given.get("--init-from")})
             write_checkpoint(run, experiment, 0)
-        ask = make_ask(run, config.parse_budget(given["--until"]), experiment)
+        ask = make_budget_check(run, config.parse_budget(given["--until"]), experiment)
         done = max(c.order[0] for c in checkpoint.find(run / "checkpoints")[0])
         while done < experiment.num_iterations and ask() is None:
             done += 1

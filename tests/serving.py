@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from alphagateau.commands.board import listen
 from alphagateau.play.board.server import make_server
+from alphagateau.play.opponents import player_of
 from alphagateau.runs.checkpoint import Checkpoint
 
 
@@ -13,7 +14,7 @@ from alphagateau.runs.checkpoint import Checkpoint
 def serving(found: list[Checkpoint]) -> Iterator[int]:
     """The port of a server in a thread."""
     with listen(0) as listener:
-        server = make_server(found, listener)
+        server = make_server(list(map(player_of, found)), listener)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

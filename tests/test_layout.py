@@ -57,7 +57,7 @@ ROOMS: dict[str, set[str]] = {
     "reports/drawing": set(),
     "runs/logging": set(),
     "play/board": set(),
-    "play/uci": {"board"},
+    "play/uci": set(),
 }
 FILES = {"builtin"}  # beside the packages
 MOST_FILES = 16  # modules of a folder, its face aside; `commands` has one a command

@@ -20,7 +20,7 @@ from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
-from alphagateau.matches import match, player_specs
+from alphagateau.matches import match, player_specs, specs
 from alphagateau.matches.match import MatchResult
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
@@ -112,13 +112,14 @@ def play_match(
     """
     if num_games < 2 or num_games % 2:
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
-    board = get_game(player_specs.board_of([a, b], game))
+    found = [specs.read_spec(text) for text in (a, b)]
+    board = get_game(specs.board_of(found, game))
     with ExitStack() as held:
         players = []
-        for spec in (a, b):
+        for spec in found:
             loaded = player_specs.load_player(spec, board.name, num_simulations)
-            players.append(player_specs.distinct(loaded, {player.name for player in players}).player)
-            held.callback(getattr(players[-1], "close", lambda: None))
+            players.append(player_specs.distinct(loaded, {player.name for player in players}))
+            held.callback(players[-1].close)
         return match.play_match(
             board, Match(players[0], players[1], make_openings(board, num_games // 2, 4, seed), seed)
         )

@@ -3,7 +3,6 @@
 Times on a shared CPU vary from minute to minute; the ratio of two programs that take turns hardly does.
 """
 
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -12,14 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from rich.table import Table
 
 from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.runs.files import write_result
-from alphagateau.runs.logging.progress import print_table
+from alphagateau.runs.files import write_json
+from alphagateau.runs.logging.progress import print_results
 from alphagateau.training.frames import Frame
 from alphagateau.training.selfplay.selfplay import start_games
 
@@ -102,17 +100,15 @@ def frames_of(game: Game, positions: Position) -> Frame:
 
 def print_rows(rows: list[Row]) -> None:
     """Prints a table on standard output."""
-    table = Table(title=f"{jax.devices()[0].device_kind}, jax {jax.__version__}", title_justify="left")
-    table.add_column("what")
-    for name in ("ratio", "spread", "target", ""):
-        table.add_column(name, justify="right")
+    cells = []
     for row in rows:
         target = f"at most {-row.target:.3g}" if row.target < 0 else f"at least {row.target:.3g}"
         spread = f"{row.spread[0]:.2f} - {row.spread[1]:.2f}"
-        table.add_row(row.name, f"{row.ratio:.2f}", spread, target, "met" if row.is_met else "missed")
-    print_table(table, 140)
+        cells.append((row.name, f"{row.ratio:.2f}", spread, target, "met" if row.is_met else "missed"))
+    title = f"{jax.devices()[0].device_kind}, jax {jax.__version__}"
+    print_results(title, ("what", "ratio", "spread", "target", ""), cells, 140)
 
 
 def write_rows(rows: list[Row], path: Path) -> None:
     """Writes the rows as a JSON list of {name, value, reference, ratio, target, ...}."""
-    write_result(path, json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+    write_json(path, [row._asdict() for row in rows])

@@ -7,7 +7,7 @@ from typing import Any
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.matches.ladder.ladder import RatedPool
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 from alphagateau.reports.ladder_page import LearntOn
 from alphagateau.reports.ratings import RatingsReport
 from alphagateau.runs.run_folder import RunError
@@ -22,7 +22,7 @@ def report_of(pool: RatedPool) -> RatingsReport:
     """The report of a pool, with a column for each kind of cost, empty where a player has none."""
     spent = spent_by(pool.players)
     columns: dict[str, dict[str, Any]] = {
-        "search": {p.name: p.player.identity.search for p in pool.players},
+        "search": {p.name: p.identity.search for p in pool.players},
         "protocol": {p.name: pool.protocol_name for p in pool.players},
         **{unit: {name: _number(getattr(cost, unit)) for name, cost in spent.items()} for unit in COSTS},
         "devices": {name: "; ".join(cost.devices) for name, cost in spent.items()},
@@ -37,7 +37,7 @@ def report_of(pool: RatedPool) -> RatingsReport:
         notes=pool.notes,
         board=pool.board,
         learnt_on=learnt_on(pool),
-        protocol={**pool.protocol, **{p.name: p.identity[1] or p.identity[0] for p in pool.players}},
+        protocol={**pool.protocol, **{p.name: p.key[1] or p.key[0] for p in pool.players}},
     )
 
 
@@ -73,7 +73,7 @@ def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
     return origin[1] + iterations, boards + new
 
 
-def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
+def spent_by(players: list[Player]) -> dict[str, Spent]:
     """Costs by name, of the players whose run has a record of them."""
     by_run: dict[Path, dict[int, Spent]] = {}
     flops: dict[tuple, dict[str, float]] = {}
@@ -86,12 +86,12 @@ def spent_by(players: list[RatedPlayer]) -> dict[str, Spent]:
 
     by_name = {}
     for p in players:
-        if p.folder is None or p.iteration is None:
+        if p.folder is None or p.identity.iteration is None:
             continue
         if p.folder not in by_run:
             by_run[p.folder] = read_spent(p.folder, forward_flops)
-        if p.iteration in by_run[p.folder]:
-            by_name[p.name] = by_run[p.folder][p.iteration]
+        if p.identity.iteration in by_run[p.folder]:
+            by_name[p.name] = by_run[p.folder][p.identity.iteration]
     return by_name
 
 

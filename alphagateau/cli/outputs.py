@@ -1,7 +1,7 @@
 """Outputs of a command: none replaces one of its inputs, a file of another kind or other games."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -33,22 +33,33 @@ def refusal(arguments: Any) -> str | None:
     hints = get_type_hints(type(arguments), include_extras=True)
     values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
     marks = {name: _mark(hints[name]) for name in values}
-    inputs = [path for name, value in values.items() if not marks[name] for path in _paths(value)]
+    inputs = [value for name, value in values.items() if not marks[name]]
     written: list[Path] = []
     for name, mark in marks.items():
         if mark is None or values[name] is None:
             continue
         path, flag = Path(values[name]), "--" + name.replace("_", "-")
         targets = [path / file for file in mark.names] or [path]
+        if read := overwritten(targets, inputs):
+            return f"{flag} {path}: {read} is what this command reads: write somewhere else"
         for target in targets:
-            if any(_is_within(target, source) for source in inputs):
-                return f"{flag} {path}: {target} is what this command reads: write somewhere else"
             if target.resolve() in written:
                 return f"{flag} {path}: {target} is written by another option too: write somewhere else"
         written += [target.resolve() for target in targets]
         if other := _other(mark, path, targets):
             return f"{flag} {path} {other}: write somewhere else, or move that away"
     return None
+
+
+def overwritten(targets: Iterable[Path], values: Iterable[Any]) -> Path | None:
+    """The first of the files to write that a command reads: paths, specs of players, or tables of them."""
+    inputs = [path for value in values for path in _paths(value)]
+    return next((target for target in targets if any(_is_within(target, source) for source in inputs)), None)
+
+
+def ladder_files(folder: Path, boards: Iterable[str] = ()) -> list[Path]:
+    """The files that a ladder on these boards writes."""
+    return [place / name for place in (folder, *(folder / board for board in boards)) for name in LADDER.names]
 
 
 def _mark(hint: Any) -> Output | None:

@@ -11,7 +11,9 @@ from alphagateau.cli.streams import report
 from alphagateau.config import LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
+from alphagateau.matches.ladder.players import list_specs
 from alphagateau.matches.player_specs import player_search
+from alphagateau.matches.specs import PlayerSpec, at_checkpoint, parse_spec
 from alphagateau.networks.trained import player_search_name
 from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.checkpoint import Checkpoint
@@ -37,15 +39,16 @@ def rate_runs(
         return {}
     choose_platform(study.plan.reference.experiment.platform)
     use_compilation_cache()
-    whole = dataclasses.replace(ladder, players=(*specs, *ladder.players), boards=boards)
     with usage_errors(f"{study.plan.study.name}, [ladder]"):
-        rated = run_ladder(whole, folder, report, lambda: stop.reason is not None)
+        specs += list_specs(ladder.players, ladder.every)
+        whole = dataclasses.replace(ladder, boards=boards)
+        rated = run_ladder(whole, folder, report, lambda: stop.reason is not None, specs=specs)
     return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, rated, strict=True)}
 
 
 def list_players(
     study: Study, known: Mapping[str, Status], ladder: LadderConfig
-) -> tuple[list[str], dict[tuple[str, int], str]]:
+) -> tuple[list[PlayerSpec], dict[tuple[str, int], str]]:
     """The specs of all checkpoints to rate, and the name under which each is rated.
 
     Equal weights that search alike, such as those of two variants before the first iteration, are one player.
@@ -55,9 +58,10 @@ def list_players(
     for run in study.plan.runs:
         if not known[run.name].ended:
             continue
+        of_run = parse_spec(f"{study.folder / run.name}{query}")
         for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
-            name, spec = f"{run.name}/{checkpoint.path.name}", f"{checkpoint.path}{query}"
-            identity = _identity(checkpoint, spec, ladder)
+            name, spec = f"{run.name}/{checkpoint.path.name}", at_checkpoint(of_run, checkpoint)
+            identity = _identity(spec, ladder)
             if identity not in same:
                 specs.append(spec)
             names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
@@ -70,7 +74,8 @@ def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
     return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
 
 
-def _identity(checkpoint: Checkpoint, spec: str, ladder: LadderConfig) -> tuple[str, str]:
+def _identity(spec: PlayerSpec, ladder: LadderConfig) -> tuple[str, str]:
     """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
-    search = player_search(spec, checkpoint.manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
-    return checkpoint.manifest["weights_hash"], player_search_name(search)
+    manifest = spec.found.manifest
+    search = player_search(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
+    return manifest["weights_hash"], player_search_name(search)

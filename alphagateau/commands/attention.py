@@ -1,8 +1,6 @@
 """Writes a page of what the heads of a Chessformer attend to."""
 
 import dataclasses
-import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,14 +74,9 @@ def run(words: Sequence[str]) -> int:
     files.write_result(output, attention_page(arguments.path.name, fen, square, study, names, shown[:, :, square]))
     print(f"{output}: {count_followers(names)}")
     if arguments.json:
-        table = {name: rounded(x.tolist()) for name, x in study.correlations.items()}
-        files.write_result(arguments.json, json.dumps({"follows": names, "correlations": table}, indent=1) + "\n")
+        table = {name: [[round(r, 4) for r in row] for row in x.tolist()] for name, x in study.correlations.items()}
+        files.write_json(arguments.json, {"follows": names, "correlations": table})
     return 0
-
-
-def rounded(rows: list[list[float]]) -> list[list[float | None]]:
-    """Rounded numbers, with null in place of NaN, which JSON lacks."""
-    return [[None if math.isnan(x) else round(x, 4) for x in row] for row in rows]
 
 
 def study_checkpoint(

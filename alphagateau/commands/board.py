@@ -38,14 +38,14 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"board takes one or two checkpoints, got {len(arguments.paths)}")
     use_compilation_cache()
     from alphagateau.networks.trained import load_weights
-    from alphagateau.play.asked_players import find_player
     from alphagateau.play.board.server import make_server
+    from alphagateau.play.opponents import find_player
 
-    found = [find_player(path) for path in arguments.paths]
-    for checkpoint in found:
-        load_weights(checkpoint, checkpoint.manifest["game"])  # what cannot play is refused here
+    players = [find_player(path) for path in arguments.paths]
+    for player in players:
+        load_weights(player.found, player.found.manifest["game"])  # what cannot play is refused here
     with listen(arguments.port) as listener:
-        server = make_server(found, listener)
+        server = make_server(players, listener)
         print(f"http://{HOST}:{listener.getsockname()[1]}  (Ctrl-C ends it)", flush=True)
         # Nothing has to be saved, and a compilation in progress would not end otherwise.
         server.handle_exit = lambda sig, frame: os._exit(0)

@@ -1,7 +1,6 @@
 """Measures how well players play and rank the moves of labelled boards."""
 
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,9 +16,9 @@ from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
 
 if TYPE_CHECKING:
-    from alphagateau.matches.player_specs import RatedPlayer
+    from alphagateau.matches.players import Player
     from alphagateau.suites.intervals import Estimate
-    from alphagateau.suites.labelled_moves import Answers
+    from alphagateau.suites.labelled_moves import LabelledBoards
 
 SHARES = ("action_accuracy", "policy_top_1", "policy_top_3")  # shown in percent
 
@@ -42,7 +41,7 @@ class Arguments:
     split: Literal["test", "train"] = "test"
     """which boards"""
     simulations: int = 0
-    """search simulations a move of players that do not say; 0: as in their training"""
+    """search simulations a move of players whose spec has none; 0: as in their training"""
     max_boards: int = 0
     """only the first so many; 0: all"""
     seed: int = 0
@@ -57,85 +56,68 @@ def run(words: Sequence[str]) -> int:
     if len(arguments.words) < 2:
         raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
     use_compilation_cache()
+    from alphagateau.cli.players import find_players, measure_each
     from alphagateau.data.label_files import read_manifest
     from alphagateau.data.packed import open_packed
     from alphagateau.data.tables import DataError
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.ladder.players import load_players
-    from alphagateau.matches.players import PlayerError
-    from alphagateau.suites.labelled_moves import read_answers
+    from alphagateau.suites.labelled_moves import read_boards
 
     *specs, folder = arguments.words
     try:
         manifest = read_manifest(Path(folder))
         game = get_game(manifest["game"])
-        players, notes = load_players(specs, game.name, arguments.simulations or None)
-        failures = [note for note in notes if note.startswith("left out")]
-        if not players:
-            raise UsageError(failures[0])
+        players, left_out = find_players(specs, game.name, arguments.simulations)
         columns = open_packed(Path(folder), arguments.split)
     except DataError as error:
         raise UsageError(str(error)) from None
     if not len(columns.count):
         raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
-    answers = read_answers(game, columns, arguments.max_boards)
-    found = {}
-    for player in players:
-        try:
-            found[player.name] = measure(player, answers, arguments.seed, manifest["target"] == "best")
-        except PlayerError as error:
-            failures.append(f"{player.name} left: {error}")
+    boards = read_boards(game, columns, arguments.max_boards)
+    is_best_only = manifest["target"] == "best"
+    found, failures = measure_each(players, lambda player: measures_of(player, boards, arguments.seed, is_best_only))
+    failures = left_out + failures
     if found:
-        print_measures(found, f"{counted(len(answers.rows.count), f'{arguments.split} board')} of {folder}")
+        print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
         print(failure, file=sys.stderr)
     if arguments.json:
-        write_json(arguments.json, found, {"labels": manifest["engine"], "split": arguments.split, "game": game.name})
+        about = {"labels": manifest["engine"], "split": arguments.split, "game": game.name}
+        write_measures(arguments.json, found, about)
     return 1 if failures else 0
 
 
-def measure(player: "RatedPlayer", answers: "Answers", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
-    """The measures of a player by name; an engine is closed after them. Raises PlayerError."""
-    from alphagateau.matches.players import HostPlayer
-    from alphagateau.suites.labelled_moves import ask, judge
+def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
+    """The measures of a player by name. Raises PlayerError."""
+    from alphagateau.suites.labelled_moves import measure, predict
 
-    reporter = make_reporter(len(answers.rows.count), "boards", player.name)
-    try:
-        opinions = ask(answers, player.player, seed, reporter)
-        return judge(answers, opinions, is_best_only) | bins_of(player, answers)
-    finally:
-        if isinstance(player.player, HostPlayer):
-            player.player.close()
+    reporter = make_reporter(len(boards.rows.count), "boards", player.name)
+    return measure(boards, predict(boards, player, seed, reporter), is_best_only) | bins_of(player, boards)
 
 
-def bins_of(player: "RatedPlayer", answers: "Answers") -> "dict[str, Estimate]":
+def bins_of(player: "Player", boards: "LabelledBoards") -> "dict[str, Estimate]":
     """What is measured of a network's distributions; nothing of other players."""
-    from alphagateau.matches.players import Player
     from alphagateau.networks.make_network import make_network
     from alphagateau.suites.intervals import mean
     from alphagateau.training.labels.measures import measure_bins
 
-    if player.network is None or not isinstance(player.player, Player):
+    if player.network is None:
         return {}
-    network = make_network(answers.game, player.network)
-    measures = measure_bins(network, player.player.variables, answers.rows)
+    network = make_network(boards.game, player.network)
+    measures = measure_bins(network, player.variables, boards.rows)
     return {name: mean(values) for name, values in measures.items()}
 
 
 def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:
     """A table on standard output: a row a measure, a column a player."""
-    from rich.table import Table
+    from rich.table import Column
 
-    from alphagateau.runs.logging.progress import print_table
+    from alphagateau.runs.logging.progress import print_results
 
-    table = Table(title=title, title_justify="left")
-    table.add_column("measure", no_wrap=True)
-    for name in found:
-        table.add_column(name, justify="right", overflow="fold")
-    for measure in dict.fromkeys(name for measures in found.values() for name in measures):
-        cells = [shown(measure, measures.get(measure)) for measures in found.values()]
-        table.add_row(measure, *cells)
-    print_table(table, max(160, 40 + 40 * len(found)))
+    columns = [Column("measure", no_wrap=True), *(Column(name, justify="right", overflow="fold") for name in found)]
+    names = dict.fromkeys(name for measures in found.values() for name in measures)
+    rows = [(name, *(shown(name, measures.get(name)) for measures in found.values())) for name in names]
+    print_results(title, columns, rows, max(160, 40 + 40 * len(found)))
 
 
 def shown(measure: str, estimate: "Estimate | None") -> str:
@@ -148,20 +130,14 @@ def shown(measure: str, estimate: "Estimate | None") -> str:
     return f"{estimate.value:.3f}{half}"
 
 
-def write_json(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:
+def write_measures(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:
     """One object a player: name, score and total of its action accuracy, and every measure."""
-    from alphagateau.runs.files import write_result
+    from alphagateau.runs.files import write_json
 
     rows = []
     for name, measures in found.items():
         accuracy = measures["action_accuracy"]
         score = round(accuracy.value * accuracy.count) if accuracy.count else 0
-        known = {key: _finite(estimate) for key, estimate in measures.items()}
+        known = {key: estimate._asdict() for key, estimate in measures.items()}
         rows.append({"name": name, "score": score, "total": accuracy.count, "measures": known, **about})
-    write_result(path, json.dumps(rows, indent=1) + "\n")
-
-
-def _finite(estimate: "Estimate") -> dict[str, float | int | None]:
-    """JSON has no NaN."""
-    numbers = estimate._asdict()
-    return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in numbers.items()}
+    write_json(path, rows)

@@ -1,7 +1,6 @@
 """Describes a run or a checkpoint, as a table or JSON."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,9 @@ def description_of(path: Path) -> dict[str, Any]:
 def print_description(description: dict[str, Any], as_json: bool) -> None:
     """Prints the facts as a table or JSON."""
     if as_json:
-        print(json.dumps(description, indent=1))
+        from alphagateau.runs.files import to_json
+
+        print(to_json(description))
         return
     from rich.table import Table
 

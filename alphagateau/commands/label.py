@@ -96,7 +96,7 @@ def make_job(arguments: Arguments) -> "LabelJob":
     from alphagateau.data.label_files import LabelJob
     from alphagateau.data.positions import board_name
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.players import split_spec
+    from alphagateau.matches.specs import split_spec
     from alphagateau.networks.chunks import num_cores
 
     command, options = split_spec(arguments.engine)
@@ -124,10 +124,11 @@ def run_job(job: "LabelJob", player: str | None, should_stop: Callable[[], bool]
         return label(job, should_stop, on_pace)
     from alphagateau.cli.compilation import use_compilation_cache
     from alphagateau.matches.player_specs import load_player
+    from alphagateau.matches.specs import read_spec
     from alphagateau.suites.player_labels import make_labeller
 
     use_compilation_cache()
-    labeller = make_labeller(job.game, load_player(player, job.game.name))
+    labeller = make_labeller(job.game, load_player(read_spec(player), job.game.name))
     return label_by_player(job, labeller, should_stop, on_pace)
 
 

@@ -10,7 +10,7 @@ import tyro
 from alphagateau import config
 from alphagateau.cli.arguments import UsageError, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
-from alphagateau.cli.outputs import LADDER
+from alphagateau.cli.outputs import LADDER, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config import LadderConfig
 
@@ -56,6 +56,8 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
         raise UsageError("--merge plays nothing, so it does not go with --watch: merge first, then watch")
     name = config.check_folder_name(Path(players[0]).stem, "the ladder's file name") if is_file else "ladder"
     out = arguments.out or Path("eval") / name
+    if read := overwritten(ladder_files(out, ladder.boards), [*players, *ladder.players, ladder.openings]):
+        raise OutputError(f"{read} is what this command reads: write somewhere else by --out")
     return ladder, out, arguments
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
     from alphagateau.matches.match import MatchResult
     from alphagateau.matches.openings import Openings
-    from alphagateau.matches.player_specs import RatedPlayer
+    from alphagateau.matches.players import Player
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
 
@@ -49,8 +50,8 @@ class Setup(NamedTuple):
     """The board, the players and the openings of a match."""
 
     game: "Game"
-    a: "RatedPlayer"
-    b: "RatedPlayer"
+    a: "Player"
+    b: "Player"
     openings: "Openings"
 
     @property
@@ -76,7 +77,7 @@ class Arguments:
     games: int = 0
     """an even number; 0: 64, or twice as many as there are openings in the file"""
     simulations: int = 0
-    """search simulations a ply of players that do not say; 0: as in their training"""
+    """search simulations a ply of players whose spec has none; 0: as in their training"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: what the first checkpoint learnt on"""
     opening_plies: int = 4
@@ -128,9 +129,11 @@ def read(arguments: Arguments) -> Setup:
     """The players, the board and the openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.openings import make_openings, read_openings
-    from alphagateau.matches.player_specs import board_of, distinct, load_player
+    from alphagateau.matches.player_specs import distinct, load_player
+    from alphagateau.matches.specs import board_of, read_spec
 
-    game = get_game(board_of([arguments.a, arguments.b], arguments.game))
+    specs = [read_spec(arguments.a), read_spec(arguments.b)]
+    game = get_game(board_of(specs, arguments.game))
     if arguments.openings:
         openings = read_openings(game, arguments.openings, bounds_of(arguments.max_megabytes))
         for note in openings.notes:
@@ -139,7 +142,7 @@ def read(arguments: Arguments) -> Setup:
             openings = openings.first(arguments.games // 2)
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
-    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in (arguments.a, arguments.b))
+    a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in specs)
     return Setup(game, a, distinct(b, {a.name}), openings)
 
 
@@ -153,10 +156,13 @@ def play(arguments: Arguments, setup: Setup) -> int:
 
     game, a, b, openings = setup
     chances, stop = (arguments.alpha, arguments.beta), StopRequest()
-    with stop.listening():
+    with ExitStack() as held:
+        held.callback(a.close)
+        held.callback(b.close)
+        held.enter_context(stop.listening())
         result = play_match(
             game,
-            Match(a.player, b.player, openings, arguments.seed),
+            Match(a, b, openings, arguments.seed),
             num_rows=arguments.rows,
             should_stop=lambda: stop.reason is not None,
             is_decided=arguments.sprt
@@ -178,13 +184,15 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     from alphagateau.ratings.sprt import sprt
 
     print_scores([score_of(setup.a.name, setup.b.name, result)], setup.game.name)
+    live = f", {result.live_fraction:.0%} of searched rows live" if setup.a.variables or setup.b.variables else ""
     print(
         f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
-        f"{counted(result.moves, 'move')}, {result.live_fraction:.0%} of searched rows live"
+        f"{counted(result.moves, 'move')}{live}"
     )
-    if not all(map(math.isnan, result.nodes)):
+    has_search = any(player.variables or player.move for player in (setup.a, setup.b))
+    if has_search and not all(map(math.isnan, result.nodes)):
         print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
     if arguments.sprt:
         low, high = arguments.sprt
         test = f"Elo {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
-        print(f"the sequential test ({test}) {sprt(result.judged, low, high, arguments.alpha, arguments.beta)}")
+        print(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")

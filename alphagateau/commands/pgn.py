@@ -1,7 +1,6 @@
 """Replays PGN games by the rules, and writes a network's evaluations of them."""
 
 import dataclasses
-import json
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -81,7 +80,6 @@ def run(words: Sequence[str]) -> int:
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
     from alphagateau.games.pgn.text import read_games
     from alphagateau.games.pgn.text_files import read_lines
-    from alphagateau.runs.files import write_result
 
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
     bounds = bounds_of(arguments.max_megabytes)
@@ -100,7 +98,9 @@ def run(words: Sequence[str]) -> int:
         deque(sound, maxlen=0)
     print(summary(tally))
     if arguments.json:
-        write_result(arguments.json, json.dumps({"name": name, **tally.counts}, indent=1) + "\n")
+        from alphagateau.runs.files import write_json
+
+        write_json(arguments.json, {"name": name, **tally.counts})
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 

@@ -44,20 +44,21 @@ def run(words: Sequence[str]) -> int:
     open_input("play")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
-    from alphagateau.play.asked_players import find_player, identity_of
-    from alphagateau.play.board.boards import check_plays, name_of
+    from alphagateau.matches.specs import name_of
+    from alphagateau.play.opponents import check_plays, find_player, identity_of
     from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
 
     choose_platform(arguments.platform)
     use_compilation_cache()
-    found = find_player(arguments.path)
+    player = find_player(arguments.path)
+    found = player.found
     with usage_errors("--game"):
         game = get_game(arguments.game or found.manifest["game"])
     check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
-    thinker = make_thinker(found, game.name, TREE_MEGABYTES)
-    identity = identity_of(found, arguments.simulations)
+    thinker = make_thinker(player, game.name, TREE_MEGABYTES)
+    identity = identity_of(player, arguments.simulations)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a person's Ctrl-C leaves a move, or the game
     setup = Setup(arguments.side == "white", arguments.simulations, name_of(found), identity)
     with contextlib.suppress(KeyboardInterrupt):

@@ -49,7 +49,7 @@ class Arguments:
     opening_plies: int = 8
     """random plies that open their games"""
     simulations: int = 0
-    """search simulations a ply of players that do not say; 0: as in their training"""
+    """search simulations a ply of players whose spec has none; 0: as in their training"""
     seed: int = 0
     """seed of their openings and of the random mover"""
     max_megabytes: MaxMegabytes = MEGABYTES
@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.games.entries import GAMES
     from alphagateau.games.pgn.text_files import TextFileError
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.players import PlayerError
+    from alphagateau.matches.specs import PlayerError
 
     if arguments.game not in GAMES:
         raise UsageError(f"--game must be one of {', '.join(GAMES)}, got {arguments.game!r}")
@@ -126,17 +126,17 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
     from alphagateau.matches.match_games import Match, PlayedGame
     from alphagateau.matches.openings import make_openings
     from alphagateau.matches.player_specs import load_player
-    from alphagateau.matches.players import HostPlayer
+    from alphagateau.matches.specs import read_spec
     from alphagateau.runs.files import write_text
 
     use_compilation_cache()
-    game, specs = get_game(arguments.game), arguments.players
+    game, specs = get_game(arguments.game), list(map(read_spec, arguments.players))
     is_alone = len(specs) == 1  # it then plays itself, each opening once, as the game of the other colors is the same
     num_openings = arguments.games if is_alone else arguments.games // 2
     done = range(1, 2 * num_openings, 2) if is_alone else ()
     openings = make_openings(game, num_openings, arguments.opening_plies, arguments.seed)
     specs = specs * 2 if is_alone else specs
-    players = [load_player(spec, game.name, arguments.simulations or None).player for spec in specs]
+    players = [load_player(spec, game.name, arguments.simulations or None) for spec in specs]
     pairs = enumerate(combinations(players, 2))
     matches = [Match(a, b, openings, arguments.seed + number, done) for number, (a, b) in pairs]
     records: list[PlayedGame] = []
@@ -147,8 +147,7 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
         )
     finally:
         for player in players:
-            if isinstance(player, HostPlayer):
-                player.close()
+            player.close()
     left_out += [f"{name} left: {why}" for name, why in statistics.failures.items()]
     finished = [played for played in records if played.score is not None]
     write_text(arguments.output / "games.pgn", games_to_pgn(finished, "alphagateau positions"))

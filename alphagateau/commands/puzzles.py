@@ -1,7 +1,6 @@
 """Measures how many puzzles players solve."""
 
 import dataclasses
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
+    from alphagateau.matches.players import Player
     from alphagateau.reports.puzzles_page import PuzzleResult
     from alphagateau.suites.puzzles import Puzzle
     from alphagateau.suites.solving import Solution
@@ -36,7 +36,7 @@ class Arguments:
     words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER... FILE.csv")]
     """the players, and last the file"""
     simulations: int = 0
-    """search simulations a move of players that do not say; 0: as in their training"""
+    """search simulations a move of players whose spec has none; 0: as in their training"""
     game: Annotated[str, tyro.conf.arg(metavar="NAME")] = "chess"
     """the board"""
     band: int = 200
@@ -61,8 +61,10 @@ def run(words: Sequence[str]) -> int:
     if not arguments.band:
         raise UsageError("--band must be 1 or more, got 0")
     use_compilation_cache()
+    from alphagateau.cli.players import find_players, measure_each
     from alphagateau.games.variants import get_game
     from alphagateau.suites.puzzles import PuzzleError, read_puzzles
+    from alphagateau.suites.solving import solve
 
     *specs, file = arguments.words
     try:
@@ -72,41 +74,25 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(str(error)) from None
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
-    solutions, failures = solve_all(arguments, specs, puzzles)
+    players, left_out_players = find_players(specs, game.name, arguments.simulations)
+
+    def solve_all(player: "Player") -> "list[Solution]":
+        reporter = make_reporter(len(puzzles), "puzzles", player.name)
+        return solve(game, player, puzzles, arguments.seed, reporter)
+
+    solutions, failures = measure_each(players, solve_all)
+    failures = left_out_players + failures
     if not solutions:
         raise UsageError(failures[0])
     results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]
     about = {"file": Path(file).name, "sha256": _digest(file), "game": game.name}
     write(arguments, results, [*left_out, *failures], about)
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
-    print_results(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
+    print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
     for failure in failures:
         print(failure, file=sys.stderr)
     print(arguments.out / "index.html")
     return 1 if failures else 0
-
-
-def solve_all(
-    arguments: Arguments, specs: Sequence[str], puzzles: "Sequence[Puzzle]"
-) -> "tuple[dict[str, list[Solution]], list[str]]":
-    """(what each player made of the puzzles, a sentence on each that failed)."""
-    from alphagateau.games.variants import get_game
-    from alphagateau.matches.ladder.players import load_players
-    from alphagateau.matches.players import HostPlayer, PlayerError
-    from alphagateau.suites.solving import solve
-
-    players, notes = load_players(specs, arguments.game, arguments.simulations or None)
-    found, failures = {}, [note for note in notes if note.startswith("left out")]
-    for player in players:
-        try:
-            reporter = make_reporter(len(puzzles), "puzzles", player.name)
-            found[player.name] = solve(get_game(arguments.game), player.player, puzzles, arguments.seed, reporter)
-        except PlayerError as error:
-            failures.append(f"{player.name} left: {error}")
-        finally:
-            if isinstance(player.player, HostPlayer):
-                player.player.close()
-    return found, failures
 
 
 def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> "PuzzleResult":
@@ -138,9 +124,9 @@ def _share(solved: Sequence[bool]):
 def write(
     arguments: Arguments, results: "Sequence[PuzzleResult]", notes: Sequence[str], about: Mapping[str, Any]
 ) -> None:
-    """The page, the drawing and, if asked for, JSON."""
+    """The page, the drawing and, if wanted, JSON."""
     from alphagateau.reports.puzzles_page import PuzzlesPage, puzzles_drawing, puzzles_json, puzzles_page
-    from alphagateau.runs.files import write_result, write_text
+    from alphagateau.runs.files import write_json, write_text
 
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
     page = PuzzlesPage(f"Puzzles of {about['file']}", results, notes, protocol)
@@ -148,7 +134,7 @@ def write(
     write_text(arguments.out / "index.html", puzzles_page(page))
     write_text(arguments.out / "puzzles.svg", puzzles_drawing(page))
     if arguments.json:
-        write_result(arguments.json, json.dumps(puzzles_json(results, about), indent=1) + "\n")
+        write_json(arguments.json, puzzles_json(results, about))
 
 
 def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:
@@ -167,23 +153,17 @@ def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping
     write_text(path, text.getvalue())
 
 
-def print_results(results: "Sequence[PuzzleResult]", title: str) -> None:
+def print_shares(results: "Sequence[PuzzleResult]", title: str) -> None:
     """A table on standard output: a row a player, its share in all and by band."""
-    from rich.table import Table
+    from alphagateau.runs.logging.progress import print_results
 
-    from alphagateau.runs.logging.progress import print_table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("player")
-    bands = [f"{band.low}-" for band in results[0].bands] if results else []
-    for name in ("solved", "share", "2 sigma", *bands):
-        table.add_column(name, justify="right")
+    bands, rows = [f"{band.low}-" for band in results[0].bands] if results else [], []
     for result in results:
         whole = result.whole
         shares = [f"{band.share.share:.0%}" for band in result.bands]
         span = f"{whole.lower:.1%} - {whole.upper:.1%}"
-        table.add_row(result.name, str(whole.solved), f"{whole.share:.1%}", span, *shares)
-    print_table(table, 160)
+        rows.append((result.name, whole.solved, f"{whole.share:.1%}", span, *shares))
+    print_results(title, ("player", "solved", "share", "2 sigma", *bands), rows, 160)
 
 
 def _digest(file: str) -> str:

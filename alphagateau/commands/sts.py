@@ -1,9 +1,7 @@
 """Scores players on the Strategic Test Suite, by theme."""
 
 import dataclasses
-import json
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +11,7 @@ import tyro
 from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
+from alphagateau.cli.streams import make_reporter
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class Arguments:
 
     Any EPD will do whose moves have points: operation c9 has the moves in UCI, or c7 in SAN, and c8 their
     points, or c0 has both in SAN. A
-    player is a run, a checkpoint, `random` or an engine, as `alphagateau match --help` says, with options such as
+    player is a run, a checkpoint, `random` or an engine, as in `alphagateau match --help`, with options such as
     `?search=probability&nodes=500`. A score means little without its nodes, which stand beside it, and what a random
     mover is expected to score.
 
@@ -39,7 +38,7 @@ class Arguments:
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: chess, or what the checkpoint learnt on"""
     simulations: int = 0
-    """search simulations of a player that does not say; 0: as in its training"""
+    """search simulations of a player whose spec has none; 0: as in its training"""
     first: int = 0
     """only so many positions of each theme; 0: all"""
     seed: int = 0
@@ -65,80 +64,57 @@ def run(words: Sequence[str]) -> int:
 def score(arguments: Arguments) -> int:
     """Plays, prints and writes. Raises EpdError, PlayerError, CheckpointError."""
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.player_specs import board_of, load_player
-    from alphagateau.matches.players import HostPlayer
+    from alphagateau.matches.player_specs import load_player
+    from alphagateau.matches.specs import board_of, read_spec
     from alphagateau.runs import files
     from alphagateau.suites.epd import first_of_each_theme, read_epd
     from alphagateau.suites.sts import answer, scores
 
-    is_network = arguments.player != "random" and not arguments.player.startswith("uci:")
-    game = get_game(board_of([arguments.player], arguments.game or (None if is_network else "chess")))
+    spec = read_spec(arguments.player)
+    game = get_game(board_of([spec], arguments.game or (None if spec.has_network else "chess")))
     positions = read_epd(game, arguments.file, bounds_of(arguments.max_megabytes))
     positions = first_of_each_theme(positions, arguments.first)
-    rated = load_player(arguments.player, game.name, arguments.simulations or None)
+    player = load_player(spec, game.name, arguments.simulations or None)
     try:
-        answers = answer(game, rated.player, positions, arguments.seed, Teller(len(positions)).hear)
+        answers = answer(game, player, positions, arguments.seed, make_reporter(len(positions), "positions"))
     finally:
-        if isinstance(rated.player, HostPlayer):
-            rated.player.close()
+        player.close()
     found = scores(positions, answers)
-    search = rated.player.identity.search
+    search = player.identity.search
     print_scores(
-        found, f"{rated.name}{f', {search}' if search and search not in rated.name else ''}: {arguments.file.name}"
+        found, f"{player.name}{f', {search}' if search and search not in player.name else ''}: {arguments.file.name}"
     )
     if arguments.json:
         points = [one.points for one in answers]
-        files.write_result(arguments.json, json.dumps(as_table(rated.name, search, found, points)) + "\n")
+        files.write_json(arguments.json, as_table(player.name, search, found, points), None)
     if arguments.plot:
-        files.write_result(arguments.plot, draw(rated.name, found))
+        files.write_result(arguments.plot, chart(player.name, found))
     return 0
-
-
-class Teller:
-    """What a person hears of the progress."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._told = total, 0
-
-    def hear(self, done: int) -> None:
-        if done >= self._told + 128 or done == self._total:
-            self._told = done
-            print(f"{done} of {self._total} positions", file=sys.stderr)
 
 
 def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     """A table on standard output."""
-    from rich.table import Table
+    from alphagateau.runs.logging.progress import print_results
 
-    from alphagateau.runs.logging.progress import print_table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("theme")
-    for name in ("positions", "points", "of", "share", "best moves", "nodes", "random"):
-        table.add_column(name, justify="right")
+    rows = []
     for one in found:
-        if one is found[-1]:
-            table.add_section()
         nodes = "-" if math.isnan(one.nodes) else f"{one.nodes:,.0f}"
         share = f"{one.score / one.total:.1%}"
-        counts = (one.positions, one.score, one.total)
-        table.add_row(one.theme, *map(str, counts), share, str(one.best_moves), nodes, f"{one.random:.0f}")
-    print_table(table)
+        counts = (one.theme, one.positions, one.score, one.total)
+        rows.append((*counts, share, one.best_moves, nodes, f"{one.random:.0f}"))
+    columns = ("theme", "positions", "points", "of", "share", "best moves", "nodes", "random")
+    print_results(title, columns, [*rows[:-1], None, rows[-1]])
 
 
 def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list[int]) -> dict:
-    """What --json writes; `points` of each position, in the file's order, so that two players are compared by pairs."""
-
-    def of(one: "ThemeScore") -> dict:
-        return {**one._asdict(), "nodes": None if math.isnan(one.nodes) else one.nodes}
-
-    *themes, total = map(of, found)
+    """The table of --json; `points` in the file's order, so that two players can be compared by pairs."""
+    *themes, total = (one._asdict() for one in found)
     head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
     rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
     return {**head, **rest, "themes": themes, "points": points}
 
 
-def draw(name: str, found: Sequence["ThemeScore"]) -> str:
+def chart(name: str, found: Sequence["ThemeScore"]) -> str:
     """The share of points of each theme, with its error, as SVG."""
     from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
 

@@ -9,12 +9,13 @@ import tyro
 
 from alphagateau import config
 from alphagateau.cli.arguments import DURATION, parse
-from alphagateau.cli.outputs import STUDY
+from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, make_plan
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
+    from alphagateau.runs.costs import Prices
     from alphagateau.studies.training import Study
 
 
@@ -48,31 +49,48 @@ def run(words: Sequence[str]) -> int:
     stop = StopRequest(arguments.stop_after)
     path = config.find_study(arguments.study)
     plan = make_plan(config.load_study(path), str(path))
+    out = arguments.out or Path("eval") / plan.study.name
+    check_outputs(plan, path, out, arguments.runs / plan.study.name)
     study = open_study(plan, arguments.runs / plan.study.name, str(path))
     if arguments.dry_run:
         print_status(study)
         return 0
     with stop.listening():
-        return run_study(study, arguments.out or Path("eval") / plan.study.name, stop)
+        return run_study(study, out, stop)
+
+
+def check_outputs(plan: Plan, path: Path, out: Path, runs: Path) -> None:
+    """Raises OutputError if a file to write in the folders `out` and `runs` is one that the study reads."""
+    study, ladder = plan.study, plan.study.ladder
+    targets = [out / name for name in ("index.html", "curves.svg", *STUDY.names)]
+    targets += [runs / f"{run.name}.toml" for run in plan.runs]
+    targets += ladder_files(out / "ladder", ladder.boards) if ladder else []
+    sources = [path, study.base, study.variants, (ladder.openings, ladder.players) if ladder else ()]
+    if read := overwritten(targets, sources):
+        raise OutputError(f"{path}: {read} is what this study reads, and would be written: name another file or folder")
 
 
 def open_study(plan: Plan, folder: Path, path: str) -> "Study":
     """The study in its folder of runs. Raises ConfigError if runs there are of another one."""
-    from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.budget import count_flops
     from alphagateau.studies.status import check_unchanged
     from alphagateau.studies.training import Study, source_of
 
     if (folder / "config.toml").exists():
         raise config.ConfigError(f"{path}: {folder} is a run, not a study's folder: give the study another name")
-    flops: list[dict[str, float]] = [{}] * len(plan.variants)
-    if any(v.budget.flops for v in plan.variants):
-        flops = count_flops([v.experiment for v in plan.variants])
-    prices = {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
-    study = Study(plan, folder, prices, report)
+    study = Study(plan, folder, prices_of(plan, any(v.budget.flops for v in plan.variants)), report)
     for planned in plan.runs:
         check_unchanged(planned, folder / planned.name, source_of(study, planned), path)
     return study
+
+
+def prices_of(plan: Plan, has_flops: bool) -> "dict[str, Prices]":
+    """What runs cost, by variant; FLOPs are counted, which takes a while, only if they are wanted."""
+    from alphagateau.runs.costs import make_prices
+    from alphagateau.studies.budget import count_flops
+
+    experiments = [v.experiment for v in plan.variants]
+    flops = count_flops(experiments) if has_flops else [{}] * len(experiments)
+    return {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
 
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
@@ -101,14 +119,10 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
     """Plays the ladder and writes the page; a stop on the way leaves no page."""
     from alphagateau.cli.study_ladder import rate_runs
     from alphagateau.reports.study import write_study
-    from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.budget import count_flops
     from alphagateau.studies.results import gather
     from alphagateau.studies.training import statuses
 
-    variants = study.plan.variants
-    flops = count_flops([v.experiment for v in variants])
-    study = study._replace(prices={v.name: make_prices(v.experiment, n) for v, n in zip(variants, flops, strict=True)})
+    study = study._replace(prices=prices_of(study.plan, has_flops=True))
     known = statuses(study)
     ratings = rate_runs(study, known, out / "ladder", stop)
     if stop.reason is None:
@@ -121,19 +135,15 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
 
 def print_status(study: "Study") -> None:
     """Prints what differs between variants, how far each run is, and how long the rest may take."""
-    from rich.table import Table
+    from rich.table import Column
 
-    from alphagateau.runs.logging.progress import print_table
+    from alphagateau.runs.logging.progress import print_results
     from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.progress import describe_progress
 
-    table = Table(title=f"study {study.plan.study.name}", title_justify="left")
-    for name in ("run", "iterations", "frames", "steps", "seconds", "state", "left"):
-        table.add_column(name, justify="left" if name in ("run", "state") else "right")
     rows, total = describe_progress(study)
-    for row in rows:
-        table.add_row(*row)
-    print_table(table)
+    columns = ("run", "iterations", "frames", "steps", "seconds", Column("state"), "left")
+    print_results(f"study {study.plan.study.name}", columns, rows)
     reference = study.plan.reference.name
     for key, values in changed_keys(study.plan).items():
         usual = values.get(reference, "none")

@@ -13,7 +13,7 @@ from alphagateau.cli.compilation import collect_rarely
 from alphagateau.cli.experiments import ExperimentArguments, parse_experiment
 from alphagateau.config import Experiment
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.budget import make_ask
+from alphagateau.studies.budget import make_budget_check
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,9 @@ def run(words: Sequence[str]) -> int:
     arguments, path, experiment = parse_experiment(Arguments, words, "train")
     named = (path.stem, "the experiment's file name") if arguments.run is None else (arguments.run, "--run")
     folder = arguments.runs / config.check_folder_name(*named)
-    ask = make_ask(folder, config.parse_budget(arguments.until), experiment) if arguments.until else lambda: None
+    ask = (
+        make_budget_check(folder, config.parse_budget(arguments.until), experiment) if arguments.until else lambda: None
+    )
     stop = StopRequest(arguments.stop_after, ask)
     with stop.listening():  # the import of JAX already takes seconds
         from alphagateau.distributed import launch, processes

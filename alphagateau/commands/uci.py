@@ -60,17 +60,15 @@ def run(words: Sequence[str]) -> int:
     """Serves until `quit` or the end of input."""
     arguments, lines_in = parse(Arguments, words, "uci"), open_input("uci")
     from alphagateau.distributed.mesh import choose_platform
-    from alphagateau.play.asked_players import find_player
+    from alphagateau.play.opponents import find_player
     from alphagateau.play.uci.engine import serve
-    from alphagateau.runs.checkpoint import WEIGHTS, verify
 
     choose_platform(arguments.platform)
     use_compilation_cache()
-    found = find_player(arguments.path)
-    verify(found, WEIGHTS)
+    player = find_player(arguments.path)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread = serve(found, checked_lines(found, lines_in), write)
+        thread = serve(player, checked_lines(player.found, lines_in), write)
     except KeyboardInterrupt:
         os._exit(0)
     if thread.is_alive():  # compiling: nothing else would end it

@@ -29,7 +29,7 @@ INSTALL = "install it (Debian: apt install stockfish fairy-stockfish, into /usr/
 
 
 class EngineError(RuntimeError):
-    """An engine cannot be started or used as it is asked; one sentence naming it."""
+    """An engine cannot be started or used as it is wanted; one sentence naming it."""
 
 
 class EngineFault(EngineError):
@@ -67,7 +67,7 @@ class EngineAnswer(NamedTuple):
 def start_engine(setup: EngineSetup, game: Game, should_stop: Callable[[], bool] = lambda: False) -> "Engine":
     """An engine that is ready to search positions of a game.
 
-    should_stop: whether to give up whatever it is asked, at once.
+    should_stop: whether to give up what it does, at once.
 
     Raises EngineError if it cannot be started, lacks an option or its value, or does not play the game.
     """
@@ -82,7 +82,7 @@ def start_engine(setup: EngineSetup, game: Game, should_stop: Callable[[], bool]
 
 
 class Engine:
-    """A running engine, asked by one thread at a time; see `start_engine`."""
+    """A running engine, used by one thread at a time; see `start_engine`."""
 
     def __init__(self, command: str, timeout: float, should_stop: Callable[[], bool]) -> None:
         self.command, self.timeout, self._should_stop = command, timeout, should_stop
@@ -169,9 +169,9 @@ class Engine:
         self._num_lines = num_lines
         only = f" searchmoves {' '.join(moves)}" if moves else ""
         lines += "ucinewgame\n" if is_fresh else ""
-        lines += "isready\n"  # its answer parts what this search says from what others said late
-        asked = f"{lines}position {' '.join(position.split())}\ngo {limit}{only}\n"
-        with self._asking(f"go {limit}", self.timeout + seconds, asked):
+        lines += "isready\n"  # its answer parts the output of this search from late output of others
+        commands = f"{lines}position {' '.join(position.split())}\ngo {limit}{only}\n"
+        with self._asking(f"go {limit}", self.timeout + seconds, commands):
             deque(self._until(b"readyok"), maxlen=0)
             return self._read_answer()
 
@@ -207,7 +207,6 @@ class Engine:
             self._deadline = float("inf")
 
     def _until(self, answer: bytes) -> Iterator[bytes]:
-        """The lines up to one that begins with `answer`."""
         assert self.process.stdout
         while True:
             while self._lines:

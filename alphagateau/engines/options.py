@@ -2,10 +2,10 @@
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options that say what is asked, not how
+OURS = ("uci_variant", "uci_chess960", "multipv", "ponder")  # options of what is searched, not how
 OPTION = re.compile(r"option name (.*?) type (\w+)(.*)")  # name, type, and what it may be
 WHOLE = re.compile("-?[0-9]{1,18}")
 
@@ -46,16 +46,13 @@ def fault_of_option(offered: Mapping[str, Option], name: str, value: str, words:
 def _expected(option: Option, value: str) -> str:
     """What an option must be, "" if the value is."""
     if option.kind == "check":
-        return _one_of(("true", "false"), value, "true or false")
+        return "" if value in ("true", "false") else "true or false"
     if option.kind == "combo":
-        return _one_of([known.lower() for known in option.values], value.lower(), f"one of {', '.join(option.values)}")
+        is_known = value.lower() in [known.lower() for known in option.values]
+        return "" if is_known else f"one of {', '.join(option.values)}"
     if option.kind == "spin":
         least, most = option.least, option.most
         is_within = WHOLE.fullmatch(value) and (least is None or int(value) >= least)
         is_within = is_within and (most is None or int(value) <= most)
         return "" if is_within else f"a whole number from {least} to {most}"
     return "" if value.isprintable() else "a line of printable text"
-
-
-def _one_of(values: Collection[str], value: str, expected: str) -> str:
-    return "" if value in values else expected

@@ -1,12 +1,10 @@
 """Plays the match that ends a run, and prints its table of scores."""
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.table import Table
+from rich.table import Column
 
 from alphagateau.config import Experiment
 from alphagateau.games.pgn.pgn import Identity
@@ -19,7 +17,7 @@ from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
-from alphagateau.runs.logging.progress import print_table
+from alphagateau.runs.logging.progress import print_results
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_record import read_final_match
 
@@ -48,31 +46,28 @@ def score_of(player: str, opponent: str, result: MatchResult) -> Score:
 
 def print_scores(scores: Sequence[Score], title: str) -> None:
     """A table on standard output, and a line a pair on how much stronger its player is."""
-    table = Table(title=title, title_justify="left")
-    for name in ("player", "opponent"):
-        table.add_column(name)
-    for name in ("games", "wins", "draws", "losses", "unfinished", "score"):
-        table.add_column(name, justify="right")
+    columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", "unfinished", "score")
+    rows = []
     for s in scores:
         games = s.wins + s.draws + s.losses
-        counts = (games, s.wins, s.draws, s.losses, s.unfinished)
-        table.add_row(s.player, s.opponent, *map(str, counts), f"{s.score:.3f}" if games else "-")
-    print_table(table)
+        shown = f"{s.score:.3f}" if games else "-"
+        rows.append((s.player, s.opponent, games, s.wins, s.draws, s.losses, s.unfinished, shown))
+    print_results(title, columns, rows)
     for s in scores:
         if any(s.pairs):
             print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
 
 
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:
-    """The scores of the match at the end, if it was played by these weights as the experiment asks; else none."""
+    """The scores of the match at the end, if it was played by these weights as in the experiment; else none."""
     known, identity = read_final_match(run), checkpoint.weights_hash(variables)
-    if known and (known["weights_hash"], known["evaluation"]) == (identity, _asked(experiment)):
+    if known and (known["weights_hash"], known["evaluation"]) == (identity, _wanted(experiment)):
         return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
     return []
 
 
-def _asked(experiment: Experiment) -> list[Any]:
-    """What [evaluation] asks for; a switch that is off changes no match."""
+def _wanted(experiment: Experiment) -> list[Any]:
+    """The values of [evaluation]; a switch that is off changes no match."""
     return [value for value in vars(experiment.evaluation).values() if value is not False]
 
 
@@ -89,20 +84,14 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     scores = [score_of(*names, result) for names, result in results.items()]
     record = {
         "weights_hash": checkpoint.weights_hash(variables),
-        "evaluation": _asked(experiment),
+        "evaluation": _wanted(experiment),
         "simulations": simulations,
         "scores": [score[:6] for score in scores],
-        "strengths": [_to_json(score.pairs) for score in scores],
+        "strengths": [{"pairs": score.pairs, **strength(score.pairs)._asdict()} for score in scores],
     }
     files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
-    files.write_text(run / "results.json", json.dumps(record, indent=1))
+    files.write_text(run / "results.json", files.to_json(record))
     return scores
-
-
-def _to_json(pairs: Sequence[int]) -> dict[str, Any]:
-    """Elo, its bounds and likelihood of superiority by pairs of games; null for what is not finite."""
-    numbers = strength(pairs)._asdict()
-    return {"pairs": pairs} | {name: x if math.isfinite(x) else None for name, x in numbers.items()}
 
 
 def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
@@ -114,8 +103,8 @@ def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):
     """(player, opponent) -> MatchResult; None if stopped."""
     game, rule = get_game(experiment.game), experiment.evaluation
-    asked = {**vars(experiment.search), "num_simulations": num_simulations}
-    config = match_config(asked | ({"average_mirrors": True} if rule.average_mirrors else {}))
+    wanted = {**vars(experiment.search), "num_simulations": num_simulations}
+    config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search, start = match_search(game.name, experiment.network, config), newest_checkpoint(run / "checkpoints" / "0")
     identity = Identity(
         run.name, experiment.num_iterations, checkpoint.weights_hash(variables), player_search_name(config)

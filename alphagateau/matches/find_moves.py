@@ -1,7 +1,8 @@
 """Finds a player's moves in a batch of states: one device call, or one answer of an engine."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ from alphagateau.games.scores import white_score
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state, step_states
-from alphagateau.matches.players import HostPlayer, PlayerError, Reply
+from alphagateau.matches.players import Player, Reply
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
@@ -29,37 +31,48 @@ class FoundMoves(NamedTuple):
     edges: np.ndarray  # int16 [B]
     after: State  # numpy [B]
     notes: list[MoveNote]  # [B]
-    nodes: np.ndarray  # float32 [B], positions looked at for each; NaN: not counted
+    nodes: np.ndarray  # float32 [B], positions visited for each; NaN: not counted
+
+
+def key_of(parts: Array) -> Array:
+    """The random key of uint32 [k]: a seed, and the numbers that are folded into it."""
+    key = jax.random.key(parts[0])
+    for number in parts[1:]:
+        key = jax.random.fold_in(key, number)
+    return key
+
+
+@contextmanager
+def engine_failures() -> Iterator[None]:
+    """Raises PlayerError in the place of JAX's error where an engine failed that a search calls."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:  # of what a callback raised its text alone is left
+        if (failure := re.search(r"\bUciError: (.+)", str(error))) is None:
+            raise
+        raise PlayerError(failure[1]) from None
 
 
 @lru_cache(maxsize=64)
 def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[..., FoundMoves]:
-    """(variables, draws uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
+    """(variables, key parts uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
 
-    A draw is (seed, game, ply): a row's key comes from it alone. Raises PlayerError if an engine that the search asks
-    fails.
+    The parts are (seed, game, ply): a row's key comes from them alone. Raises PlayerError if an engine that the search
+    calls fails.
     """
     game = get_game(game_name)
 
-    def key_of(draw: Array) -> Array:
-        key = jax.random.fold_in(jax.random.key(draw[0]), draw[1])
-        return jax.random.fold_in(key, draw[2])
-
     @jax.jit
     @per_device(mesh, (REPLICATED, BY_FIRST, BY_FIRST), BY_FIRST)
-    def search_and_step(variables: Variables, draws: Array, states: State) -> tuple[Array, State, Array, Array]:
-        found = search(variables, jax.vmap(key_of)(draws), states)
+    def search_and_step(variables: Variables, key_parts: Array, states: State) -> tuple[Array, State, Array, Array]:
+        found = search(variables, jax.vmap(key_of)(key_parts), states)
         counted = found.num_nodes
         nodes = jnp.full_like(found.search_value, jnp.nan) if counted is None else counted.astype(jnp.float32)
         return found.edge, jax.vmap(game.step)(states, found.edge), found.search_value, nodes
 
-    def find(variables: Variables, draws: np.ndarray, states: State) -> FoundMoves:
-        try:
-            edges, after, values, nodes = jax.device_get(search_and_step(variables, draws, states))
-        except jax.errors.JaxRuntimeError as error:  # of what a callback raised its text alone is left
-            if (said := re.search(r"\bUciError: (.+)", str(error))) is None:
-                raise
-            raise PlayerError(said[1]) from None
+    def find(variables: Variables, key_parts: np.ndarray, states: State) -> FoundMoves:
+        with engine_failures():
+            edges, after, values, nodes = jax.device_get(search_and_step(variables, key_parts, states))
         if not variables:
             return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)
@@ -69,10 +82,9 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
     return find
 
 
-def ask_host_player(
-    game: Game, player: HostPlayer, start_fen: str, moves: tuple[str, ...], before: State
-) -> FoundMoves:
+def move_on_host(game: Game, player: Player, start_fen: str, moves: tuple[str, ...], before: State) -> FoundMoves:
     """The player's move in the State [1]. Raises PlayerError."""
+    assert player.move
     reply = player.move(start_fen, moves)
     reply = reply if isinstance(reply, Reply) else Reply(reply)
     try:

@@ -14,7 +14,7 @@ from alphagateau.distributed.mesh import AXIS
 from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.match_games import Match, PlayedGame
-from alphagateau.matches.players import AnyPlayer
+from alphagateau.matches.players import Player
 from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
 from alphagateau.matches.search_rows import CPU_ROWS, choose_rows, choose_searches_at_once
 from alphagateau.ratings.sprt import pentanomial
@@ -29,7 +29,7 @@ class Statistics(NamedTuple):
     live_fraction: float  # searched rows that belonged to live games, of all rows searched
     unfinished: int  # games without a result: begun, or left out because their player had failed
     failures: dict[str, str]  # name of a player that failed -> what it did
-    nodes: dict[tuple[str, str], float]  # name and search of a player that says -> positions looked at a move, mean
+    nodes: dict[tuple[str, str], float]  # name and search of a player -> positions visited a move, mean, if counted
 
 
 class MatchResult(NamedTuple):
@@ -39,15 +39,15 @@ class MatchResult(NamedTuple):
     draws: int
     losses: int
     pentanomial: tuple[int, ...]  # [5], openings that gave a 0, 1/2, 1, 3/2, 2 points
-    judged: tuple[int, ...]  # [5], of these, those that `is_decided` saw last
-    unfinished: int  # games asked for that have no result
+    tested: tuple[int, ...]  # [5], of these, those that `is_decided` saw last
+    unfinished: int  # games that have no result
     failures: dict[str, str]  # name of a player that failed -> what it did
     records: list[PlayedGame]  # in the order they ended; those without a result last
     live_fraction: float  # as in Statistics
     moves: int
     seconds: float
     moves_per_second: float
-    nodes: tuple[float, float]  # positions that a and b looked at a move, mean; NaN: they do not say
+    nodes: tuple[float, float]  # positions that a and b visited a move, mean; NaN: not counted
 
 
 def play_games(
@@ -60,13 +60,13 @@ def play_games(
     on_game: Callable[[PlayedGame], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Statistics:
-    """Plays many matches at once, with up to `num_rows` games in progress; 0: as many as `choose_rows` says.
+    """Plays many matches at once, with up to `num_rows` games in progress; 0: as many as `choose_rows` finds.
 
-    `on_game` gets each game as it ends. When all games were begun and a place is free, `more` is asked for further
+    `on_game` gets each game as it ends. When all games were begun and a place is free, `more` is called for further
     matches, at once and after each game that ended; they are numbered on. `rows_per_search` is what
-    `choose_rows` says unless given, rounded up to a multiple of this host's devices, which share each
+    `choose_rows` finds unless given, rounded up to a multiple of this host's devices, which share each
     search; of several, a search has the fewest that hold the games which wait for its player. The games in progress
-    when `should_stop` says so, or a player fails, are handed over without results.
+    when `should_stop` is true, or a player fails, are handed over without results.
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
     if rows_per_search is None:
@@ -111,12 +111,12 @@ def play_match(
 
     `is_decided(pentanomial)`, a sequential test such as `ratings.sprt`, may end the match early. It sees openings 0 to
     n - 1, for the largest n such that all of these are finished: short games must not count before long ones. A player
-    that fails raises nothing: its games have no result, and `failures` says what it did. The rest is as in
+    that fails raises nothing: its games have no result, and `failures` has what it did. The rest is as in
     `play_games`.
     """
     records: list[PlayedGame] = []
-    judged: list[float] = []
-    decides, is_over = _make_decides(is_decided, judged), False
+    tested: list[float] = []
+    decides, is_over = _make_decides(is_decided, tested), False
 
     def take(played: PlayedGame) -> None:
         nonlocal is_over
@@ -131,35 +131,35 @@ def play_match(
         on_game=take,
         should_stop=lambda: is_over or (should_stop is not None and should_stop()),
     )
-    return _result(match, records, statistics, judged)
+    return _result(match, records, statistics, tested)
 
 
 def _make_decides(
-    is_decided: Callable[[tuple[int, ...]], bool] | None, judged: list[float]
+    is_decided: Callable[[tuple[int, ...]], bool] | None, tested: list[float]
 ) -> Callable[[PlayedGame], bool]:
-    """Of each game as it ends: whether the match is decided by it. `judged`: takes points of openings 0, 1, 2, ..."""
+    """Of each game as it ends: whether the match is decided by it. `tested`: takes points of openings 0, 1, 2, ..."""
     scores: dict[int, list[float]] = {}  # opening -> of its games
 
     def decides(played: PlayedGame) -> bool:
         if is_decided is None or played.score is None:
             return False
         scores.setdefault(played.opening, []).append(played.score)
-        num_before = len(judged)
-        while len(scores.get(len(judged), ())) == 2:
-            judged.append(sum(scores[len(judged)]))
-        return len(judged) > num_before and is_decided(pentanomial(judged))
+        num_before = len(tested)
+        while len(scores.get(len(tested), ())) == 2:
+            tested.append(sum(scores[len(tested)]))
+        return len(tested) > num_before and is_decided(pentanomial(tested))
 
     return decides
 
 
-def _result(match: Match, records: list[PlayedGame], statistics: Statistics, judged: Sequence[float]) -> MatchResult:
+def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tested: Sequence[float]) -> MatchResult:
     points = [played.score for played in records if played.score is not None]
     return MatchResult(
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
         pentanomial=pentanomial(opening_points(records).values()),
-        judged=pentanomial(judged),
+        tested=pentanomial(tested),
         unfinished=2 * len(match.openings) - len(match.done) - len(points),
         failures=statistics.failures,
         records=records,
@@ -171,7 +171,7 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics, jud
     )
 
 
-def _nodes(statistics: Statistics, player: AnyPlayer) -> float:
+def _nodes(statistics: Statistics, player: Player) -> float:
     return statistics.nodes.get((player.name, player.identity.search), math.nan)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from alphagateau.games.pgn.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.matches.openings import Openings
-from alphagateau.matches.players import AnyPlayer
+from alphagateau.matches.players import Player
 
 WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 
@@ -15,12 +15,12 @@ WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 class Match(NamedTuple):
     """Two players and the openings that they play, both ways."""
 
-    a: AnyPlayer
-    b: AnyPlayer
+    a: Player
+    b: Player
     openings: Openings
-    seed: int = 0  # a game draws from this, its opening's number, its colors and its ply, and from nothing else
+    seed: int = 0  # a game's keys come from this, its opening's number, its colors and its ply, and from nothing else
     done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
-    numbers: Sequence[int] = ()  # of the openings, which games draw from; (): 0, 1, 2, ...
+    numbers: Sequence[int] = ()  # of the openings, for the keys of their games; (): 0, 1, 2, ...
 
 
 class PlayedGame(NamedTuple):
@@ -29,7 +29,7 @@ class PlayedGame(NamedTuple):
     match: int  # number of its match, in the order given, from 0
     opening: int  # number of its opening in the match, from 0
     a_is_white: bool
-    score: float | None  # for a: 1, 1/2, 0; None: no result, and `record.termination` says why
+    score: float | None  # for a: 1, 1/2, 0; None: no result, and `record.termination` has the reason
     record: GameRecord  # with the opening's moves
 
 
@@ -50,14 +50,14 @@ class LiveGame(NamedTuple):
     notes: list[MoveNote]  # of the same
 
     @property
-    def players(self) -> tuple[AnyPlayer, AnyPlayer]:
+    def players(self) -> tuple[Player, Player]:
         """White and black."""
         a, b = self.match.a, self.match.b
         return (b, a) if self.number % 2 else (a, b)
 
     @property
-    def draw(self) -> int:
-        """What it draws from besides the seed and the ply: its number, with its opening's where the match says so."""
+    def key_number(self) -> int:
+        """The number in its random keys: its own, or of the opening's number where the match has one."""
         opening, is_swapped = divmod(self.number, 2)
         return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
 

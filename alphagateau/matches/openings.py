@@ -15,13 +15,13 @@ from alphagateau.games.pgn.rule_checks import check_games
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State, pad_rows, stack_rows
+from alphagateau.games.state import Array, Row, State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
-NUM_HEAD = 100  # lines of a file that say whether it is PGN
-NUM_BARREN = 8  # times without a new position, after which all there are are looked for
-MAX_MOVES = 20_000  # of the positions of a ply, to look at all of them
+NUM_HEAD = 100  # lines of a file by which PGN is recognised
+NUM_BARREN = 8  # times without a new position, after which all there are are enumerated
+MAX_MOVES = 20_000  # of the positions of a ply, to enumerate all of them
 
 Opening = tuple[State, str, tuple[str, ...]]  # the State, the FEN that it was reached from, the moves from there
 
@@ -54,8 +54,8 @@ class Openings:
         )
 
 
-def select_states(states: State, rows: Sequence[int]) -> State:
-    """Numpy copies of some rows of States."""
+def select_states(states: Row, rows: Sequence[int]) -> Row:
+    """Numpy copies of some rows of a tree of arrays, such as States."""
     return jax.tree.map(lambda x: np.asarray(x)[list(rows)], states)
 
 
@@ -77,7 +77,7 @@ def _compiled_step(game_name: str):
 def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> Openings:
     """The first different positions, none finished, of random legal lines of `num_plies` plies.
 
-    With few plies there may be fewer than asked for: ValueError, saying how many there are.
+    With few plies there may be fewer: ValueError, with their number.
     """
     found = list(itertools.islice(random_openings(game, num_plies, seed), num_openings))
     if len(found) < num_openings:
@@ -110,7 +110,7 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[tuple[Sta
 
 
 def _every_opening(game: Game, num_plies: int) -> dict[bytes, tuple[State, tuple[str, ...]]]:
-    """All unfinished positions after `num_plies` plies, each with one line; none if a ply has too many to look at."""
+    """All unfinished positions after `num_plies` plies, each with one line; none if a ply has more than MAX_MOVES."""
     start = jax.device_get(game.init())
     layer: dict[bytes, tuple[State, tuple[str, ...]]] = {start.keys[0].tobytes(): (start, ())}
     for _ in range(num_plies):

@@ -3,7 +3,7 @@
 The games in progress lie on the host, where each waits for its player to move. One device call is one search
 of one player over a few of the games that wait for it, the player first for whom most wait: so rows are filled
 whatever the pairings, and nobody's network sees a position that it is not to play. The place of a finished
-game goes to the next one at once. While the device searches, the host does its books and asks the engines.
+game goes to the next one at once. While the device searches, the host does its books and calls the engines.
 """
 
 import time
@@ -21,13 +21,15 @@ from alphagateau.distributed.mesh import REPLICATED
 from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
-from alphagateau.matches.find_moves import FoundMoves, ask_host_player, compiled_search
+from alphagateau.matches.find_moves import FoundMoves, compiled_search, move_on_host
 from alphagateau.matches.match_games import InProgress, LiveGame, Match, PlayedGame, games_of, to_played
 from alphagateau.matches.openings import one_state, select_states
-from alphagateau.matches.players import AnyPlayer, HostPlayer, Player, PlayerError
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
+WAIT_SECONDS = 0.1  # for moves, after which a request to stop is noticed
 More = Callable[[InProgress], Sequence[Match]]  # what else there is to play
 
 
@@ -43,17 +45,17 @@ class Sizes(NamedTuple):
 class PlayerQueue:
     """A player while it has games, and those that wait for its move."""
 
-    player: AnyPlayer
+    player: Player
     num_games: int = 0
     waiting: list[int] = field(default_factory=list)  # places where a Player is to move
     variables: Variables | None = None  # on every device
-    workers: ThreadPoolExecutor | None = None  # of a HostPlayer
+    workers: ThreadPoolExecutor | None = None  # of a player on the host
 
 
 class Call(NamedTuple):
     """Moves that a worker is looking for: a device's search, or a host player's answer."""
 
-    player: AnyPlayer
+    player: Player
     places: list[int]
     games: list[LiveGame]
 
@@ -68,13 +70,13 @@ class Counts:
     unfinished: int = 0
     warm_moves: int = 0
     warm_seconds: float = 0.0
-    nodes: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions looked at
-    counted_moves: Counter[tuple[str, str]] = field(default_factory=Counter)  # the moves that say so
+    nodes: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions visited
+    counted_moves: Counter[tuple[str, str]] = field(default_factory=Counter)  # the moves with counts
 
 
 @dataclass
 class Scheduler:
-    """Everything in progress. A place is a number below num_rows, and holds a game or is free."""
+    """Everything in progress. A place is a number below num_rows, with a game or free."""
 
     game: Game
     mesh: Mesh
@@ -82,7 +84,6 @@ class Scheduler:
     to_start: Iterator[LiveGame]
     num_matches: int
     more: More
-    first_new: int  # number of the first match that came last
     on_game: Callable[[PlayedGame], None]
     boards: State  # numpy [num_rows]
     free: list[int]
@@ -93,7 +94,8 @@ class Scheduler:
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
-    may_ask: bool = True  # for more: a game has ended since
+    first_new: int = 0  # number of the first match that came last
+    may_have_more: bool = True  # for more: a game has ended since
 
 
 def open_scheduler(
@@ -105,35 +107,25 @@ def open_scheduler(
     more: More,
 ) -> Scheduler:
     """Nothing in progress yet; `advance` plays."""
-    return Scheduler(
-        game=game,
-        mesh=mesh,
-        sizes=sizes,
-        to_start=games_of(matches),
-        num_matches=len(matches),
-        more=more,
-        first_new=0,
-        on_game=on_game,
-        boards=jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init()),
-        free=list(reversed(range(sizes.num_rows))),
-        workers=ThreadPoolExecutor(sizes.searches_at_once),
-    )
+    boards = jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init())
+    free, workers = list(reversed(range(sizes.num_rows))), ThreadPoolExecutor(sizes.searches_at_once)
+    return Scheduler(game, mesh, sizes, games_of(matches), len(matches), more, on_game, boards, free, workers)
 
 
 def advance(scheduler: Scheduler) -> bool:
-    """Does what is to be done next; False: nothing is left."""
+    """Does what is to be done next, or waits for moves up to WAIT_SECONDS; False: nothing is left."""
     _start_games(scheduler)
     if not scheduler.live:
         return False
     _take_moves(scheduler, timeout=0)
     longest = max(scheduler.queues.values(), key=lambda queue: len(queue.waiting), default=None)
     num_waiting = len(longest.waiting) if longest else 0
-    num_searches = sum(isinstance(call.player, Player) for call in scheduler.calls.values())
+    num_searches = sum(call.player.search is not None for call in scheduler.calls.values())
     is_due = num_waiting >= (scheduler.sizes.rows_per_search[0] if scheduler.calls else 1)
     if longest and is_due and num_searches < scheduler.sizes.searches_at_once:
         _start_search(scheduler, longest)
     elif scheduler.calls:
-        _take_moves(scheduler, timeout=None)
+        _take_moves(scheduler, timeout=WAIT_SECONDS)
     return True
 
 
@@ -145,7 +137,6 @@ def close(scheduler: Scheduler, why: str) -> None:
 
 
 def _start_games(scheduler: Scheduler) -> None:
-    """Gives the free places to the next games."""
     while scheduler.free and (live := _next_game(scheduler)):
         if any(player.name in scheduler.failures for player in live.players):
             scheduler.counts.unfinished += 1
@@ -159,10 +150,10 @@ def _start_games(scheduler: Scheduler) -> None:
 
 
 def _next_game(scheduler: Scheduler) -> LiveGame | None:
-    """The next to start; after the last one more are asked for, and again when a game has ended."""
+    """The next to start; after the last one `more` is called, and again when a game has ended."""
     live = next(scheduler.to_start, None)
-    if live is None and scheduler.may_ask:
-        scheduler.may_ask = False
+    if live is None and scheduler.may_have_more:
+        scheduler.may_have_more = False
         matches = frozenset(one.match_number for one in scheduler.live.values())
         found = scheduler.more(InProgress(matches, scheduler.failures))
         scheduler.to_start = games_of(found, scheduler.num_matches)
@@ -172,9 +163,9 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
     return live
 
 
-def _key_of(player: AnyPlayer) -> tuple[int, ...]:
-    """The same for players that are one; good as long as a queue holds the player."""
-    if isinstance(player, HostPlayer):
+def _key_of(player: Player) -> tuple[int, ...]:
+    """The same for players that are one; good as long as the player has a queue."""
+    if player.move:
         return (id(player.move),)
     return id(player.search), id(player.variables)
 
@@ -185,13 +176,13 @@ def _write(scheduler: Scheduler, places: list[int], states: State) -> None:
 
 
 def _await_move(scheduler: Scheduler, place: int) -> None:
-    """Asks the host player that is to move, or lets the game wait for a search."""
+    """Calls the player that is to move, if it moves on the host, or lets the game wait for a search."""
     live = scheduler.live[place]
     queue = scheduler.queues[_key_of(live.players[scheduler.boards.color[place]])]
-    if isinstance(queue.player, HostPlayer):
+    if queue.player.move:
         queue.workers = queue.workers or ThreadPoolExecutor(queue.player.num_workers)
         before, moves = select_states(scheduler.boards, [place]), tuple(live.moves)
-        answer = queue.workers.submit(ask_host_player, scheduler.game, queue.player, live.start_fen, moves, before)
+        answer = queue.workers.submit(move_on_host, scheduler.game, queue.player, live.start_fen, moves, before)
         scheduler.calls[answer] = Call(queue.player, [place], [live])
     else:
         queue.waiting.append(place)
@@ -205,17 +196,17 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
     ply = scheduler.boards.ply
     num_rows = min((width for width in widths if width >= len(queue.waiting)), default=widths[0])
-    assert isinstance(player, Player)
+    assert player.search
     queue.waiting.sort(key=lambda place: (scheduler.live[place].match_number >= scheduler.first_new, ply[place]))
     places, queue.waiting = queue.waiting[:num_rows], queue.waiting[num_rows:]
     rows = places + places[:1] * (num_rows - len(places))
     states = select_states(scheduler.boards, rows)
     games = [scheduler.live[place] for place in rows]
-    draws = [[live.match.seed % 2**32 for live in games], [live.draw for live in games], states.ply]
+    key_parts = [[live.match.seed % 2**32 for live in games], [live.key_number for live in games], states.ply]
     if queue.variables is None:
         queue.variables = jax.device_put(player.variables, NamedSharding(scheduler.mesh, REPLICATED))
     search = compiled_search(scheduler.game.name, player.search, scheduler.mesh)
-    found = scheduler.workers.submit(search, queue.variables, np.array(draws).T.astype(np.uint32), states)
+    found = scheduler.workers.submit(search, queue.variables, np.array(key_parts).T.astype(np.uint32), states)
     scheduler.calls[found] = Call(player, places, games[: len(places)])
     scheduler.counts.rows += len(rows)
     scheduler.counts.live_rows += len(places)
@@ -226,8 +217,8 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
         scheduler.counts.warm_moves += len(places)
 
 
-def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
-    """Plays the moves that were found; without a timeout waits for some."""
+def _take_moves(scheduler: Scheduler, timeout: float) -> None:
+    """Plays the moves that were found; waits for some up to `timeout` seconds."""
     for found in wait(scheduler.calls, timeout, FIRST_COMPLETED).done:
         call = scheduler.calls.pop(found, None)
         if call is None:  # given up with its queue
@@ -237,7 +228,7 @@ def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
         except PlayerError as error:
             _fail(scheduler, call.player, str(error))
             continue
-        # A place holds another game by now if a player of the one that was searched has failed.
+        # A place has another game by now if a player of the one that was searched has failed.
         games = enumerate(zip(call.places, call.games, strict=True))
         rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
         notes = [made.notes[row] for row in rows]
@@ -249,7 +240,6 @@ def _take_moves(scheduler: Scheduler, timeout: float | None) -> None:
 
 
 def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
-    """The games at `places` [B] make these moves [B]."""
     boards = scheduler.boards
     for place, edge, note in zip(places, made.edges.tolist(), made.notes, strict=True):
         state = boards._replace(boards=boards.boards[place], color=boards.color[place])
@@ -264,7 +254,7 @@ def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
             _await_move(scheduler, place)
 
 
-def _fail(scheduler: Scheduler, player: AnyPlayer, why: str) -> None:
+def _fail(scheduler: Scheduler, player: Player, why: str) -> None:
     """The player's games end without results, and it is given no more."""
     scheduler.failures[player.name] = why
     for place, live in list(scheduler.live.items()):
@@ -277,7 +267,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     live, state = scheduler.live.pop(place), one_state(scheduler.boards, place)
     result, reason = ("*", why) if why else outcome(scheduler.game, state)
     scheduler.free.append(place)
-    scheduler.may_ask = True
+    scheduler.may_have_more = True
     for player in live.players:
         _leave(scheduler, player, place)
     played = to_played(scheduler.game, live, result, reason)
@@ -285,7 +275,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     scheduler.on_game(played)
 
 
-def _leave(scheduler: Scheduler, player: AnyPlayer, place: int) -> None:
+def _leave(scheduler: Scheduler, player: Player, place: int) -> None:
     """A game of the player's is over; a queue without games is given up."""
     queue = scheduler.queues[_key_of(player)]
     queue.num_games -= 1

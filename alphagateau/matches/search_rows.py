@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
 from alphagateau.games.rules import Game
-from alphagateau.matches.players import AnyPlayer, Player
+from alphagateau.matches.players import Player
 
 CPU_ROWS = 64  # games in progress: more fill a CPU's searches no better
 LEAST_PARTS = 4  # of the games in progress, one of which an accelerator's search takes
@@ -18,15 +18,15 @@ MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
 
 
 def choose_rows(
-    game: Game, players: Iterable[AnyPlayer], num_games: int, num_rows: int = 0
+    game: Game, players: Iterable[Player], num_games: int, num_rows: int = 0
 ) -> tuple[int, tuple[int, ...]]:
-    """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is asked for.
+    """(games in progress, rows of a search, the widest first); `num_rows`: the first of them, if it is given.
 
     On an accelerator all games are in progress that its memory can search. A search takes so many of them that while
     two are running the games which wait still fill a third, whoever of the players they wait for; the last games are
     searched a quarter as wide, and a sixteenth, so that most rows are live.
     """
-    networks = [p for p in players if isinstance(p, Player)]
+    networks = [p for p in players if p.search]
     if jax.default_backend() == "cpu":
         rows = min(num_rows or CPU_ROWS, max(num_games, 1))
         return rows, (choose_rows_per_search(rows, num_games),)
@@ -55,7 +55,7 @@ def choose_searches_at_once() -> int:
 
 
 def rows_in_memory(game: Game, player: Player) -> int:
-    """How many rows of the player's search the first device holds; very many where it does not say."""
+    """How many rows of the player's search fit on the first device; very many where it is not known."""
     stats: dict[str, Any] = jax.local_devices()[0].memory_stats() or {}
     free = stats.get("bytes_limit", 1 << 62) - stats.get("bytes_in_use", 0)
     return max(int(MEMORY_SHARE * free / row_bytes(game, player)), 1)
@@ -63,18 +63,18 @@ def rows_in_memory(game: Game, player: Player) -> int:
 
 def row_bytes(game: Game, player: Player) -> float:
     """Memory of one more row in a search: COPIES of what its largest operation makes, a tree with all its nodes."""
-    variables = jax.eval_shape(lambda: player.variables)
+    assert player.search
+    search, variables = player.search, jax.eval_shape(lambda: player.variables)
 
     def largest(rows: int) -> int:
         keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), rows))
         states = jax.eval_shape(lambda: jax.vmap(lambda _: game.init())(jnp.arange(rows)))
-        return _largest(jax.make_jaxpr(player.search)(variables, keys, states).jaxpr)
+        return _largest(jax.make_jaxpr(search)(variables, keys, states).jaxpr)
 
     return COPIES * max(largest(2) - largest(1), 1)
 
 
 def _largest(jaxpr: Any) -> int:
-    """Bytes of the operation that makes most."""
     found = 0
     for equation in jaxpr.eqns:
         made = sum(x.aval.size * x.aval.dtype.itemsize for x in equation.outvars if hasattr(x.aval, "size"))

@@ -1,4 +1,4 @@
-"""UCI engines as players: a spec such as `uci:/usr/games/stockfish?nodes=50&Skill Level=3` to a HostPlayer.
+"""UCI engines as players: a spec such as `uci:/usr/games/stockfish?nodes=50&Skill Level=3` to a Player.
 
 What follows the ? is one of nodes, movetime (milliseconds) and depth, the length of a search (nodes=1000 if none is
 given); timeout, the seconds after which an engine that does not answer is given up (60); processes, how many of it run
@@ -21,7 +21,8 @@ import chess.engine
 from alphagateau.engines.engine import Engine, EngineAnswer, EngineError, EngineSetup, ScoredLine, start_engine
 from alphagateau.games.pgn.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
-from alphagateau.matches.players import HostPlayer, PlayerError, Reply, SpecError, parse_count, split_spec
+from alphagateau.matches.players import Player, Reply
+from alphagateau.matches.specs import PlayerError, PlayerSpec, SpecError, parse_count
 from alphagateau.runs.programs import split_command
 
 LIMITS = ("nodes", "movetime", "depth")
@@ -33,11 +34,11 @@ class UciError(PlayerError):
 
 
 class UciSpecError(UciError, SpecError):
-    """There is no engine as it was asked for, or it does not start; one sentence naming it."""
+    """There is no engine of a spec, or it does not start; one sentence naming it."""
 
 
-class UciSpec(NamedTuple):
-    """What a spec asks for."""
+class EngineSearch(NamedTuple):
+    """An engine and the length of its searches."""
 
     command: str
     limit: tuple[str, int]  # ("nodes", 50)
@@ -46,18 +47,17 @@ class UciSpec(NamedTuple):
     processes: int
 
 
-def parse_spec(spec: str) -> UciSpec:
-    """Raises UciSpecError for a spec that is none, SpecError for a number that is none."""
-    path, options = split_spec(spec)
-    command = path.removeprefix("uci:")
+def engine_search(spec: PlayerSpec) -> EngineSearch:
+    """The engine of a spec. Raises UciSpecError for a spec that is none, SpecError for a number that is none."""
+    command, options, text = spec.path.removeprefix("uci:"), dict(spec.options), spec.text
     if not command.strip():
-        raise UciSpecError(f"player {spec!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
-    limits = [(name, parse_count(spec, name, options.pop(name))) for name in LIMITS if name in options]
+        raise UciSpecError(f"player {text!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
+    limits = [(name, parse_count(text, name, options.pop(name))) for name in LIMITS if name in options]
     if len(limits) > 1:
-        raise UciSpecError(f"player {spec!r}: expected one of nodes, movetime and depth")
-    processes = parse_count(spec, "processes", options.pop("processes", "1"))
-    timeout = _parse_seconds(spec, options.pop("timeout", "60"))
-    return UciSpec(command, limits[0] if limits else ("nodes", 1000), options, timeout, processes)
+        raise UciSpecError(f"player {text!r}: expected one of nodes, movetime and depth")
+    processes = parse_count(text, "processes", options.pop("processes", "1"))
+    timeout = _parse_seconds(text, options.pop("timeout", "60"))
+    return EngineSearch(command, limits[0] if limits else ("nodes", 1000), options, timeout, processes)
 
 
 def _parse_seconds(spec: str, text: str) -> float:
@@ -67,37 +67,42 @@ def _parse_seconds(spec: str, text: str) -> float:
     raise UciSpecError(f"player {spec!r}: timeout is {text!r}, expected seconds above 0")
 
 
-def load_uci_player(spec: str, game: Game) -> HostPlayer:
+def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
     """Starts an engine, named as it calls itself, with its arguments, without folders, the limit and its options.
 
     Its processes end with `close`, or with this program. Raises SpecError if it cannot be started,
     does not play the game, or has no such option.
     """
-    asked, engines = parse_spec(spec), []
+    wanted, engines = engine_search(spec), []
     atexit.register(close := lambda: _close(engines))
     try:
-        for _ in range(asked.processes):
-            engines.append(_start(asked, game))
+        for _ in range(wanted.processes):
+            engines.append(_start(wanted, game))
     except UciSpecError:
         close()
         raise
     called = engines[0].name.split()
-    name = " ".join([*called, *(Path(argument).name for argument in split_command(asked.command)[1:])])
-    settings = " ".join(f"{key}={value}" for key, value in [asked.limit, *sorted(asked.options.items())])
-    known = Identity(search=settings)
-    return HostPlayer(f"{name} {settings}", _make_move(list(engines), asked, game), asked.processes, close, known)
+    name = " ".join([*called, *(Path(argument).name for argument in split_command(wanted.command)[1:])])
+    settings = " ".join(f"{key}={value}" for key, value in [wanted.limit, *sorted(wanted.options.items())])
+    return Player(
+        f"{name} {settings}",
+        identity=Identity(search=settings),
+        move=_make_move(list(engines), wanted, game),
+        num_workers=wanted.processes,
+        close=close,
+    )
 
 
-def start_process(asked: UciSpec, game: Game) -> Engine:
+def start_process(wanted: EngineSearch, game: Game) -> Engine:
     """One process of an engine, which ends with this program. Raises UciSpecError."""
-    engine = _start(asked, game)
+    engine = _start(wanted, game)
     atexit.register(engine.close)
     return engine
 
 
-def analyse(engine: Engine, asked: UciSpec, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
+def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
     """What the engine's search finds, of all moves or of some, from an empty hash table. Raises UciError."""
-    name, value = asked.limit
+    name, value = wanted.limit
     seconds = value / 1000 if name == "movetime" else 0.0
     played = f" moves {' '.join(move.uci() for move in board.move_stack)}" if board.move_stack else ""
     with _as_failure_of_a_player():
@@ -105,9 +110,9 @@ def analyse(engine: Engine, asked: UciSpec, board: chess.Board, moves: Sequence[
         return engine.go(position, f"{name} {value}", [move.uci() for move in moves], seconds=seconds)
 
 
-def _start(asked: UciSpec, game: Game) -> Engine:
+def _start(wanted: EngineSearch, game: Game) -> Engine:
     with _as_failure_of_a_player(UciSpecError):
-        return start_engine(EngineSetup(asked.command, asked.options, asked.timeout, words=WORDS), game)
+        return start_engine(EngineSetup(wanted.command, wanted.options, wanted.timeout, words=WORDS), game)
 
 
 @contextmanager
@@ -118,7 +123,7 @@ def _as_failure_of_a_player(kind: type[PlayerError] = UciError) -> Iterator[None
         raise kind(str(error)) from None
 
 
-def _make_move(engines: list[Engine], asked: UciSpec, game: Game) -> Callable[[str, Sequence[str]], Reply]:
+def _make_move(engines: list[Engine], wanted: EngineSearch, game: Game) -> Callable[[str, Sequence[str]], Reply]:
     idle: queue.Queue[Engine | str] = queue.Queue()  # in the place of one that failed, what it did first
     for engine in engines:
         idle.put(engine)
@@ -131,7 +136,7 @@ def _make_move(engines: list[Engine], asked: UciSpec, game: Game) -> Callable[[s
             board = game.board_class(start_fen)
             for uci in moves:
                 board.push_uci(uci)
-            return _search(engine, asked, board)
+            return _search(engine, wanted, board)
         except UciError as error:
             engine = str(error)
             raise
@@ -141,10 +146,10 @@ def _make_move(engines: list[Engine], asked: UciSpec, game: Game) -> Callable[[s
     return move
 
 
-def _search(engine: Engine, asked: UciSpec, board: chess.Board) -> Reply:
+def _search(engine: Engine, wanted: EngineSearch, board: chess.Board) -> Reply:
     """The engine's move, with its last score and the time that it took."""
     begun = time.perf_counter()
-    found = analyse(engine, asked, board)
+    found = analyse(engine, wanted, board)
     note = MoveNote(score_after(found.line, board.turn), time.perf_counter() - begun)
     if not found.move:
         raise UciError(f"engine {engine.command!r} broke the rules: it gave no move in {board.fen()}")

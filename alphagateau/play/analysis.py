@@ -16,8 +16,10 @@ from alphagateau.games.pgn.rule_checks import CheckedGame, RuleCheck
 from alphagateau.games.scores import centipawns
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
+from alphagateau.matches.openings import select_states
 from alphagateau.matches.player_specs import load_player
-from alphagateau.matches.players import Player, SpecError
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import PlayerSpec, SpecError, read_spec
 from alphagateau.search.search import Search
 
 ROWS = 32  # positions of a search
@@ -27,31 +29,30 @@ GAMES = 16  # whose positions are searched together
 def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame]) -> Iterator[AnalysedGame]:
     """The games that were ruled with their States, analysed by the player `spec`, such as a checkpoint.
 
-    `num_simulations` of each search, 0 for none, where the spec says nothing. Raises SpecError, CheckpointError.
+    `num_simulations` of each search, 0 for none, where the spec has no options. Raises SpecError, CheckpointError.
     """
-    says = "?" in spec
-    asked = spec if says or num_simulations else f"{spec}?simulations=0"
-    simulations = None if says else num_simulations
+    has_options = "?" in spec
+    found_spec = read_spec(spec if has_options or num_simulations else f"{spec}?simulations=0")
+    simulations = None if has_options else num_simulations
     players: dict[str, Player] = {}
     left = ((one.game.record, one.check) for one in games if one.game.record and one.check)
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
         for name in {record.game for record, _ in batch}:
-            players[name] = players.get(name) or _load(asked, name, simulations)
+            players[name] = players.get(name) or _load(found_spec, name, simulations)
             rows = [row for row, (record, _) in enumerate(batch) if record.game == name]
             found |= dict(zip(rows, _analyse(players[name], [batch[row] for row in rows]), strict=True))
         yield from (found[row] for row in range(len(batch)))
 
 
-def _load(spec: str, game_name: str, num_simulations: int | None) -> Player:
-    player = load_player(spec, game_name, num_simulations).player
-    if not isinstance(player, Player) or not player.variables:
-        raise SpecError(f"player {spec.partition('?')[0]!r} has no network: expected a run or a checkpoint")
+def _load(spec: PlayerSpec, game_name: str, num_simulations: int | None) -> Player:
+    player = load_player(spec, game_name, num_simulations)
+    if player.search is None or not player.variables:
+        raise SpecError(f"player {spec.path!r} has no network: expected a run or a checkpoint")
     return player
 
 
 def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:
-    """Of games on one board."""
     edges, values = _search(player, jax.tree.map(lambda *x: np.concatenate(x), *[ruling.states for _, ruling in games]))
     first, analyst = 0, f"{player.name}, {player.identity.search}"
     for record, ruling in games:
@@ -65,23 +66,19 @@ def _search(player: Player, states: State) -> tuple[np.ndarray, np.ndarray]:
     """(edges [M], values [M] for the player to move) of States [M], ROWS at a time."""
     count, keys, found = len(states.ply), jax.random.split(jax.random.key(0), ROWS), []
     for first in range(0, count, ROWS):
-        rows = np.minimum(np.arange(first, first + ROWS), count - 1)
-        found.append(jax.device_get(_compiled(player.search)(player.variables, keys, states_at(states, rows))))
+        rows = np.minimum(np.arange(first, first + ROWS), count - 1).tolist()
+        found.append(jax.device_get(_compiled(player.search)(player.variables, keys, select_states(states, rows))))
     edges, values = (np.concatenate(x)[:count] for x in zip(*found, strict=True))
     return edges, values
 
 
-def states_at(states: State, rows: np.ndarray) -> State:
-    return jax.tree.map(lambda x: x[rows], states)
-
-
 @lru_cache
 def _compiled(search: Search):
-    def look(variables, keys, states):
+    def search_batch(variables, keys, states):
         found = search(variables, keys, states)
         return found.edge, found.search_value
 
-    return jax.jit(look)
+    return jax.jit(search_batch)
 
 
 def _put_together(
@@ -101,7 +98,6 @@ def _put_together(
 
 
 def _end(board: chess.Board) -> tuple[float, Score]:
-    """White's value and score of a game that is over."""
     if not board.is_checkmate():
         return 0.0, Cp(0)
     return (-1.0, Mate(0)) if board.turn else (1.0, MateGiven)

@@ -1,7 +1,7 @@
 """Shares out a clock: the time for one move, and whether another evaluation still fits; pure functions.
 
-Two kinds of evaluation have each a cost of their own. A look at the root gives the policy, without which a move is
-made blindly, so a look is made as long as a few more would fit. A batch grows the tree, and is begun if at least half
+Two kinds of evaluation have each a cost of their own. The root's gives the policy, without which a move is made
+blindly, so it is made as long as a few more would fit. A batch grows the tree, and is begun if at least half
 of it falls into the time for the move; the first one also if fifteen such moves would fit. A cost that forbids its own
 measurement would stay for ever, so each move that goes without an evaluation trusts what it was less.
 """
@@ -10,10 +10,10 @@ import math
 from typing import NamedTuple
 
 RESERVE = 0.6  # seconds, of a clock that has them, for a machine that stands still
-HORIZON = 30  # moves that the time left must last for, where the control does not say
+HORIZON = 30  # moves that the time left must last for, where the control sets none
 FED_HORIZON = 16  # the same, where the increment is more than what each move loses
 SHORTEST_HORIZON = 15  # the same, of a clock so low that the overhead would eat the rest
-FEW = 4  # looks that must fit for one to be made
+FEW = 4  # evaluations of the root that must fit for one to be made
 RISE, FALL = 0.25, 0.5  # of the way to the newest time, where it is longer and where it is shorter
 DOUBT = 0.7  # what a move without an evaluation leaves of the trust in its cost
 
@@ -27,7 +27,7 @@ class Clock(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Seconds since the search was asked for, for one move."""
+    """Seconds since the request to search, for one move."""
 
     target: float  # to be used
     first: float  # for the first batch; at least the target
@@ -66,14 +66,14 @@ def _moves(clock: Clock, spare: float, overhead: float) -> float:
 
 
 def fixed(seconds: float, overhead: float) -> Budget:
-    """What a move of fixed time may take; there is no clock to lose, so a look is taken in any case."""
+    """What a move of fixed time may take; there is no clock to lose, so the root is evaluated in any case."""
     target = max(0.0, seconds - overhead)
     return Budget(target, target, target, math.inf)
 
 
-def may_look(given: Budget, elapsed: float, look: Cost) -> bool:
+def may_evaluate(given: Budget, elapsed: float, root: Cost) -> bool:
     """Whether there is time to evaluate the root."""
-    return elapsed + max(1, FEW * look.trust) * look.usual <= given.left
+    return elapsed + max(1, FEW * root.trust) * root.usual <= given.left
 
 
 def may_grow(given: Budget, elapsed: float, batch: Cost, is_first: bool) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class Signals:
     """Of one `go`."""
 
-    is_endless: bool  # `go infinite` and `go ponder`: no limit holds until `woken`
+    is_endless: bool  # `go infinite` and `go ponder`: no limit counts until `woken`
     is_ponder: bool
     stopped: threading.Event = field(default_factory=threading.Event)  # the answer is due
     woken: threading.Event = field(default_factory=threading.Event)

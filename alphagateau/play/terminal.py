@@ -26,7 +26,7 @@ class Setup(NamedTuple):
     identity: Identity = Identity()  # the network's
 
 
-def draw(game: Game, board: chess.Board, is_white: bool) -> str:
+def render(game: Game, board: chess.Board, is_white: bool) -> str:
     """The board from white's side or from black's, with its files and ranks."""
     files, ranks = range(game.size), range(game.size)[::-1]
     if not is_white:
@@ -71,10 +71,9 @@ def _start(thinker: Thinker) -> Played:
 
 
 def _answer(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
-    """The answer to one line."""
     board = to_board(thinker.game, played.state)
     if word in ("", "board"):
-        return Answer(played, (draw(thinker.game, board, setup.is_white),))
+        return Answer(played, (render(thinker.game, board, setup.is_white),))
     if word == "help":
         return Answer(played, (HELP,))
     if word == "moves":
@@ -99,16 +98,14 @@ def _pgn(game: Game, setup: Setup, played: Played) -> str:
 
 
 def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
-    """Back to before the person's last move."""
     own = [ply for ply in range(len(played.moves)) if (ply % 2 == 0) == setup.is_white]
     if not own:
         return Answer(played, ("There is no move to take back.",))
     before = replay(thinker, played.fen, played.moves[: own[-1]])
-    return Answer(before, (draw(thinker.game, to_board(thinker.game, before.state), setup.is_white),))
+    return Answer(before, (render(thinker.game, to_board(thinker.game, before.state), setup.is_white),))
 
 
 def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
-    """The person's move, in SAN or UCI, and what follows."""
     result, reason = outcome(thinker.game, played.state)
     if result != "*":
         return Answer(played, (f"The game is over, {result} by {reason}: undo, new or quit.",))
@@ -135,9 +132,9 @@ def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     texts, game = [], thinker.game
     is_persons = (int(played.state.color) == 0) == setup.is_white
     if not is_persons and outcome(game, played.state)[0] == "*":
-        played, said = _reply(thinker, setup, played)
-        texts += said
-    texts.append(draw(game, to_board(game, played.state), setup.is_white))
+        played, lines_out = _reply(thinker, setup, played)
+        texts += lines_out
+    texts.append(render(game, to_board(game, played.state), setup.is_white))
     result, reason = outcome(game, played.state)
     if result != "*":
         texts.append(f"The game is over, {result} by {reason}: undo, new or quit.")
@@ -145,7 +142,6 @@ def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:
 
 
 def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
-    """The network's move, and what it thinks of it."""
     think(thinker, played, Limits(setup.num_simulations))
     edge, (line,) = choose(thinker, played), lines(thinker.tree, 1)
     board = to_board(thinker.game, played.state)
@@ -154,5 +150,5 @@ def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     view = f"value {line.value:+z.2f}"
     if line.mate is not None:
         view = f"{'mate' if line.mate > 0 else 'mated'} in {(abs(line.mate) + 1) // 2}"
-    said = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view}, {line.visits} visits)"
-    return Answer(replay(thinker, played.fen, [*played.moves, move], played), (said,))
+    text = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view}, {line.visits} visits)"
+    return Answer(replay(thinker, played.fen, [*played.moves, move], played), (text,))

@@ -14,11 +14,10 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.player_specs import match_search
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
-from alphagateau.play.asked_players import player_without_tree
-from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_grow, may_look
-from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_evaluate, may_grow
 from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_look, start_tree
 from alphagateau.search.growing.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
 from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
@@ -45,13 +44,13 @@ class Thinker:
     step: Callable[[State, int], State]
     tree: Tree
     root: Played | None = None  # what the tree has grown from, if it may be kept
-    look: Evaluate | None = None  # of a player without a tree that grows
-    look_cost: Cost = UNMEASURED  # of the root's evaluation
+    evaluate_root: Evaluate | None = None  # of a player without a tree that grows
+    root_cost: Cost = UNMEASURED  # of the root's evaluation
     batch_cost: Cost = UNMEASURED
 
 
 class Limits(NamedTuple):
-    """When a search ends: at the first that is reached, or when it is told to."""
+    """When a search ends: at the first that is reached, or when it is stopped."""
 
     simulations: int | None = None
     budget: Budget | None = None
@@ -59,7 +58,7 @@ class Limits(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """How a search is told to end and says how far it is."""
+    """How a search is stopped, and reports how far it is."""
 
     started: float  # on the clock that `now` reads, in seconds
     is_stopped: Callable[[], bool] = lambda: False
@@ -84,18 +83,20 @@ def _devices(kind: str) -> list:
         return []
 
 
-def make_thinker(found: Checkpoint, game_name: str, megabytes: int, device: Any = None) -> Thinker:
+def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any = None) -> Thinker:
     """The network of a checkpoint on a board, compiled, with so much memory for its tree. Raises CheckpointError."""
-    game, config, player = get_game(game_name), network_config(found), player_without_tree(found)
+    game, config = get_game(game_name), network_config(spec.found)
     rules = get_endless_game(game_name)  # who ends a game is not the one who thinks about it
-    variables = jax.device_put(load_weights(found, game_name), device)
+    variables = jax.device_put(load_weights(spec.found, game_name), device)
     evaluate = make_evaluate(rules, make_network(game, config))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
-    look = make_look(game, match_search(game_name, config, player, is_endless=True)) if player else None
-    thinker = Thinker(game, jax.jit(rules.step), tree, look=look)
+    evaluate_root = (
+        make_look(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
+    )
+    thinker = Thinker(game, jax.jit(rules.step), tree, evaluate_root=evaluate_root)
     start = replay(thinker, game.start_fen, ())
     for _ in range(2):  # compiles, then measures
-        thinker.look_cost = thinker.batch_cost = UNMEASURED
+        thinker.root_cost = thinker.batch_cost = UNMEASURED
         think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
     thinker.root = None
     return thinker
@@ -130,29 +131,28 @@ class IllegalMove(ValueError):
 
 
 def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None = None) -> tuple[bool, int]:
-    """Searches the position. Returns (whether anything is known of it, simulations done or positions looked at).
+    """Searches the position. Returns (whether anything is known of it, simulations done or positions visited).
 
     A search of a fixed number of simulations starts anew, so that it always finds the same; any other goes on with
-    what the last one left below this position. A player without such a tree takes one look.
+    what the last one left below this position. A player without such a tree evaluates the root alone.
     """
-    if thinker.look:
-        return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.look)
+    if thinker.evaluate_root:
+        return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
     watch = watch or Watch(time.monotonic())
     is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played, limits, watch)
     if not is_root:
         thinker.root = None
-        if not _may_look(thinker, limits, watch):
-            thinker.look_cost, thinker.batch_cost = forget(thinker.look_cost), forget(thinker.batch_cost)
+        if not _may_evaluate(thinker, limits, watch):
+            thinker.root_cost, thinker.batch_cost = forget(thinker.root_cost), forget(thinker.batch_cost)
             return False, 0
         began = watch.now()
         start_tree(thinker.tree, played.state, limits.allowed)
-        thinker.look_cost = learn(thinker.look_cost, watch.now() - began)
+        thinker.root_cost = learn(thinker.root_cost, watch.now() - began)
     thinker.root = played if limits.allowed is None else None
     return True, _grow(thinker, limits, watch)
 
 
 def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
-    """Grows the tree until a limit is reached. Returns the simulations done."""
     tree, done, most = thinker.tree, 0, math.inf if limits.simulations is None else limits.simulations
     is_forced = limits.budget and tree.counts[tree.root] == 1
     while done < most and not is_done(tree) and not is_forced and not watch.is_stopped():
@@ -167,20 +167,20 @@ def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
     return done
 
 
-def _may_look(thinker: Thinker, limits: Limits, watch: Watch) -> bool:
+def _may_evaluate(thinker: Thinker, limits: Limits, watch: Watch) -> bool:
     elapsed = watch.now() - watch.started
-    return limits.budget is None or may_look(limits.budget, elapsed, thinker.look_cost)
+    return limits.budget is None or may_evaluate(limits.budget, elapsed, thinker.root_cost)
 
 
 def _go_on(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bool:
-    """Makes this position the root, if the tree holds it; a crowded tree is packed, or given up for want of time."""
+    """Makes this position the root, if it is in the tree; a crowded tree is packed, or given up for want of time."""
     root, tree = thinker.root, thinker.tree
     is_later = root and (root.fen, root.edges) == (played.fen, played.edges[: len(root.edges)])
     if not (root and is_later and advance(tree, played.edges[len(root.edges) :])):
         return False
     if is_full(tree, CROWDED):
         if limits.budget and PACK_SECONDS * tree.num_nodes > limits.budget.target:
-            return not _may_look(thinker, limits, watch)
+            return not _may_evaluate(thinker, limits, watch)
         pack(tree)
     return True
 
@@ -189,7 +189,7 @@ def choose(thinker: Thinker, played: Played, temperature: float = 0.0, seed: int
     """The edge to play once something is known: the best, or by visits ** (1 / temperature); None if there is none.
 
     Where nothing was visited, as by a player without a tree, priors take the place of visits. A proven win is always
-    played, a proven loss only if all moves lose; the same seed and position draw the same.
+    played, a proven loss only if all moves lose; the same seed and position give the same.
     """
     found = lines(thinker.tree, thinker.game.max_legal_moves)
     weights = visit_counts(thinker.tree) if any(line.visits for line in found) else prior_weights(thinker.tree)

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.table import Table
-
 from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals
 from alphagateau.ratings.rate import Ratings
@@ -14,7 +12,7 @@ from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
-from alphagateau.runs.logging.progress import print_table
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
     from alphagateau.games.pgn.pgn import GameRecord
@@ -115,20 +113,11 @@ def describe_method(ratings: Ratings) -> str:
 
 def print_ratings(ratings: Ratings, title: str) -> None:
     """A table on standard output, the notes below it."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("player")
-    for name in ("rating", "2 sigma", "games", "score"):
-        table.add_column(name, justify="right")
-    order = sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k]))
-    for k in order:
-        numbers = ratings.rating[k], 2 * ratings.standard_error[k]
-        table.add_row(
-            ratings.players[k],
-            *(f"{x:z.0f}" for x in numbers),
-            str(ratings.games[k]),
-            f"{ratings.score[k]:.3f}",
-        )
-    print_table(table)
+    rows = []
+    for k in sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k])):
+        numbers = f"{ratings.rating[k]:z.0f}", f"{2 * ratings.standard_error[k]:z.0f}"
+        rows.append((ratings.players[k], *numbers, ratings.games[k], f"{ratings.score[k]:.3f}"))
+    print_results(title, ("player", "rating", "2 sigma", "games", "score"), rows)
     print(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
         print(f"note: {note}")

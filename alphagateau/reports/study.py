@@ -1,11 +1,10 @@
 """Writes the results of a study: a page, its curves, a table in Markdown, and JSON."""
 
-import json
 from pathlib import Path
 
 from alphagateau.reports.drawing.charts import standalone
 from alphagateau.reports.study_page import curve_charts, markdown, study_page
-from alphagateau.runs.files import write_text
+from alphagateau.runs.files import write_json, write_text
 from alphagateau.studies.result_files import as_json, read_result
 from alphagateau.studies.results import StudyResult
 
@@ -13,7 +12,7 @@ from alphagateau.studies.results import StudyResult
 def write_study(folder: Path, result: StudyResult) -> None:
     """Writes study.md, study.json and what is drawn, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "study.json", json.dumps(as_json(result), indent=1) + "\n")
+    write_json(folder / "study.json", as_json(result))
     write_text(folder / "study.md", markdown(result))
     _draw(folder / "index.html", result)
 

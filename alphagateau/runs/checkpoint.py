@@ -45,11 +45,13 @@ class Checkpoint(NamedTuple):
     """A checkpoint on disk whose manifest has been read.
 
     left_out: the keys of its network and search that name programs and paths; the manifest here is without them.
+    is_verified: the files of its weights have been hashed since, and are whole.
     """
 
     path: Path
     manifest: dict[str, Any]
     left_out: tuple[str, ...] = ()
+    is_verified: bool = False
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -191,6 +193,13 @@ def verify(checkpoint: Checkpoint, part: str) -> None:
             raise CheckpointError(f"{path / name} is damaged: its checksum is wrong")
 
 
+def verify_weights(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint, with the files of its weights hashed if they have not been. Raises CheckpointError."""
+    if not checkpoint.is_verified:
+        verify(checkpoint, WEIGHTS)
+    return checkpoint._replace(is_verified=True)
+
+
 def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     """The tree `part`, with the shapes, types and shardings of `abstract`; numpy for numpy. Raises CheckpointError.
 
@@ -199,10 +208,11 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     abstract = jax.tree.map(_placed, abstract)
     places = [x.sharding for x in jax.tree.leaves(abstract) if not isinstance(x, np.ndarray)]
     is_shared = not all(place.is_fully_addressable for place in places)
+    check = partial(verify_weights, checkpoint) if part == WEIGHTS else partial(verify, checkpoint, part)
     if is_shared:
-        on_first(partial(verify, checkpoint, part), CheckpointError)
+        on_first(check, CheckpointError)
     else:
-        verify(checkpoint, part)
+        check()
     try:
         tree = trees.read(checkpoint.path / part, abstract, is_shared)
     except Exception as error:  # of libraries, which read files that anybody may have written

@@ -1,12 +1,15 @@
 """Files that are whole or not there."""
 
 import errno
+import json
+import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 def write_text(path: Path, text: str) -> None:
@@ -60,6 +63,24 @@ def write_result(path: Path, text: str) -> None:
     """`write_text`, in a folder that is made if it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
+
+
+def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
+    """`write_result` of a value as JSON, with a line end."""
+    write_result(path, to_json(value, indent) + "\n")
+
+
+def to_json(value: Any, indent: int | None = 1) -> str:
+    """A value as JSON; a number that is not finite, which JSON has none of, is null."""
+    return json.dumps(_finite(value), indent=indent)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def remove_half_written(folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from alphagateau.config import printable
 from alphagateau.runs import checkpoint
-from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
+from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, NoCheckpointError
 from alphagateau.runs.logging import progress
 
 
@@ -46,8 +46,7 @@ def _newest(source: Path, others: Sequence[str]) -> Checkpoint:
     found, complaints = checkpoint.find(source / "checkpoints")
     for candidate in found:
         try:
-            checkpoint.verify(candidate, WEIGHTS)
-            return candidate
+            return checkpoint.verify_weights(candidate)
         except CheckpointError as error:
             complaints.append(str(error))
     if complaints:

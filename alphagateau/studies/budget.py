@@ -17,8 +17,8 @@ from alphagateau.runs.logging.log import read_metrics
 def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:
     """FLOPs of a forward pass on a position of each board, of each experiment. RuntimeError if they cannot be counted.
 
-    Counted in a process of its own that sees no accelerator: the same number on every machine, and what asks, which
-    may be about to start a run, holds no memory of one.
+    Counted in a process of its own that sees no accelerator: the same number on every machine, and the caller, which
+    may be about to start a run, takes no memory of one.
     """
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{number}.toml" for number in range(len(experiments))]
@@ -36,10 +36,10 @@ def environment(**variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
 
 
-def make_ask(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callable[[], str | None]:
-    """A function that says why the run has to stop, once its metrics.jsonl reaches the budget.
+def make_budget_check(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callable[[], str | None]:
+    """A function that returns why the run has to stop, once its metrics.jsonl reaches the budget.
 
-    It has nothing to say after the last iteration, where the run ends by itself. Raises ConfigError.
+    After the last iteration, where the run ends by itself, it returns None. Raises ConfigError.
     """
     if budget.frames and experiment.selfplay is None:
         raise ConfigError("a budget of frames needs [selfplay], which plays them")
@@ -47,13 +47,13 @@ def make_ask(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callabl
     path = run / "metrics.jsonl"
     known: dict[tuple[int, int] | None, str | None] = {None: None}
 
-    def ask() -> str | None:
+    def check() -> str | None:
         stamp = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
-        if stamp not in known:  # asked before every device call
+        if stamp not in known:  # called before every device call
             spent = costs(read_metrics(path), prices)
             is_over = not spent or spent[-1].iterations >= experiment.num_iterations
             limit = None if is_over else reached(spent[-1], budget)
             known[stamp] = f"the budget of {limit} is reached" if limit else None
         return known[stamp]
 
-    return ask
+    return check

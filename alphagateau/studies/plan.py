@@ -76,7 +76,7 @@ def _make_variant(study: StudyConfig, name: str, path: str) -> Variant:
 
 
 def num_iterations(experiment: Experiment, budget: BudgetConfig, where: str) -> int:
-    """How many iterations a run has at most: what the budget says of them or of frames, else the experiment."""
+    """How many iterations a run has at most: by the budget of them or of frames, else by the experiment."""
     limits = [budget.iterations] if budget.iterations else []
     if budget.frames:
         if experiment.selfplay is None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ def as_json(result: StudyResult) -> dict[str, Any]:
         seconds.setdefault(curve.board, {})[curve.variant] = [p.cost.seconds for p in curve.points]
     runs = {r.name: {k: v for k, v in r._asdict().items() if k not in ("cost", *OF_MACHINE)} for r in result.runs}
     machine = {r.name: {"seconds": r.cost.seconds, **{k: getattr(r, k) for k in OF_MACHINE}} for r in result.runs}
-    found = {
+    return {
         **{name: getattr(result, name) for name in SIMPLE},
         "runs": {r.name: runs[r.name] | _cost(r.cost) for r in result.runs},
         "measures": {
@@ -34,26 +33,15 @@ def as_json(result: StudyResult) -> dict[str, Any]:
         "curves": curves,
         "machine": {"runs": machine, "curves": seconds},
     }
-    return _finite(found)
 
 
 def _cost(cost: Cost) -> dict[str, Any]:
-    """All but the seconds."""
     return {name: value for name, value in cost._asdict().items() if name != "seconds"}
 
 
 def _row(row: Measured) -> dict[str, Any]:
     difference = row.difference._asdict() if row.difference else None
     return row._asdict() | {"mean": row.mean._asdict(), "difference": difference}
-
-
-def _finite(value: Any) -> Any:
-    """NaN as null, which JSON knows."""
-    if isinstance(value, Mapping):
-        return {str(name): _finite(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_result(path: Path) -> StudyResult:

@@ -67,7 +67,7 @@ class Curve(NamedTuple):
 
 
 class StudyResult(NamedTuple):
-    """All that a page of a study says; experiments, budgets and changed keys by variant, as in their files."""
+    """All that a page of a study shows; experiments, budgets and changed keys by variant, as in their files."""
 
     name: str
     base: str
@@ -135,7 +135,6 @@ def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failu
 
 
 def _rating_measure(plan: Plan, runs: Sequence[RunResult], board: str, ratings: Ratings, names: Names) -> Measure:
-    """Elo of the last weights."""
     players = {(r.variant, r.seed): names.get((r.name, r.cost.iterations), "") for r in runs if r.ended}
     players = {place: name for place, name in players.items() if name in ratings.players}
 

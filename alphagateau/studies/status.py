@@ -53,7 +53,7 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
 
 
 def is_busy(folder: Path) -> bool:
-    """Whether a process, here or on another machine, holds the run."""
+    """Whether a process, here or on another machine, has locked the run."""
     if not folder.exists():
         return False
     try:
@@ -78,7 +78,7 @@ def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str
 
 
 def describe_devices(folder: Path) -> str:
-    """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind says no more than its name."""
+    """The devices of all starts of a run, such as "2 x gpu NVIDIA H100"; a CPU's kind adds nothing to its name."""
     found = [start["devices"] for start in run_record.read_record(folder)["starts"]]
     kinds = [", ".join(sorted(set(devices))).replace("cpu cpu", "cpu") for devices in found]
     return "; ".join(dict.fromkeys(f"{len(devices)} x {kind}" for devices, kind in zip(found, kinds, strict=True)))

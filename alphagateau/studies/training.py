@@ -1,7 +1,7 @@
-"""A plan in, its runs trained: each in a process of `alphagateau train`, one after the other, in pieces that resume.
+"""Trains the runs of a plan: each in a process of `alphagateau train`, one after the other, in pieces that resume.
 
 A process of its own, for a run takes its devices' memory and may be killed with it; several studies of one folder, on
-one machine or more, share the runs, for a run that another process holds is passed over.
+one machine or more, share the runs, for a run in another process is passed over.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from alphagateau.studies.budget import environment
 from alphagateau.studies.plan import Plan, PlannedRun
 from alphagateau.studies.status import Status, is_busy, read_status
 
-LOOK_SECONDS = 5.0  # between looks at runs that others hold
+POLL_SECONDS = 5.0  # between two checks of runs in other processes
 MOST_FAILURES = 2  # of a run in a row; another process may have taken it just then
 
 
@@ -31,7 +31,7 @@ class Study(NamedTuple):
     plan: Plan
     folder: Path  # of the runs
     prices: Mapping[str, Prices]  # by variant
-    say: Callable[[str], None]
+    report: Callable[[str], None]
 
 
 def statuses(study: Study) -> dict[str, Status]:
@@ -45,16 +45,16 @@ def statuses(study: Study) -> dict[str, Status]:
 
 
 def source_of(study: Study, run: PlannedRun) -> str | None:
-    """What `--init-from` of the run says."""
+    """The value of `--init-from` of the run."""
     if run.needs:
         return str(study.folder / run.needs)
     return run.variant.init_from or None
 
 
 def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
-    """Trains until all runs have ended or it is asked to stop; why each run that failed did, by its name."""
+    """Trains until all runs have ended or a request to stop; why each run that failed did, by its name."""
     failures: dict[str, int] = {}
-    is_said = False
+    is_reported = False
     while stop.reason is None:
         known = statuses(study)
         lost = _lost(study.plan, failures)
@@ -63,17 +63,19 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
             break
         run = _choose(study, left, known)
         if run is None:
-            if not is_said:
-                study.say(f"waiting for other processes, which hold or must end {', '.join(run.name for run in left)}")
-            is_said = True
-            _wait(stop, LOOK_SECONDS)
+            if not is_reported:
+                study.report(
+                    f"waiting for other processes, which hold or must end {', '.join(run.name for run in left)}"
+                )
+            is_reported = True
+            _wait(stop, POLL_SECONDS)
             continue
-        is_said = False
+        is_reported = False
         code = train_piece(study, run, known[run.name], stop)
         is_further = stop.reason is not None or statuses(study)[run.name].iteration > known[run.name].iteration
         failures[run.name] = failures.get(run.name, 0) + 1 if code or not is_further else 0
         if failures[run.name]:
-            study.say(f"{run.name} ended with exit code {code}" + ("" if is_further else " and came no further"))
+            study.report(f"{run.name} ended with exit code {code}" + ("" if is_further else " and came no further"))
     return _lost(study.plan, failures)
 
 
@@ -99,28 +101,28 @@ def _choose(study: Study, left: list[PlannedRun], known: Mapping[str, Status]) -
 
 
 def train_piece(study: Study, run: PlannedRun, status: Status, stop: StopRequest) -> int:
-    """The exit code of `alphagateau train` on the run's next piece; asked to stop, it writes a checkpoint first."""
+    """The exit code of `alphagateau train` on the run's next piece; stopped, it writes a checkpoint first."""
     file = study.folder / f"{run.name}.toml"
     study.folder.mkdir(parents=True, exist_ok=True)
     write_text(file, f"# {run.name} of study {study.plan.study.name}\n\n{config.dumps(run.experiment)}")
     words = ["train", str(file), "--runs", str(study.folder), "--until", _until(study, run, status)]
     source = source_of(study, run)
     words += ["--init-from", source] if source else []
-    study.say(f"alphagateau {' '.join(words)}")
+    study.report(f"alphagateau {' '.join(words)}")
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "alphagateau.commands.main", *words],
         env=environment(),
         start_new_session=True,  # what is typed at the terminal is for the study, which passes it on once
         preexec_fn=_end_with_parent if sys.platform == "linux" else None,
     )
-    is_told = False
+    is_sent = False
     while True:
         try:
             return process.wait(0.2)
         except subprocess.TimeoutExpired:
-            if stop.reason is not None and not is_told:
+            if stop.reason is not None and not is_sent:
                 process.send_signal(signal.SIGTERM)
-                is_told = True
+                is_sent = True
 
 
 def _until(study: Study, run: PlannedRun, status: Status) -> str:
@@ -133,7 +135,7 @@ def _until(study: Study, run: PlannedRun, status: Status) -> str:
 
 
 def _end_with_parent() -> None:
-    """Has the kernel tell this process to stop when the study is killed, so that no run goes on unseen."""
+    """Makes the kernel stop this process when the study is killed, so that no run goes on unseen."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
 
 

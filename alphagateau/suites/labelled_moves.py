@@ -1,10 +1,9 @@
 """Compares a player's moves and its ranking of them with labels.
 
-A board has no past. Networks look at many boards in a device call, engines at one at a time.
+A board has no past.
 """
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,11 +15,12 @@ from alphagateau.data.packed import LARGEST, NO_VALUE, Boards
 from alphagateau.games.move_numbers import action_names
 from alphagateau.games.notation import legal_moves, to_fen
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State
+from alphagateau.games.state import Array, State, pad_rows
 from alphagateau.games.variants import get_game
-from alphagateau.matches.openings import one_state
-from alphagateau.matches.players import HostPlayer, Player, Reply
-from alphagateau.search.search import ILLEGAL, Search
+from alphagateau.matches.openings import one_state, select_states
+from alphagateau.matches.players import Player
+from alphagateau.search.search import ILLEGAL
+from alphagateau.suites.answers import Answers, Positions, find_answers, key_parts_of
 from alphagateau.suites.intervals import Estimate, mean, share
 from alphagateau.suites.rank_correlation import tau_b, tau_published
 
@@ -28,21 +28,20 @@ ROWS = 128  # boards of a device call
 TOPS = 1, 3  # moves of the highest prior
 
 TOP_NAMES = tuple(f"policy_top_{number}" for number in TOPS)
-Tell = Callable[[int], None]  # hears how many boards are done
 
 
-class Opinions(NamedTuple):
-    """What a player says of R boards: arrays of numpy or JAX."""
+class Predictions(NamedTuple):
+    """A player's moves on R boards, and what else is measured of it, in numpy."""
 
-    edges: Any  # int [R], the moves it plays
+    edges: Any  # int [R], the moves it plays; -1: none
     ranking: Any = None  # float32 [R, S], higher is better; None: of its own move alone
     policy_bits: Any = None  # float32 [R], -log2 of the prior of the best move, NaN where none is labelled
     value: Any = None  # float32 [R], of the position, for the player to move
     in_top: Any = None  # float32 [R, TOPS], whether the best move is among the first by the prior, equals sharing
 
 
-class Answers(NamedTuple):
-    """The boards themselves, on the host."""
+class LabelledBoards(NamedTuple):
+    """Boards with their labels, on the host."""
 
     game: Game
     rows: Boards
@@ -55,12 +54,14 @@ def enter_boards(game: Game, rows: Any) -> State:
     return jax.vmap(game.enter)(rows.board, rows.color, rights, rows.en_passant, rows.halfmove_count, rows.ply)
 
 
-def read_answers(game: Game, columns: Boards, number: int = 0) -> Answers:
+def read_boards(game: Game, columns: Boards, number: int = 0) -> LabelledBoards:
     """The first `number` boards; 0: all."""
-    rows = Boards(*(np.asarray(column[: number or None]) for column in columns))
-    parts = [jax.device_get(_entered(game.name)(part)) for part, _ in _parts(rows)]
+    rows, parts = Boards(*(np.asarray(column[: number or None]) for column in columns)), []
+    for first in range(0, len(rows.count), ROWS):
+        part = pad_rows(range(first, min(first + ROWS, len(rows.count))), ROWS)
+        parts.append(jax.device_get(_entered(game.name)(jax.tree.map(lambda x, part=part: x[part], rows))))
     states = jax.tree.map(lambda *x: np.concatenate(x)[: len(rows.count)], *parts)
-    return Answers(game, rows, states)
+    return LabelledBoards(game, rows, states)
 
 
 @lru_cache
@@ -68,45 +69,41 @@ def _entered(game_name: str):
     return jax.jit(lambda rows: enter_boards(get_game(game_name), rows))
 
 
-def _parts(rows: Any):
-    """ROWS rows at a time with the numbers of the rows, the last repeated to fill a part."""
-    count = len(rows.count)
-    for start in range(0, count, ROWS):
-        numbers = np.minimum(np.arange(start, start + ROWS), count - 1)
-        yield jax.tree.map(lambda column, numbers=numbers: column[numbers], rows), numbers
+def predict(boards: LabelledBoards, player: Player, seed: int, report: Callable[[int], None]) -> Predictions:
+    """A player's moves on all boards; `report` takes the number of them that are done. Raises PlayerError."""
+    game, states, count = boards.game, boards.states, len(boards.rows.count)
+    positions = Positions(
+        key_parts_of(seed, range(count)),
+        lambda rows: select_states(states, rows),
+        lambda row: (to_fen(game, one_state(states, row)), ()),
+    )
+    found = []
+    for part in find_answers(game, player, positions, ROWS):
+        found.append(_predictions(boards, part))
+        report(part.rows[-1] + 1)
+    columns = zip(*found, strict=True)
+    predictions = Predictions(*(None if column[0] is None else np.concatenate(column) for column in columns))
+    return predictions if player.variables else predictions._replace(value=None, in_top=None)
 
 
-def ask(answers: Answers, player: Player | HostPlayer, seed: int, tell: Tell) -> Opinions:
-    """What a player says of all boards. Raises PlayerError."""
-    return _ask_engine(answers, player, tell) if isinstance(player, HostPlayer) else _look(answers, player, seed, tell)
+def _predictions(boards: LabelledBoards, part: Answers) -> Predictions:
+    states, output = select_states(boards.states, part.rows), part.output
+    if output is None:
+        legal = legal_moves(boards.game, one_state(states, 0))
+        return Predictions(np.array([legal.get(part.moves[0], -1)], np.int64))
+    ranking = output.action_weights if output.move_values is None else output.move_values
+    rows, count = pad_rows(range(len(part.rows)), ROWS), len(part.rows)
+    of_best = _of_best(output.prior_logits[rows], states.legal_edges[rows], boards.rows.best[part.rows][rows])
+    bits, tops = (np.asarray(x)[:count] for x in of_best)
+    return Predictions(output.edge, ranking, bits, output.value, tops)
 
 
-def _look(answers: Answers, player: Player, seed: int, tell: Tell) -> Opinions:
-    count, found = len(answers.rows.count), []
-    variables = jax.device_put(player.variables)
-    for rows, numbers in _parts(answers.rows):
-        look = _compiled(answers.game.name, player.search)
-        found.append(jax.device_get(look(variables, jax.random.key(seed % 2**32), numbers, rows)))
-        tell(min(int(numbers[-1]) + 1, count))
-    opinions = Opinions(*(np.concatenate(x)[:count] for x in zip(*found, strict=True)))
-    return opinions if player.variables else opinions._replace(value=None, in_top=None)
-
-
-@lru_cache
-def _compiled(game_name: str, search: Search):
-    game = get_game(game_name)
-
-    def look(variables, key, numbers, rows) -> Opinions:
-        states = enter_boards(game, rows)
-        keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
-        found = search(variables, keys, states)
-        ranking = found.action_weights if found.move_values is None else found.move_values
-        logits = jnp.where(states.legal_edges >= 0, found.prior_logits, ILLEGAL)
-        of_best = jnp.take_along_axis(jax.nn.log_softmax(logits), jnp.maximum(rows.best, 0)[:, None], axis=-1)[:, 0]
-        bits = jnp.where(rows.best >= 0, -of_best / jnp.log(2.0), jnp.nan)
-        return Opinions(found.edge, ranking, bits, found.value, in_top(logits, rows.best))
-
-    return jax.jit(look)
+@jax.jit
+def _of_best(logits: Array, legal_edges: Array, best: Array) -> tuple[Array, Array]:
+    """(bits of the best move by the prior, whether it is in its TOPS) of logits [R, S]."""
+    logits = jnp.where(legal_edges >= 0, logits, ILLEGAL)
+    of_best = jnp.take_along_axis(jax.nn.log_softmax(logits), jnp.maximum(best, 0)[:, None], axis=-1)[:, 0]
+    return jnp.where(best >= 0, -of_best / jnp.log(2.0), jnp.nan), in_top(logits, best)
 
 
 def in_top(logits: Array, best: Array) -> Array:
@@ -116,18 +113,7 @@ def in_top(logits: Array, best: Array) -> Array:
     return jnp.clip((jnp.array(TOPS) - before) / alike, 0.0, 1.0)
 
 
-def _ask_engine(answers: Answers, player: HostPlayer, tell: Tell) -> Opinions:
-    def play(number: int) -> int:
-        state = one_state(answers.states, number)
-        reply = player.move(to_fen(answers.game, state), [])
-        tell(number + 1)
-        return legal_moves(answers.game, state).get(reply.move if isinstance(reply, Reply) else reply, -1)
-
-    with ThreadPoolExecutor(player.num_workers) as pool:
-        return Opinions(np.array(list(pool.map(play, range(len(answers.rows.count)))), np.int64))
-
-
-def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str, Estimate]:
+def measure(boards: LabelledBoards, predictions: Predictions, is_best_only: bool) -> dict[str, Estimate]:
     """How right a player is, by name.
 
     `action_accuracy`: of the boards of which all moves are labelled, how often it plays one of the best; of labels of
@@ -136,34 +122,34 @@ def judge(answers: Answers, opinions: Opinions, is_best_only: bool) -> dict[str,
     first, or of the first three, by the prior. `state_value_error`: of the probability of winning, its distance to the
     label.
     """
-    rows, states = answers.rows, answers.states
+    rows, states = boards.rows, boards.states
     known, legal = rows.action_value != NO_VALUE, states.legal_edges >= 0
     is_whole = (known == legal).all(axis=1) & legal.any(axis=1)
     counted = np.flatnonzero(rows.best >= 0 if is_best_only else is_whole)
-    slot = (states.legal_edges == opinions.edges[:, None]).argmax(axis=1)
+    slot = (states.legal_edges == predictions.edges[:, None]).argmax(axis=1)
     q = np.where(known, rows.action_value.astype(np.int64), -1)
     is_right = (slot == rows.best) if is_best_only else q[np.arange(len(q)), slot] == q.max(axis=1)
-    is_right &= opinions.edges >= 0
+    is_right &= predictions.edges >= 0
     found = {"action_accuracy": share(int(is_right[counted].sum()), len(counted))}
-    if opinions.ranking is not None and not is_best_only:
-        number = {move: i for i, move in enumerate(action_names(answers.game))}
-        taus = [_taus(answers, q, opinions.ranking, number, row) for row in np.flatnonzero(is_whole).tolist()]
+    if predictions.ranking is not None and not is_best_only:
+        number = {move: i for i, move in enumerate(action_names(boards.game))}
+        taus = [_taus(boards, q, predictions.ranking, number, row) for row in np.flatnonzero(is_whole).tolist()]
         for name, values in zip(("tau_b", "tau_published"), zip(*taus, strict=True), strict=False):
             found[name] = mean(values)
-    if opinions.policy_bits is not None:
-        found["policy_log_loss"] = mean(opinions.policy_bits[counted])
-    if opinions.in_top is not None:
+    if predictions.policy_bits is not None:
+        found["policy_log_loss"] = mean(predictions.policy_bits[counted])
+    if predictions.in_top is not None:
         for number, name in enumerate(TOP_NAMES):
-            found[name] = mean(opinions.in_top[counted, number])
-    if opinions.value is not None:
-        distance = np.abs((opinions.value + 1) / 2 - rows.state_value / LARGEST)
+            found[name] = mean(predictions.in_top[counted, number])
+    if predictions.value is not None:
+        distance = np.abs((predictions.value + 1) / 2 - rows.state_value / LARGEST)
         found["state_value_error"] = mean(distance[rows.state_value != NO_VALUE])
     return found
 
 
 def _taus(
-    answers: Answers, q: np.ndarray, ranking: np.ndarray, number: Mapping[str, int], row: int
+    boards: LabelledBoards, q: np.ndarray, ranking: np.ndarray, number: Mapping[str, int], row: int
 ) -> tuple[float, float]:
-    numbers = [number[move] for move in legal_moves(answers.game, one_state(answers.states, row))]
+    numbers = [number[move] for move in legal_moves(boards.game, one_state(boards.states, row))]
     truth, prediction = q[row, : len(numbers)], ranking[row, : len(numbers)]
     return tau_b(truth, prediction), tau_published(truth, prediction, numbers)

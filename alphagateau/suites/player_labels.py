@@ -12,29 +12,28 @@ from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import centipawns
 from alphagateau.matches.openings import one_state
-from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import Player, SpecError
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import SpecError
 
 ROWS = 64  # boards of a device call
 
 
-def make_labeller(game: Game, rated: RatedPlayer) -> Labeller:
+def make_labeller(game: Game, player: Player) -> Labeller:
     """The Labeller of a player. Raises SpecError for one without a network."""
-    player = rated.player
-    if not isinstance(player, Player) or not player.variables:
-        raise SpecError(f"player {rated.name!r} has no network: expected a run or a checkpoint")
-    look, variables = jax.jit(player.search), jax.device_put(player.variables)
+    if player.search is None or not player.variables:
+        raise SpecError(f"player {player.name!r} has no network: expected a run or a checkpoint")
+    search_batch, variables = jax.jit(player.search), jax.device_put(player.variables)
 
     def search(fens: Sequence[str]) -> list[SearchResult]:
         return [found for first in range(0, len(fens), ROWS) for found in search_rows(fens[first : first + ROWS])]
 
     def search_rows(fens: Sequence[str]) -> list[SearchResult]:
         states = from_fens(game, [*fens, *[fens[0]] * (ROWS - len(fens))])
-        made = jax.device_get(look(variables, jax.random.split(jax.random.key(0), ROWS), states))
+        made = jax.device_get(search_batch(variables, jax.random.split(jax.random.key(0), ROWS), states))
         host = jax.device_get(states)
         moves = map(partial(edge_to_uci, game), (one_state(host, row) for row in range(len(fens))), made.edge)
         scores = (centipawns(float(value)) for value in np.asarray(made.search_value))
         return [SearchResult(score, 0, move) for move, score in zip(moves, scores, strict=False)]
 
-    about = {"name": rated.name, "weights": player.identity.weights, "search": player.identity.search}
+    about = {"name": player.name, "weights": player.identity.weights, "search": player.identity.search}
     return Labeller(about, search)

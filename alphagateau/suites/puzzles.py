@@ -63,7 +63,6 @@ def read_puzzles(game: Game, path: str, most: int = 0, bounds: Bounds = BOUNDS) 
 
 
 def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, cells by column) of each row that is not empty. Raises PuzzleError."""
     before = csv.field_size_limit(MAX_FIELD)
     try:
         reader = csv.reader(read_lines(path, bounds), strict=True)
@@ -111,7 +110,6 @@ def _read(game: Game, row: Mapping[str, str], line: int) -> tuple[Puzzle, str]:
 
 
 def _past(text: str) -> tuple[str, list[str]]:
-    """(FEN of the start, moves) of a game."""
     try:
         (record,) = read_pgn(text)
     except ValueError as error:

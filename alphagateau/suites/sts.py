@@ -2,23 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import NamedTuple
 
-import jax
-import numpy as np
-
-from alphagateau.games.notation import edge_to_uci, from_fens
+from alphagateau.games.notation import from_fens
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array
-from alphagateau.matches.players import HostPlayer, Player, Reply
-from alphagateau.search.search import Search
+from alphagateau.matches.players import Player
+from alphagateau.suites.answers import Positions, find_answers, key_parts_of
 from alphagateau.suites.epd import ScoredPosition
-
-ROWS = 64  # positions of a device call
-
-Tell = Callable[[int], None]  # hears how many positions are done
 
 
 class Answer(NamedTuple):
@@ -27,7 +17,7 @@ class Answer(NamedTuple):
     move: str  # UCI
     points: int
     best: int  # the most there were
-    num_nodes: float  # positions looked at; NaN: it did not say
+    num_nodes: float  # positions visited; NaN: not counted
 
 
 class ThemeScore(NamedTuple):
@@ -49,53 +39,21 @@ class ThemeScore(NamedTuple):
 
 
 def answer(
-    game: Game, player: Player | HostPlayer, positions: Sequence[ScoredPosition], seed: int, tell: Tell
+    game: Game, player: Player, positions: Sequence[ScoredPosition], seed: int, report: Callable[[int], None]
 ) -> list[Answer]:
-    """An Answer for each position. Raises PlayerError."""
-    if isinstance(player, HostPlayer):
-        return _ask(player, positions, tell)
-    return _search(game, player, positions, seed, tell)
-
-
-def _search(game: Game, player: Player, positions: Sequence[ScoredPosition], seed: int, tell: Tell) -> list[Answer]:
-    look, found = _compiled(player.search), []
-    for first in range(0, len(positions), ROWS):
-        rows = np.minimum(np.arange(first, first + ROWS), len(positions) - 1)
-        fens = [positions[row].fen for row in rows]
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed % 2**32), rows)
-        states = from_fens(game, fens)
-        edges, nodes = jax.device_get(look(player.variables, keys, states))
-        host = jax.device_get(states)
-        for i, row in enumerate(rows[: len(positions) - first].tolist()):
-            state = jax.tree.map(lambda x, i=i: x[i], host)
-            found.append(_judge(positions[row], edge_to_uci(game, state, edges[i]), float(nodes[i])))
-        tell(len(found))
+    """An Answer for each position; `report` takes the number of them that are done. Raises PlayerError."""
+    found: list[Answer] = []
+    to_search = Positions(
+        key_parts_of(seed, range(len(positions))),
+        lambda rows: from_fens(game, [positions[row].fen for row in rows]),
+        lambda row: (positions[row].fen, ()),
+    )
+    for part in find_answers(game, player, to_search):
+        for row, move, nodes in zip(part.rows, part.moves, part.nodes, strict=True):
+            points = positions[row].points
+            found.append(Answer(move, points.get(move, 0), max(points.values()), nodes))
+        report(len(found))
     return found
-
-
-@lru_cache
-def _compiled(search: Search) -> Callable[..., tuple[Array, Array]]:
-    def look(variables, keys, states) -> tuple[Array, Array]:
-        found = search(variables, keys, states)
-        nodes = jax.numpy.full(found.edge.shape, jax.numpy.nan) if found.num_nodes is None else found.num_nodes
-        return found.edge, nodes
-
-    return jax.jit(look)
-
-
-def _ask(player: HostPlayer, positions: Sequence[ScoredPosition], tell: Tell) -> list[Answer]:
-    def play(number: int) -> Answer:
-        reply = player.move(positions[number].fen, ())
-        reply = reply if isinstance(reply, Reply) else Reply(reply)
-        tell(number + 1)
-        return _judge(positions[number], reply.move, math.nan if reply.nodes is None else reply.nodes)
-
-    with ThreadPoolExecutor(player.num_workers) as pool:
-        return list(pool.map(play, range(len(positions))))
-
-
-def _judge(position: ScoredPosition, move: str, num_nodes: float) -> Answer:
-    return Answer(move, position.points.get(move, 0), max(position.points.values()), num_nodes)
 
 
 def scores(positions: Sequence[ScoredPosition], answers: Sequence[Answer]) -> list[ThemeScore]:

@@ -9,7 +9,7 @@ import pytest
 
 from alphagateau.commands import main as command
 from alphagateau.commands.main import explain, main
-from alphagateau.matches.players import PlayerError, SpecError
+from alphagateau.matches.specs import PlayerError, SpecError
 from alphagateau.matches.uci_player import UciError, UciSpecError
 from alphagateau.runs.checkpoint import CheckpointError, NoCheckpointError
 from alphagateau.runs.run_folder import RunError

@@ -21,6 +21,7 @@ from alphagateau.cli import ladders as command
 from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
+from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs import lock, run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
@@ -137,7 +138,7 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
     """First there is nobody to play with, then no anchor; each is said, and waited for."""
     there, new, said, stop = ["engine"], ["r/0", "r/1", "r/2"], [], []
     monkeypatch.setattr(command, "WATCH_SECONDS", 0.0)
-    monkeypatch.setattr(command, "list_specs", lambda players, every: list(there))
+    monkeypatch.setattr(command, "list_specs", lambda players, every: list(map(parse_spec, there)))
     folder = Path("r")
     monkeypatch.setattr(
         ladders,

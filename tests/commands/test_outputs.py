@@ -105,3 +105,14 @@ def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):
     assert main(["pgn", "games.pgn", "--json", "pipe"]) == 0
     assert os.read(reader, 100).startswith(b"{") and Path("pipe").is_fifo()
     os.close(reader)
+
+
+def test_a_ladder_writes_over_no_openings_of_its_file_where_it_writes_by_default(capsys):
+    folder = Path("eval/own")
+    folder.mkdir(parents=True)
+    (folder / "games.jsonl").write_text("")
+    (folder / "games.pgn").write_text(GAME)
+    Path("own.toml").write_text('players = ["random"]\nopenings = "eval/own/games.pgn"\n')
+    assert main(["ladder", "own.toml"]) == 2
+    assert "eval/own/games.pgn is what this command reads" in capsys.readouterr().err
+    assert Path("eval/own/games.pgn").read_text() == GAME

@@ -14,8 +14,8 @@ from tiny_checkpoints import save_tiny
 from alphagateau import config
 from alphagateau.commands.main import main
 from alphagateau.matches.player_specs import load_player
+from alphagateau.matches.specs import name_of, read_spec
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.board.boards import name_of
 from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
 from alphagateau.runs import checkpoint, publishing, run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
@@ -66,9 +66,9 @@ def test_a_published_checkpoint_is_the_runs_weights_and_experiment_alone(publish
     assert {path.name for path in published.iterdir()} == {"manifest.json", "weights", "experiment.toml", "README.md"}
     assert not any(str(trained.parent).encode() in path.read_bytes() for path in published.rglob("*") if path.is_file())
     assert config.load(published / "experiment.toml") == config.load(trained / "config.toml")
-    player, before = (load_player(str(path), "gardner_chess") for path in (published, trained))
+    player, before = (load_player(read_spec(str(path)), "gardner_chess") for path in (published, trained))
     assert (player.name, before.name) == ("small", "trained/2")
-    assert player.identity == before.identity and player.folder is None
+    assert player.key == before.key and player.folder is None
     assert name_of(checkpoint.open_checkpoint(published)) == "small"
 
 
@@ -224,6 +224,6 @@ def test_what_comes_with_a_clone_is_whole_small_listed_and_plays(folder, capsys)
     assert capsys.readouterr().out
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 8e6
     assert f"`{folder.name}`" in (ROOT / "checkpoints" / "README.md").read_text()
-    player = load_player(str(folder), config.load(folder / "experiment.toml").game)
+    player = load_player(read_spec(str(folder)), config.load(folder / "experiment.toml").game)
     assert player.name == folder.name
-    assert player.identity[0] in (folder / "README.md").read_text()
+    assert player.key[0] in (folder / "README.md").read_text()

@@ -43,6 +43,20 @@ def test_a_dry_run_says_what_differs_from_the_reference(tmp_path, monkeypatch, c
     assert not list(tmp_path.iterdir())
 
 
+def test_a_study_writes_over_no_file_that_it_reads(tmp_path, monkeypatch, capsys):
+    """Openings named in [ladder] were replaced by the ladder's results."""
+    monkeypatch.chdir(tmp_path)
+    ladder = tmp_path / "eval" / "smoke_widths" / "ladder"
+    ladder.mkdir(parents=True)
+    (ladder / "results.csv").write_text("b2b3\n")
+    openings = 'openings = "eval/smoke_widths/ladder/results.csv"'
+    (tmp_path / STUDY.name).write_text(STUDY.read_text().replace("[ladder]", f"[ladder]\n{openings}"))
+    assert main(["study", STUDY.name, "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"alphagateau: {STUDY.name}: ") and "is what this study reads" in said
+    assert (ladder / "results.csv").read_text() == "b2b3\n"
+
+
 @pytest.mark.whole
 def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path):
     """One in pieces of an iteration, the other in whole runs: the first of two is told to stop, the second killed."""

@@ -9,6 +9,7 @@ import pytest
 from alphagateau.cli import study_ladder
 from alphagateau.cli.arguments import UsageError
 from alphagateau.config import LadderConfig
+from alphagateau.matches.specs import read_spec
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[1] / 'fake_engine.py'}"
 
@@ -20,6 +21,6 @@ def test_an_anchor_that_does_not_play_is_one_sentence(monkeypatch, tmp_path):
         study=SimpleNamespace(name="s", ladder=ladder),
         reference=SimpleNamespace(experiment=SimpleNamespace(platform="auto")),
     )
-    monkeypatch.setattr(study_ladder, "list_players", lambda *_: ([f"uci:{ENGINE}?nodes=50"], {}))
+    monkeypatch.setattr(study_ladder, "list_players", lambda *_: ([read_spec(f"uci:{ENGINE}?nodes=50")], {}))
     with pytest.raises(UsageError, match=r"^s, \[ladder\]: .*rondom"):
         study_ladder.rate_runs(SimpleNamespace(plan=plan), {}, tmp_path, SimpleNamespace(reason=None))

@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint
 import jax
 import jax.numpy as jnp
 import pytest
+from alphagateau.play.asked_players import player_without_tree
 
 import alphagateau
 from alphagateau import config
@@ -29,7 +30,6 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import search_of
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
-from alphagateau.play.asked_players import player_without_tree
 from alphagateau.play.uci.text import options, read_option
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.manifest import check_manifest

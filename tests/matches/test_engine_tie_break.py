@@ -11,7 +11,7 @@ from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
 from alphagateau.matches.engine_tie_break import make_finish
 from alphagateau.matches.find_moves import compiled_search
-from alphagateau.matches.players import PlayerError
+from alphagateau.matches.specs import PlayerError
 from alphagateau.matches.uci_player import UciError
 from alphagateau.search.search import SearchOutput
 

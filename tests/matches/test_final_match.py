@@ -4,11 +4,15 @@ import json
 
 from alphagateau.matches import final_match
 from alphagateau.matches.final_match import Score, print_scores
+from alphagateau.ratings.sprt import strength
+from alphagateau.runs.files import to_json
 
 
 def test_strengths_are_kept_as_json_and_read_back():
-    row = final_match._to_json((0, 0, 0, 0, 2))
-    known = json.loads(json.dumps({"scores": [["a", "b", 4, 0, 0, 0]], "strengths": [row]}, allow_nan=False))
+    pairs = (0, 0, 0, 0, 2)
+    record = {"scores": [["a", "b", 4, 0, 0, 0]], "strengths": [{"pairs": pairs, **strength(pairs)._asdict()}]}
+    known = json.loads(to_json(record))
+    (row,) = known["strengths"]
     assert row["elo"] is None and row["num_pairs"] == 2 and 0.9 < row["superiority"] < 1
     assert final_match._known_pairs(known) == [[0, 0, 0, 0, 2]]
     assert final_match._known_pairs({"scores": known["scores"]}) == [()]  # of an earlier version

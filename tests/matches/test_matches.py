@@ -27,10 +27,11 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.match import opening_points, play_games, play_match
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.openings import Openings, make_openings, one_state, read_openings
-from alphagateau.matches.players import HostPlayer, Player, PlayerError, policy_player, random_player
+from alphagateau.matches.players import Player, random_player
 from alphagateau.matches.search_rows import choose_rows_per_search
+from alphagateau.matches.specs import PlayerError
 from alphagateau.runs.stop import StopRequest
-from alphagateau.search.baselines import make_random_search
+from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput
 
@@ -75,7 +76,7 @@ def test_positions_looked_at_are_counted_of_players_that_say(gardner, openings):
     def count(variables, keys: Array, states: State) -> SearchOutput:
         return take_last(variables, keys, states)._replace(num_nodes=(states.legal_edges >= 0).sum(axis=-1))
 
-    match = Match(Player("a", count, {}), HostPlayer("b", first_by_name), openings.select([0, 1]))
+    match = Match(Player("a", count, {}), Player("b", move=first_by_name), openings.select([0, 1]))
     result = play_match(gardner, match, num_rows=ROWS, rows_per_search=ROWS)
     counted = [
         board.legal_moves.count()
@@ -254,7 +255,7 @@ def test_round_robin_fills_its_rows(gardner: Game, openings: Openings) -> None:
 
 def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, openings: Openings) -> None:
     network = stub_network(gardner)
-    first = policy_player(gardner, network, network.init(None), "first")
+    first = Player("first", make_policy_search(gardner, network), network.init(None))
     last = Player("last", take_last, {})
     result = play_match(gardner, Match(first, last, openings.select(range(8))), rows_per_search=ROWS)
     order = {}
@@ -303,7 +304,7 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
     for pentanomial in seen:
         expected = Counter(points[n] for n in range(sum(pentanomial)))
         assert pentanomial == tuple(expected[k / 2] for k in range(5))
-    assert result.judged == seen[-1] and sum(result.pentanomial) >= 10 and result.unfinished > 0
+    assert result.tested == seen[-1] and sum(result.pentanomial) >= 10 and result.unfinished > 0
     assert result.wins + result.draws + result.losses + result.unfinished == 128
     assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
 
@@ -340,7 +341,7 @@ def test_games_done_before_are_not_played_again(gardner: Game, random_result, op
 
 
 def test_host_player(gardner: Game, openings: Openings) -> None:
-    host = HostPlayer("alphabet", first_by_name, num_workers=2)
+    host = Player("alphabet", move=first_by_name, num_workers=2)
     some = openings.select(range(4))
     result = play_match(gardner, Match(host, Player("last", take_last, {}), some), rows_per_search=ROWS)
     assert result.unfinished == 0
@@ -359,7 +360,7 @@ def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openin
         return first_by_name(start_fen, moves)
 
     records: list[PlayedGame] = []
-    bad, good = HostPlayer("bad", give_up), random_player()
+    bad, good = Player("bad", move=give_up), random_player()
     some = openings.select(range(3))
     statistics = play_games(
         gardner,
@@ -383,7 +384,7 @@ def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openin
 
 
 def test_illegal_move_is_said_of_its_player(gardner: Game, openings: Openings) -> None:
-    cheat = HostPlayer("cheat", lambda start_fen, moves: "e2e4")
+    cheat = Player("cheat", move=lambda start_fen, moves: "e2e4")
     result = play_match(gardner, Match(random_player(), cheat, openings.select(range(3))), rows_per_search=ROWS)
     assert (result.wins, result.draws, result.losses, result.unfinished) == (0, 0, 0, 6)
     assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.failures["cheat"]

@@ -1,12 +1,18 @@
 """What a player's spec asks for: the search and its options, and what is said of those that cannot be."""
 
+import hashlib
+from collections import Counter
+
 import pytest
 from tiny_checkpoints import save_tiny
 
+from alphagateau.commands import match
 from alphagateau.config import SearchConfig
 from alphagateau.config.searches import describe_search
+from alphagateau.matches import specs as specs_module
 from alphagateau.matches.player_specs import load_player, search_of
-from alphagateau.matches.players import PlayerError, split_spec
+from alphagateau.matches.specs import PlayerError, parse_spec, read_spec
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
 from alphagateau.networks.trained import load_weights
 from alphagateau.runs.checkpoint import CheckpointError
@@ -72,13 +78,15 @@ TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a check
 )
 def test_search_of_a_spec(options: str, config: SearchConfig, shown: str) -> None:
     spec = f"runs/a{options}"
-    assert search_of(spec, split_spec(spec)[1], TRAINED) == config
+    assert search_of(parse_spec(spec), TRAINED) == config
     assert shown in describe_search(config)
 
 
 def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
-    assert search_of("runs/a", {}, {"algorithm": "policy", "num_simulations": 32}) == PolicyConfig()
-    assert search_of("runs/a", {}, {"algorithm": "gumbel", "gumbel_scale": 1.0}) == GumbelConfig(gumbel_scale=0.0)
+    assert search_of(parse_spec("runs/a"), {"algorithm": "policy", "num_simulations": 32}) == PolicyConfig()
+    assert search_of(parse_spec("runs/a"), {"algorithm": "gumbel", "gumbel_scale": 1.0}) == GumbelConfig(
+        gumbel_scale=0.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,18 +107,18 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
 def test_search_that_cannot_be_is_one_sentence(options: str, message: str) -> None:
     spec = f"runs/a{options}"
     with pytest.raises(PlayerError) as error:
-        search_of(spec, split_spec(spec)[1], TRAINED)
+        search_of(parse_spec(spec), TRAINED)
     assert message in str(error.value) and repr(spec) in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_manifest_may_name_a_search_of_a_later_version() -> None:
     with pytest.raises(PlayerError, match="search is 'minimax', expected one of gumbel, probability, depth, policy"):
-        search_of("runs/a", {}, {"algorithm": "minimax"})
+        search_of(parse_spec("runs/a"), {"algorithm": "minimax"})
 
 
 def test_the_random_mover_has_no_options() -> None:
     with pytest.raises(PlayerError, match="the random mover has no options"):
-        load_player("random?simulations=4", "gardner_chess")
+        load_player(read_spec("random?simulations=4"), "gardner_chess")
 
 
 @pytest.mark.whole
@@ -119,13 +127,13 @@ def test_a_player_is_named_by_the_weights_that_split_its_search(tmp_path) -> Non
     valued = save_tiny(tmp_path / "a", "gardner_chess", GiraffeConfig)
     moves = save_tiny(tmp_path / "moves", "gardner_chess", GiraffeMovesConfig)
     spec = f"{valued.path}?search=probability&nodes=30&split="
-    named = load_player(spec + str(moves.path), "gardner_chess")
-    assert named.identity[1] == f"probability 30 nodes, {moves.manifest['weights_hash']} split"
+    named = load_player(read_spec(spec + str(moves.path)), "gardner_chess")
+    assert named.key[1] == f"probability 30 nodes, {moves.manifest['weights_hash']} split"
     other = save_tiny(tmp_path / "b", "los_alamos_chess", GiraffeMovesConfig)
     with pytest.raises(CheckpointError, match="trained on los_alamos_chess: Giraffe's inputs are those of one board"):
-        load_player(spec + str(other.path), "gardner_chess")
+        load_player(read_spec(spec + str(other.path)), "gardner_chess")
     with pytest.raises(CheckpointError, match="even holds no whole checkpoint: no such run or checkpoint"):
-        load_player(spec + "even", "gardner_chess")
+        load_player(read_spec(spec + "even"), "gardner_chess")
 
 
 def test_giraffe_plays_no_other_board(tmp_path) -> None:
@@ -133,3 +141,37 @@ def test_giraffe_plays_no_other_board(tmp_path) -> None:
     load_weights(found, "gardner_chess")
     with pytest.raises(CheckpointError, match=r"/0 was trained on gardner_chess: Giraffe's inputs are"):
         load_weights(found, "chess")
+
+
+def test_a_match_hashes_each_weights_file_once(tmp_path, monkeypatch):
+    """A run's newest checkpoint was looked for twice and hashed three times."""
+    found = [save_tiny(tmp_path / name / "checkpoints", "gardner_chess", AlphaZeroConfig) for name in ("one", "two")]
+    specs = [f"{tmp_path / 'one'}?search=policy", f"{found[1].path}?search=policy"]  # a run and a checkpoint
+    files = {str(one.path / file) for one in found for file in one.manifest["files"]}
+    hashed, looked_for = Counter(), Counter()
+    digest, find_newest = hashlib.file_digest, specs_module.newest_checkpoint
+
+    def count_digest(file, kind):
+        hashed[str(file.name)] += 1
+        return digest(file, kind)
+
+    def count_newest(path, others):
+        looked_for[str(path)] += 1
+        return find_newest(path, others)
+
+    monkeypatch.setattr(hashlib, "file_digest", count_digest)
+    monkeypatch.setattr(specs_module, "newest_checkpoint", count_newest)
+    match.read(match.Arguments(*specs, games=2))
+    assert set(hashed) == files and set(hashed.values()) == {1}
+    assert looked_for == Counter(spec.partition("?")[0] for spec in specs)
+
+
+def test_a_spec_without_a_player_is_read_and_refused_where_it_is_loaded(tmp_path):
+    for text, said in (
+        (f"{tmp_path}/none", "holds no whole checkpoint"),
+        ("random?x", "'x' was given, expected options"),
+    ):
+        spec = read_spec(text)
+        assert spec.checkpoint is None
+        with pytest.raises((PlayerError, CheckpointError), match=said):
+            load_player(spec, "gardner_chess")

@@ -19,8 +19,9 @@ from alphagateau.matches.ladder.players import load_players
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Openings, make_openings
-from alphagateau.matches.players import HostPlayer, PlayerError, Reply, random_player
-from alphagateau.matches.uci_player import UciError, load_uci_player, parse_spec, score_after
+from alphagateau.matches.players import Player, Reply, random_player
+from alphagateau.matches.specs import PlayerError, parse_spec, read_spec
+from alphagateau.matches.uci_player import UciError, engine_search, load_uci_player, score_after
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -84,8 +85,8 @@ def fake(gardner: Game, script: Path) -> Iterator:
     """Starts a fake engine of the given manner."""
     players = []
 
-    def start(manner: str, settings: str = "nodes=1") -> HostPlayer:
-        players.append(load_uci_player(f"uci:{sys.executable} {script} {manner}?{settings}", gardner))
+    def start(manner: str, settings: str = "nodes=1") -> Player:
+        players.append(load_uci_player(parse_spec(f"uci:{sys.executable} {script} {manner}?{settings}"), gardner))
         return players[-1]
 
     yield start
@@ -99,9 +100,9 @@ def openings(gardner: Game) -> Openings:
 
 
 def test_spec() -> None:
-    spec = parse_spec("uci:/usr/games/stockfish -x?depth=3&Skill Level=2&timeout=1.5&processes=2")
+    spec = engine_search(parse_spec("uci:/usr/games/stockfish -x?depth=3&Skill Level=2&timeout=1.5&processes=2"))
     assert spec == ("/usr/games/stockfish -x", ("depth", 3), {"Skill Level": "2"}, 1.5, 2)
-    assert parse_spec("uci:stockfish") == ("stockfish", ("nodes", 1000), {}, 60.0, 1)
+    assert engine_search(parse_spec("uci:stockfish")) == ("stockfish", ("nodes", 1000), {}, 60.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_spec() -> None:
 )
 def test_spec_that_is_wrong(spec: str, message: str) -> None:
     with pytest.raises(PlayerError) as error:
-        parse_spec(spec)
+        engine_search(parse_spec(spec))
     assert message in str(error.value) and repr(spec) in str(error.value)
 
 
@@ -160,12 +161,14 @@ def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, ma
 
 def test_engines_of_one_name_are_told_apart_by_their_arguments(script: Path) -> None:
     specs = [f"uci:{sys.executable} {script} {manner}" for manner in ("well", "resign")]
-    players, notes = load_players([*specs, f"uci:{sys.executable}  {script} well"], "gardner_chess")
+    players, notes = load_players(
+        list(map(read_spec, [*specs, f"uci:{sys.executable}  {script} well"])), "gardner_chess"
+    )
     assert [player.name.split()[-2] for player in players] == ["well", "resign"]
     (note,) = notes
     assert note.startswith("left out: uci:") and f" calls itself {players[0].name}, as {specs[0]} does" in note
     for player in players:
-        player.player.close()
+        player.close()
 
 
 def test_engine_that_failed_says_its_first_failure_again(fake, openings: Openings) -> None:
@@ -180,9 +183,10 @@ def test_engine_that_failed_says_its_first_failure_again(fake, openings: Opening
 ENGINE_LEFT_OPEN = """
 import os, signal, sys, types
 from alphagateau.games.small_boards import board_class
+from alphagateau.matches.specs import parse_spec
 from alphagateau.matches.uci_player import load_uci_player
 gardner = types.SimpleNamespace(uci_variant="gardner", board_class=board_class("gardner_chess"))
-player = load_uci_player(sys.argv[1], gardner)
+player = load_uci_player(parse_spec(sys.argv[1]), gardner)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have come ignored, as to what runs in the background
 try:
     os.killpg(0, signal.SIGINT)  # as a terminal does, to all processes of the group
@@ -215,7 +219,7 @@ def test_engine_that_does_not_greet(fake) -> None:
 )
 def test_program_that_is_no_engine(gardner: Game, command: str, message: str) -> None:
     with pytest.raises(UciError) as error:
-        load_uci_player(f"uci:{command}", gardner)
+        load_uci_player(parse_spec(f"uci:{command}"), gardner)
     assert message in str(error.value)
 
 
@@ -239,7 +243,7 @@ def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) 
 
 @pytest.mark.skipif(FAIRY is None, reason="Fairy-Stockfish is not installed (Debian: fairy-stockfish)")
 def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Openings) -> None:
-    player = load_uci_player(f"uci:{FAIRY}?nodes=300&Skill Level=20", gardner)
+    player = load_uci_player(parse_spec(f"uci:{FAIRY}?nodes=300&Skill Level=20"), gardner)
     assert "Fairy" in player.name and player.name.endswith(" nodes=300 Skill Level=20")
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     player.close()
@@ -250,12 +254,12 @@ def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Opening
 @pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed (Debian: stockfish)")
 def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game) -> None:
     game = get_game("chess")
-    player = load_uci_player(f"uci:{STOCKFISH}?nodes=30", game)
+    player = load_uci_player(parse_spec(f"uci:{STOCKFISH}?nodes=30"), game)
     result = play_match(game, Match(player, player, make_openings(game, 2, 4, 0)), rows_per_search=1)
     player.close()
     assert result.pentanomial == (0, 0, 2, 0, 0)
     with pytest.raises(UciError, match="does not play gardner_chess"):
-        load_uci_player(f"uci:{STOCKFISH}", gardner)
+        load_uci_player(parse_spec(f"uci:{STOCKFISH}"), gardner)
 
 
 def test_an_engines_score_and_time_are_whites_and_of_the_position_after_its_move():
@@ -268,7 +272,7 @@ def test_an_engines_score_and_time_are_whites_and_of_the_position_after_its_move
 
 @pytest.mark.skipif(STOCKFISH is None, reason="stockfish is not installed")
 def test_a_real_engine_says_what_it_thinks():
-    player = load_uci_player(f"uci:{STOCKFISH}?nodes=2000", get_game("chess"))
+    player = load_uci_player(parse_spec(f"uci:{STOCKFISH}?nodes=2000"), get_game("chess"))
     reply = player.move("6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1", ("a2a8", "b1b7", "h7h6"))
     player.close()
     assert isinstance(reply, Reply) and reply.note.score is not None and (reply.note.seconds or 0) > 0

@@ -18,8 +18,8 @@ from alphagateau.play.clock import (
     fixed,
     forget,
     learn,
+    may_evaluate,
     may_grow,
-    may_look,
 )
 
 BLIND = 0.001  # seconds that a move without an evaluation takes
@@ -37,12 +37,12 @@ class Machine:
     load: float = 1.0
     pause_at: float = NEVER
     now: float = 0.0
-    look_cost: Cost = UNMEASURED
+    root_cost: Cost = UNMEASURED
     batch_cost: Cost = UNMEASURED
     rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
-        self.look_cost, self.batch_cost = learn(UNMEASURED, LOOK * self.batch), learn(UNMEASURED, self.batch)
+        self.root_cost, self.batch_cost = learn(UNMEASURED, LOOK * self.batch), learn(UNMEASURED, self.batch)
 
     def work(self, seconds: float) -> float:
         """Time passes; the pause comes as soon as its time has. Returns how much."""
@@ -53,11 +53,11 @@ class Machine:
     def move(self, given: Budget) -> int | None:
         """One move as the engine makes it; the batches it had time for, None if not even for a look."""
         started, batches = self.now, 0
-        if not may_look(given, 0.0, self.look_cost):
-            self.look_cost, self.batch_cost = forget(self.look_cost), forget(self.batch_cost)
+        if not may_evaluate(given, 0.0, self.root_cost):
+            self.root_cost, self.batch_cost = forget(self.root_cost), forget(self.batch_cost)
             self.work(BLIND)
             return None
-        self.look_cost = learn(self.look_cost, self.work(LOOK * self.batch))
+        self.root_cost = learn(self.root_cost, self.work(LOOK * self.batch))
         while may_grow(given, self.now - started, self.batch_cost, not batches):
             self.batch_cost = learn(self.batch_cost, self.work(self.batch))
             batches += 1
@@ -145,7 +145,7 @@ def test_a_load_that_goes_is_forgotten(load: float):
 
 def test_a_load_while_costs_are_first_measured_is_forgotten():
     machine = Machine(0.04)
-    machine.look_cost, machine.batch_cost = learn(UNMEASURED, 0.02), learn(UNMEASURED, 0.2)
+    machine.root_cost, machine.batch_cost = learn(UNMEASURED, 0.02), learn(UNMEASURED, 0.2)
     assert sum(bool(number) for number in play(machine, 2.5, 0, 20).batches[10:]) > 4
 
 
@@ -162,7 +162,9 @@ def test_a_machine_that_stood_still_once_goes_on():
 def test_doubt_lets_no_flag_fall():
     """Batches of 3 s are not tried with 5 s left, however long ago the last one was."""
     look = batch = Cost(3.0, 3.0, trust=0.0)
-    assert not may_grow(budget(Clock(5), 0.05), 0.0, batch, True) and not may_look(budget(Clock(3), 0.05), 0.0, look)
+    assert not may_grow(budget(Clock(5), 0.05), 0.0, batch, True) and not may_evaluate(
+        budget(Clock(3), 0.05), 0.0, look
+    )
 
 
 def test_costs_are_learnt():
@@ -186,13 +188,13 @@ def test_moves_to_go_are_counted():
 def test_a_tenth_of_a_second_is_time_for_a_look_alone():
     given_time = budget(Clock(0.1), 0.05)
     assert not may_grow(given_time, 0.0, Cost(0.002, 0.002), True)
-    assert may_look(given_time, 0.0, Cost(0.01, 0.01)) and not may_look(given_time, 0.0, Cost(0.03, 0.03))
+    assert may_evaluate(given_time, 0.0, Cost(0.01, 0.01)) and not may_evaluate(given_time, 0.0, Cost(0.03, 0.03))
 
 
 def test_fixed_time():
     assert fixed(1.0, 0.05) == Budget(0.95, 0.95, 0.95, math.inf) and fixed(0.01, 0.05) == Budget(0, 0, 0, math.inf)
     batch = Cost(0.05, 0.05)
-    assert may_look(fixed(0.01, 0.05), 1.0, batch) and not may_grow(fixed(0.01, 0.05), 0.0, batch, True)
+    assert may_evaluate(fixed(0.01, 0.05), 1.0, batch) and not may_grow(fixed(0.01, 0.05), 0.0, batch, True)
     assert may_grow(fixed(1.0, 0.05), 0.89, batch, False) and not may_grow(fixed(1.0, 0.05), 0.91, batch, False)
 
 

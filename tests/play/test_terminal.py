@@ -11,7 +11,8 @@ from alphagateau.games.pgn.pgn import Identity, read_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.terminal import HELP, Setup, converse, draw, fit
+from alphagateau.play.opponents import player_of
+from alphagateau.play.terminal import HELP, Setup, converse, fit, render
 from alphagateau.play.thinking import Thinker, make_thinker
 
 START = """\
@@ -26,7 +27,7 @@ START = """\
 @pytest.fixture(scope="module")
 def thinker(tmp_path_factory: pytest.TempPathFactory) -> Thinker:
     found = save_tiny(tmp_path_factory.mktemp("play"), "gardner_chess", GateauConfig)
-    return make_thinker(found, "gardner_chess", 16)
+    return make_thinker(player_of(found), "gardner_chess", 16)
 
 
 def talk(thinker: Thinker, *lines: str, is_white: bool = True, simulations: int = 16) -> list[str]:
@@ -34,10 +35,10 @@ def talk(thinker: Thinker, *lines: str, is_white: bool = True, simulations: int 
 
 
 def test_the_board_from_both_sides(gardner: Game):
-    assert draw(gardner, GardnerBoard(), True) == START
-    turned = draw(gardner, GardnerBoard(), False).splitlines()
+    assert render(gardner, GardnerBoard(), True) == START
+    turned = render(gardner, GardnerBoard(), False).splitlines()
     assert turned[0] == "1  ♔ ♕ ♗ ♘ ♖" and turned[-1] == "   e d c b a"
-    assert draw(get_game("chess"), chess.Board(), True).splitlines()[0] == "8  ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
+    assert render(get_game("chess"), chess.Board(), True).splitlines()[0] == "8  ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
 
 
 def test_a_terminal_without_chess_pieces_gets_letters():

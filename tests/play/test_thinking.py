@@ -34,7 +34,7 @@ class Simulated:
 
         variables = {"prior_logits": jnp.zeros(game.num_edges), "material": jnp.float32(0.1)}
         self.thinker = Thinker(game, jax.jit(get_endless_game(game.name).step), make_tree(game, timed, variables, 4096))
-        self.thinker.look_cost, self.thinker.batch_cost = learn(UNMEASURED, LOOK), learn(UNMEASURED, BATCH)
+        self.thinker.root_cost, self.thinker.batch_cost = learn(UNMEASURED, LOOK), learn(UNMEASURED, BATCH)
 
     def move(self, limits: Limits, moves: tuple[str, ...] = ()) -> tuple[bool, int]:
         played = replay(self.thinker, self.thinker.game.start_fen, moves)

@@ -1,6 +1,7 @@
 """Files that are whole or not there, also where several processes write them."""
 
 import errno
+import math
 import os
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from alphagateau.runs.files import write_text
+from alphagateau.runs.files import to_json, write_text
 
 WRITE = "import sys; from pathlib import Path; from alphagateau.runs.files import write_text\n" + (
     "for _ in range(200): write_text(Path(sys.argv[1]), sys.argv[2] * 10_000)"
@@ -56,3 +57,9 @@ def test_what_a_full_disk_needed_is_never_said_to_be_less_than_what_was_free(tmp
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 400_000))
     with pytest.raises(OSError, match=r"\(more than 0.4 MB needed, 0.4 MB free\)"):
         write_text(tmp_path / "games.pgn", "x" * 200_000)
+
+
+def test_a_number_that_is_not_finite_is_null_however_deep():
+    """A mean of nothing was written as NaN, which no other reader of JSON takes."""
+    value = {"nodes": math.nan, "rows": [(1.5, math.inf), {"best": -math.inf}], 3: True}
+    assert to_json(value, None) == '{"nodes": null, "rows": [[1.5, null], {"best": null}], "3": true}'

@@ -15,8 +15,9 @@ from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of
 from alphagateau.config.records import PROGRAM_OR_PATH, choice, program_or_path, record
 from alphagateau.config.registers import SearchConfig, SearchMethod
 from alphagateau.matches import player_specs
+from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.play.asked_players import find_player, player_without_tree
+from alphagateau.play.opponents import find_player
 from alphagateau.runs import checkpoint, newest, run_folder, run_record
 from alphagateau.search.baselines import make_policy_search
 from alphagateau.search.config import StateValueConfig
@@ -63,11 +64,11 @@ def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, 
     """`match`, `uci`, `play`, `board` and Python ran the command that a manifest named as its finisher."""
     monkeypatch.setitem(SEARCHES._entries, "by_book", SearchMethod("by_book", BookConfig, make_policy_search))
     search = {"algorithm": algorithm, name: f"sh -c 'touch {tmp_path / 'taken'}'"}
-    path = forge(tiny, search=search, player=search)  # `player` is a key that play/ has in memory alone
+    path = forge(tiny, search=search)
     searches = [
-        player_specs.player_search(str(path), newest.newest_checkpoint(path).manifest["search"]),
-        player_without_tree(find_player(str(path))),
-        player_without_tree(find_player(f"{path}?search={algorithm}")),
+        player_specs.player_search(parse_spec(str(path)), newest.newest_checkpoint(path).manifest["search"]),
+        find_player(str(path)).search,
+        find_player(f"{path}?search={algorithm}").search,
         player_specs.match_config(alphagateau.load(path).manifest["search"]),
     ]
     assert searches == [SEARCHES[algorithm].config()] * 4
@@ -79,12 +80,12 @@ def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, 
 def test_a_key_of_another_search_waits_for_no_user_to_choose_it(tiny):
     path = forge(tiny, search={"algorithm": "gumbel", "finisher": "sh -c true", "split": "somewhere"})
     for algorithm in ("state_value", "probability"):
-        assert player_without_tree(find_player(f"{path}?search={algorithm}")) == SEARCHES[algorithm].config()
+        assert find_player(f"{path}?search={algorithm}").search == SEARCHES[algorithm].config()
 
 
 def test_what_the_user_writes_is_taken(tiny):
     asked = f"{tiny.path}?search=state_value&finisher=stockfish"
-    assert find_player(asked).manifest["player"]["finisher"] == "stockfish"
+    assert find_player(asked).search == StateValueConfig(finisher="stockfish")
     assert forge(tiny, search={"algorithm": "probability", "split": "uniform"})
     assert newest.newest_checkpoint(tiny.path).manifest["search"]["split"] == "uniform"  # a word, no path
 

@@ -14,6 +14,7 @@ from alphagateau.config import ConfigError
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.runs.costs import Cost
+from alphagateau.runs.files import to_json
 from alphagateau.runs.lock import locked
 from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
@@ -40,7 +41,7 @@ FRAMES = 64  # of an iteration of the smoke experiment
 def pretended(monkeypatch):
     """No run is trained."""
     monkeypatch.setattr(training, "subprocess", SimpleNamespace(Popen=PretendedProcess))
-    monkeypatch.setattr(training, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(training, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(PretendedProcess, "told", [])
 
 
@@ -101,7 +102,7 @@ def test_a_run_that_another_process_holds_is_passed_over_and_waited_for(tmp_path
     said: list[str] = []
     stop = StopRequest(ask=lambda: "enough" if any("waiting" in line for line in said) else None)
     with locked(study.folder / "wide-3"):
-        train_runs(study._replace(say=said.append), stop)
+        train_runs(study._replace(report=said.append), stop)
     assert trained() == ["base-3", "base-5", "wide-5"]
     assert said[-1] == "waiting for other processes, which hold or must end wide-3"
     train_runs(study, StopRequest())
@@ -230,7 +231,8 @@ def test_elo_is_compared_by_seed(tmp_path):
     rows += [Row("start", name, 5, 2, 13) for name in ("base-3/2", "wide-3/2")]
     ratings = rate(make_results(rows), anchor="random")
     names = {(name, 2): f"{name}/2" for name in scores} | {(name, 0): "start" for name in scores}
-    found = as_json(gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)}))
+    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)})
+    found = json.loads(to_json(as_json(result)))
     elo = found["measures"]["Elo on gardner_chess"]["variants"]
     first, second = (elo["wide"]["values"][seed] - elo["base"]["values"][seed] for seed in "35")
     assert elo["wide"]["difference"]["mean"] == pytest.approx((first + second) / 2) and first > 0
@@ -260,4 +262,4 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
 def test_frames_are_no_budget_of_a_run_that_plays_none(tmp_path):
     labelled = config.load(Path(__file__).parents[2] / "experiments" / "labelled_gardner.toml")
     with pytest.raises(ConfigError, match=r"needs \[selfplay\]"):
-        budget.make_ask(tmp_path, config.parse_budget("frames=1000"), labelled)
+        budget.make_budget_check(tmp_path, config.parse_budget("frames=1000"), labelled)

@@ -10,11 +10,11 @@ import pytest
 from alphagateau.data.packed import labels_of_row, pack_labels
 from alphagateau.games.notation import board_edges, board_from_fen, to_fen
 from alphagateau.matches.openings import one_state
-from alphagateau.matches.players import HostPlayer, Player, random_player
+from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
-from alphagateau.suites.labelled_moves import Answers, ask, in_top, judge, read_answers
+from alphagateau.suites.labelled_moves import LabelledBoards, in_top, measure, predict, read_boards
 from alphagateau.training.labels.measures import measure_bins
 from alphagateau.training.losses.value_bins import SIGMA_BINS
 
@@ -34,8 +34,8 @@ def row_of(gardner, fen: str, **changes) -> dict:
 
 
 @pytest.fixture(scope="module")
-def answers(gardner, fens) -> Answers:
-    return read_answers(gardner, pack_labels(gardner, [labels_of_row(fen, row_of(gardner, fen)) for fen in fens]))
+def boards(gardner, fens) -> LabelledBoards:
+    return read_boards(gardner, pack_labels(gardner, [labels_of_row(fen, row_of(gardner, fen)) for fen in fens]))
 
 
 def ranking(game) -> Network:
@@ -60,13 +60,13 @@ def search(gardner):
 
 
 @pytest.mark.parametrize(("rise", "accuracy", "tau"), [(0.5, 1.0, 1.0), (-0.05, 0.0, -1.0)])
-def test_a_ranking_is_right_or_the_wrong_way_round(answers, search, rise, accuracy, tau):
+def test_a_ranking_is_right_or_the_wrong_way_round(boards, search, rise, accuracy, tau):
     player = Player("ranking", search, {"rise": jnp.float32(rise), "bins": jnp.zeros(1)})
-    found = judge(answers, ask(answers, player, 0, abs), is_best_only=False)
+    found = measure(boards, predict(boards, player, 0, abs), is_best_only=False)
     assert found["action_accuracy"].value == accuracy and found["action_accuracy"].count == 2
     assert found["tau_b"].value == pytest.approx(tau)
     assert (found["tau_published"].value == pytest.approx(1)) == (rise > 0)
-    moves = [int((slots >= 0).sum()) for slots in answers.states.legal_edges]
+    moves = [int((slots >= 0).sum()) for slots in boards.states.legal_edges]
     assert found["policy_log_loss"].value == pytest.approx(np.mean(np.log2(moves)))
     assert found["policy_top_3"].value == pytest.approx(np.mean(3 / np.array(moves)))  # all alike to its policy
     assert found["state_value_error"].value == pytest.approx(0, abs=1e-4)
@@ -79,44 +79,44 @@ def test_the_first_three_by_the_prior_are_the_best_and_those_like_it():
     np.testing.assert_allclose(found, [[0, 1], [0, 0.5], [0, 0], [0.25, 0.75]])
 
 
-def test_the_random_mover_ranks_nothing_and_values_nothing(answers):
-    found = judge(answers, ask(answers, random_player(), 0, abs), is_best_only=False)
+def test_the_random_mover_ranks_nothing_and_values_nothing(boards):
+    found = measure(boards, predict(boards, random_player(), 0, abs), is_best_only=False)
     assert found["tau_b"].value == 0 and "state_value_error" not in found
     assert found["policy_log_loss"].value > 2
-    assert "tau_b" not in judge(answers, ask(answers, random_player(), 0, abs), is_best_only=True)
+    assert "tau_b" not in measure(boards, predict(boards, random_player(), 0, abs), is_best_only=True)
 
 
-def test_an_engine_is_asked_for_its_move_alone(gardner, fens, answers):
+def test_an_engine_is_asked_for_its_move_alone(gardner, fens, boards):
     best = {}
     for fen in fens:
         moves = board_edges(gardner, board_from_fen(gardner, fen))
         best[fen.rsplit(" ", 2)[0]] = moves[max(moves)]
     heard: list[int] = []
-    player = HostPlayer("engine", lambda fen, moves: best[fen.rsplit(" ", 2)[0]], 2)
-    found = judge(answers, ask(answers, player, 0, heard.append), is_best_only=False)
+    player = Player("engine", move=lambda fen, moves: best[fen.rsplit(" ", 2)[0]], num_workers=2)
+    found = measure(boards, predict(boards, player, 0, heard.append), is_best_only=False)
     assert set(found) == {"action_accuracy"} and found["action_accuracy"].value == 1 and sorted(heard) == [1, 2]
 
 
-def test_boards_are_entered_as_they_were(gardner, fens, answers):
-    assert [to_fen(gardner, one_state(answers.states, row)) for row in range(2)] == fens
+def test_boards_are_entered_as_they_were(gardner, fens, boards):
+    assert [to_fen(gardner, one_state(boards.states, row)) for row in range(2)] == fens
 
 
 def test_boards_of_which_a_move_has_no_label_are_not_counted(gardner, fens, search):
     whole, part = row_of(gardner, fens[0]), row_of(gardner, fens[1])
     part |= {"edges": part["edges"][:1], "scores": [0]}
-    answers = read_answers(gardner, pack_labels(gardner, [labels_of_row("", row) for row in (whole, part)]))
+    boards = read_boards(gardner, pack_labels(gardner, [labels_of_row("", row) for row in (whole, part)]))
     player = Player("ranking", search, {"rise": jnp.float32(-0.05), "bins": jnp.zeros(1)})
-    opinions = ask(answers, player, 0, abs)
-    assert judge(answers, opinions, is_best_only=False)["action_accuracy"].count == 1
-    of_best = judge(answers, opinions, is_best_only=True)[
+    predictions = predict(boards, player, 0, abs)
+    assert measure(boards, predictions, is_best_only=False)["action_accuracy"].count == 1
+    of_best = measure(boards, predictions, is_best_only=True)[
         "action_accuracy"
     ]  # the first move is the second board's best
     assert of_best.count == 2 and of_best.value == 0.5
 
 
-def test_bins_that_are_all_alike_cost_what_they_should(gardner, answers):
+def test_bins_that_are_all_alike_cost_what_they_should(gardner, boards):
     """Uniform over 8 bins: 3 bits a label, and log 8 less the entropy of the target from it."""
-    found = measure_bins(ranking(gardner), {"rise": jnp.float32(0), "bins": jnp.zeros(2)}, answers.rows)
+    found = measure_bins(ranking(gardner), {"rise": jnp.float32(0), "bins": jnp.zeros(2)}, boards.rows)
     np.testing.assert_allclose(found["action_value_log_loss"], 3, rtol=1e-5)
     np.testing.assert_allclose(found["state_value_log_loss"], 3, rtol=1e-5)
     edges = (np.arange(BINS + 1) / BINS - 0.5) * BINS / SIGMA_BINS
@@ -127,5 +127,5 @@ def test_bins_that_are_all_alike_cost_what_they_should(gardner, answers):
         "state_value_log_loss",
         "state_value_kl",
     }
-    q = 1 / (1 + np.exp(-0.00368208 * 50 * np.arange(int((answers.states.legal_edges[0] >= 0).sum()))))
+    q = 1 / (1 + np.exp(-0.00368208 * 50 * np.arange(int((boards.states.legal_edges[0] >= 0).sum()))))
     assert found["action_value_error"][0] == pytest.approx(np.abs(q - 0.5).mean(), abs=1e-4)

@@ -12,7 +12,7 @@ from alphagateau.games.notation import to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state
-from alphagateau.matches.players import HostPlayer, Player
+from alphagateau.matches.players import Player
 from alphagateau.search.search import SearchOutput
 from alphagateau.suites.puzzles import Puzzle, PuzzleError, read_puzzles
 from alphagateau.suites.solving import first_states, solve
@@ -58,7 +58,7 @@ def table_of(puzzles: list[Puzzle]) -> np.ndarray:
     return table
 
 
-def script_of(puzzles: list[Puzzle], wrong: dict[tuple[int, int], str]) -> HostPlayer:
+def script_of(puzzles: list[Puzzle], wrong: dict[tuple[int, int], str]) -> Player:
     """The same as an engine; `wrong`: (puzzle, place in its moves) -> another move."""
     by_fen = {puzzle.start_fen: number for number, puzzle in enumerate(puzzles)}
 
@@ -66,7 +66,7 @@ def script_of(puzzles: list[Puzzle], wrong: dict[tuple[int, int], str]) -> HostP
         number = by_fen[start_fen]
         return wrong.get((number, len(moves)), puzzles[number].moves[len(moves)])
 
-    return HostPlayer("script", move, 2)
+    return Player("script", move=move, num_workers=2)
 
 
 def test_a_file_is_read(puzzles):

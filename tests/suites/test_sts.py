@@ -8,7 +8,7 @@ import pytest
 
 from alphagateau.commands.main import main
 from alphagateau.games.variants import get_game
-from alphagateau.matches.players import HostPlayer, Reply, random_player
+from alphagateau.matches.players import Player, Reply, random_player
 from alphagateau.suites.epd import EpdError, first_of_each_theme, read_epd
 from alphagateau.suites.sts import answer, scores
 
@@ -27,9 +27,9 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
-def first_choice(move: str, nodes: int | None) -> HostPlayer:
+def first_choice(move: str, nodes: int | None) -> Player:
     """An engine that plays one move wherever it is legal."""
-    return HostPlayer("one", lambda fen, moves: Reply(move, nodes=nodes))
+    return Player("one", move=lambda fen, moves: Reply(move, nodes=nodes))
 
 
 def test_moves_have_their_first_points_and_themes_one_spelling(suite):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.runs.files import filling, write_text
 
@@ -81,8 +81,8 @@ def _parse_game(line: str) -> StoredGame:
     texts = [game.white, game.black, game.moves, game.comments]
     if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
         raise TypeError("expected lists of texts")
-    said = [game.result, game.termination, game.start_fen, game.protocol, game.date]
-    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in said):
+    fields = [game.result, game.termination, game.start_fen, game.protocol, game.date]
+    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in fields):
         raise TypeError("expected the number of an opening, and texts")
     if not (game.white and game.black and game.result in POINTS):
         raise ValueError("expected two players and a result")
@@ -90,9 +90,9 @@ def _parse_game(line: str) -> StoredGame:
     return game._replace(white=white, black=black, moves=moves, comments=comments)
 
 
-def of_players(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> tuple[list[StoredGame], list[str]]:
+def of_players(games: Sequence[StoredGame], players: Sequence[Player]) -> tuple[list[StoredGame], list[str]]:
     """The games between these players, and a sentence that names the others who have played."""
-    here = {p.identity for p in players}
+    here = {p.key for p in players}
     known = [game for game in games if {game.white, game.black} <= here]
     strangers = sorted({one for game in games for one in (game.white, game.black)} - here)
     if not strangers:
@@ -101,14 +101,14 @@ def of_players(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> t
     more = f" and {len(strangers) - len(shown)} more" if len(strangers) > len(shown) else ""
     num_others = len(games) - len(known)
     verb = "is" if num_others == 1 else "are"
-    said = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
-    return known, [f"{said}: {', '.join(shown)}{more}"]
+    note = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
+    return known, [f"{note}: {', '.join(shown)}{more}"]
 
 
-def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Results:
+def tabulate(games: Sequence[StoredGame], players: Sequence[Player]) -> Results:
     """The games between these players, by color; the same table whatever the order in which they ended."""
-    names = {p.identity: p.name for p in players}
-    place = {p.identity: number for number, p in enumerate(players)}
+    names = {p.key: p.name for p in players}
+    place = {p.key: number for number, p in enumerate(players)}
     games = sorted(
         (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
     )
@@ -116,9 +116,9 @@ def tabulate(games: Sequence[StoredGame], players: Sequence[RatedPlayer]) -> Res
     return make_results(rows, [p.name for p in players])
 
 
-def to_records(games: Sequence[StoredGame], players: Sequence[RatedPlayer], board: str, event: str) -> list[GameRecord]:
+def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: str, event: str) -> list[GameRecord]:
     """The games between these players, for PGN."""
-    known = {p.identity: (p.name, p.player.identity) for p in players}
+    known = {p.key: (p.name, p.identity) for p in players}
     records = []
     for game in games:
         if game.white in known and game.black in known:

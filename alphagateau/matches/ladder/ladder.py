@@ -15,7 +15,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, of_players, read_games, tabulate, to_records
 from alphagateau.matches.ladder.openings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
-from alphagateau.matches.ladder.players import curves_of, list_specs, load_players
+from alphagateau.matches.ladder.players import curves_of, load_players
 from alphagateau.matches.ladder.protocol import (
     describe_protocol,
     merge_games,
@@ -23,9 +23,9 @@ from alphagateau.matches.ladder.protocol import (
     with_protocols,
     write_protocol,
 )
-from alphagateau.matches.ladder.rounds import Say, Table, play_rounds
-from alphagateau.matches.player_specs import RatedPlayer, board_of
-from alphagateau.matches.players import HostPlayer
+from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
+from alphagateau.matches.players import Player
+from alphagateau.matches.specs import PlayerSpec, board_of
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.rate import Ratings, rate
 from alphagateau.ratings.results import Results
@@ -41,7 +41,7 @@ class RatedPool(NamedTuple):
     folder: Path
     title: str
     board: str
-    players: list[RatedPlayer]
+    players: list[Player]
     results: Results
     ratings: Ratings
     curves: Curves
@@ -51,48 +51,52 @@ class RatedPool(NamedTuple):
     protocol_name: str
 
 
-def play_ladder(ladder: LadderConfig, folder: Path, told: Say) -> Iterator[RatedPool]:
+def play_ladder(
+    ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path, callbacks: Callbacks
+) -> Iterator[RatedPool]:
     """Plays what is left, board by board; each board's pool as it ends."""
-    for board, target, specs in _boards(ladder, folder):
-        with _seated(ladder, specs, board, target, told) as table:
+    for board, target in _boards(ladder, specs, folder):
+        with _seated(ladder, specs, board, target, callbacks) as table:
             notes = [*table.openings.notes, *check_openings(ladder, table.openings, table.players)]
             for note in notes:
-                told.say(note)
+                callbacks.report(note)
             games, others = _counted(table)
             for note in others:
-                told.say(note)
-            failures = play_rounds(table, games, told)
+                callbacks.report(note)
+            failures = play_rounds(table, games, callbacks)
             yield _rated_pool(table, [*notes, *failures])
 
 
-def merge_ladders(ladder: LadderConfig, folder: Path, sources: Sequence[Path], told: Say) -> Iterator[RatedPool]:
+def merge_ladders(
+    ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path, sources: Sequence[Path], callbacks: Callbacks
+) -> Iterator[RatedPool]:
     """Takes up the games of other ladders, and plays none; each board's pool."""
-    for board, target, specs in _boards(ladder, folder):
-        with _seated(ladder, specs, board, target, told) as table:
+    for board, target in _boards(ladder, specs, folder):
+        with _seated(ladder, specs, board, target, callbacks) as table:
             merged = merge_games(table.games_file, sources, board, table.protocol, table.openings)
             for note in [*merged, *_counted(table)[1]]:
-                told.say(note)
+                callbacks.report(note)
             yield _rated_pool(table, [])
 
 
-def _boards(ladder: LadderConfig, folder: Path) -> Iterator[tuple[str, Path, list[str]]]:
-    """(board, its folder, specs of the players) of each."""
-    specs = list_specs(ladder.players, ladder.every)
+def _boards(ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path) -> Iterator[tuple[str, Path]]:
     boards = [get_game(board).name for board in ladder.boards] or [board_of(specs)]
     for board in boards:
         target = folder / board if len(boards) > 1 else folder
         target.mkdir(parents=True, exist_ok=True)
-        yield board, target, specs
+        yield board, target
 
 
 @contextmanager
-def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path, told: Say) -> Iterator[Table]:
+def _seated(
+    ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
+) -> Iterator[Table]:
     """The table; engines run until the block ends."""
     game = get_game(board)
     players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
     try:
         for note in notes:
-            told.say(note)
+            callbacks.report(note)
         names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
         if len(players) < 2:
             left = "1 player is" if len(players) == 1 else f"{len(players)} players are"
@@ -103,8 +107,7 @@ def _seated(ladder: LadderConfig, specs: Sequence[str], board: str, folder: Path
         yield Table(ladder, game, folder, players, openings, write_protocol(game, openings), notes)
     finally:
         for one in players:
-            if isinstance(one.player, HostPlayer):
-                one.player.close()
+            one.close()
 
 
 def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:

@@ -8,14 +8,14 @@ from alphagateau.games.pgn.pgn import write_note
 from alphagateau.matches.ladder.games import StoredGame
 from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings, take_openings
 from alphagateau.matches.match_games import Match, PlayedGame
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 
 
 class Meeting(NamedTuple):
     """A match of two players, and which of the ladder's openings it plays."""
 
-    a: RatedPlayer
-    b: RatedPlayer
+    a: Player
+    b: Player
     match: Match
     openings: tuple[int, ...]
 
@@ -25,7 +25,7 @@ class Meeting(NamedTuple):
         return 2 * len(self.match.openings) - len(self.match.done)
 
 
-class Draw(NamedTuple):
+class OpeningsPart(NamedTuple):
     """From which openings a meeting takes its own: those of every `num_parts`-th number, from `part` on."""
 
     openings: NumberedOpenings
@@ -35,25 +35,25 @@ class Draw(NamedTuple):
 
 
 def meet(
-    pair: tuple[RatedPlayer, RatedPlayer],
+    pair: tuple[Player, Player],
     num_games: int,
     games: Sequence[StoredGame],
-    draw: Draw,
+    part: OpeningsPart,
     planned: Sequence[Meeting] = (),
 ) -> Meeting | None:
     """The pair's next openings of which a game is missing, also of the meetings planned; None if there are no more.
 
-    A pair that draws at random plays an opening again, for another game comes of it. No more than `num_games`, but both
+    A pair with noise plays an opening again, for another game comes of it. No more than `num_games`, but both
     games of one opening at least.
     """
     a, b = pair
-    both = {a.identity, b.identity}
-    known = {(g.opening, g.white == a.identity) for g in games if {g.white, g.black} == both}
-    for met in (met for met in planned if {met.a.identity, met.b.identity} == both):
+    both = {a.key, b.key}
+    known = {(g.opening, g.white == a.key) for g in games if {g.white, g.black} == both}
+    for met in (met for met in planned if {met.a.key, met.b.key} == both):
         known |= set(itertools.product(met.openings, (True, False)))
     numbers, done, num_missing = [], [], 0
-    for number in itertools.count(draw.part, draw.num_parts):
-        if num_missing >= num_games or not (is_random(pair) or count_openings(draw.openings, number + 1) > number):
+    for number in itertools.count(part.part, part.num_parts):
+        if num_missing >= num_games or not (is_random(pair) or count_openings(part.openings, number + 1) > number):
             break
         played = [(number, a_is_white) in known for a_is_white in (True, False)]
         if numbers and num_missing + played.count(False) > num_games:
@@ -64,18 +64,18 @@ def meet(
             num_missing += played.count(False)
     if not numbers:
         return None
-    openings = take_openings(draw.openings, numbers)
-    return Meeting(a, b, Match(a.player, b.player, openings, draw.seed, done, numbers), tuple(numbers))
+    openings = take_openings(part.openings, numbers)
+    return Meeting(a, b, Match(a, b, openings, part.seed, done, numbers), tuple(numbers))
 
 
-def is_random(pair: Sequence[RatedPlayer]) -> bool:
+def is_random(pair: Sequence[Player]) -> bool:
     """Whether two games of the pair may differ though they began alike."""
     return any(player.has_noise for player in pair)
 
 
 def to_stored(played: PlayedGame, meeting: Meeting, protocol: str) -> StoredGame:
     """A finished game of this meeting's match."""
-    a, b = meeting.a.identity, meeting.b.identity
+    a, b = meeting.a.key, meeting.b.key
     record = played.record
     return StoredGame(
         white=a if played.a_is_white else b,

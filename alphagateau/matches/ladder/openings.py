@@ -11,7 +11,7 @@ from alphagateau.matches.openings import Opening, Openings, one_state, random_op
 
 @dataclass
 class NumberedOpenings:
-    """Openings by their numbers; `name` says which ones, whoever makes them."""
+    """Openings by their numbers; `name` identifies them, whoever makes them."""
 
     name: str
     source: Iterator[Opening]

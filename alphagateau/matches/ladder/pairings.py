@@ -9,7 +9,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.games import LadderGamesError
 from alphagateau.matches.ladder.meetings import is_random
 from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
@@ -37,7 +37,7 @@ def part_of(ladder: LadderConfig) -> tuple[int, int]:
     return int(which) - 1, int(parts)
 
 
-def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[RatedPlayer]) -> list[str]:
+def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[Player]) -> list[str]:
     """Whether there are enough openings for a meeting, before its first game: a sentence if it will be shorter.
 
     LadderGamesError if it may not be.
@@ -90,7 +90,6 @@ def _within(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
 
 
 def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
-    """Each pair once, with all its games."""
     games: dict[tuple[str, str], int] = {}
     for p in pairings:
         games[p[:2]] = games.get(p[:2], 0) + p.games
@@ -98,7 +97,7 @@ def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
 
 
 def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
-    """Whether the errors of those who still play are as small as was asked for, by the games among them."""
+    """Whether the errors of those who still play are as small as wanted, by the games among them."""
     if not ladder.target_error:
         return False
     names = set(standing.names)
@@ -118,7 +117,6 @@ def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:
 
 
 def _missing_games(standing: Standing, num_games: int) -> list[Pairing]:
-    """What every pair has still to play."""
     played: dict[frozenset[str], int] = {}
     for row in standing.results.rows:
         pair = frozenset(row[:2])

@@ -68,7 +68,7 @@ def merge_games(
     """
     games = read_games(path)
     known = {key_of(game) for game in with_protocols(games, protocol, openings)}
-    said, num_before = [], len(games)
+    notes, num_before = [], len(games)
     for source in sources:
         there = [g for g in _games_at(source, board) if g.white[-1] == board == g.black[-1]]
         there = with_protocols(there, protocol, openings)
@@ -80,12 +80,12 @@ def merge_games(
         games += new.values()
         known |= new.keys()
         left_out = f"{len(same) - len(new)} were here, {len(there) - len(same)} are of another protocol"
-        said.append(
+        notes.append(
             f"{source}: {counted(len(new), 'game')} on {board} {'was' if len(new) == 1 else 'were'} added, {left_out}"
         )
     if len(games) > num_before:
         write_games(path, games)
-    return said
+    return notes
 
 
 def _check_moves(game: StoredGame, board_name: str, where: str) -> None:

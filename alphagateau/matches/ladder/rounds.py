@@ -1,8 +1,8 @@
 """Plays the meetings of a ladder that are left, and writes each game as it ends.
 
 An informative ladder begins a round while the last games of the one before are in progress. Who meets is then decided
-by the results of the rounds before that one, and by what that one is expected to tell: by no game of which nobody knows
-whether it ends before another, so that the same games are played however fast the players are.
+by the results of the rounds before that one, and by what that one is expected to yield: by no game whose end depends on
+speed, so that the same games are played however fast the players are.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,24 +15,24 @@ from alphagateau.config import LadderConfig
 from alphagateau.config.records import counted
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
-from alphagateau.matches.ladder.meetings import Draw, Meeting, meet, to_stored
+from alphagateau.matches.ladder.meetings import Meeting, OpeningsPart, meet, to_stored
 from alphagateau.matches.ladder.openings import NumberedOpenings
 from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings, part_of
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import Statistics, play_games
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
-from alphagateau.matches.player_specs import RatedPlayer
+from alphagateau.matches.players import Player
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.pairing import Pairing
 
 
-class Say(NamedTuple):
-    """Whom a ladder tells what it does, and whom it asks whether to go on.
+class Callbacks(NamedTuple):
+    """Calls of a ladder: of its progress, and of whether it goes on.
 
-    should_stop: asked all the time, ends the games in progress. should_renew: asked between two rounds.
+    should_stop: called all the time, ends the games in progress. should_renew: called between two rounds.
     """
 
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     should_stop: Callable[[], bool] = lambda: False
     should_renew: Callable[[], bool] = lambda: False
 
@@ -43,7 +43,7 @@ class Table(NamedTuple):
     ladder: LadderConfig
     game: Game
     folder: Path
-    players: list[RatedPlayer]
+    players: list[Player]
     openings: NumberedOpenings
     protocol: str
     notes: list[str]
@@ -66,22 +66,22 @@ class Sitting:
     """How far a ladder is. games: of all rounds but those in progress, of which there are two at most."""
 
     table: Table
-    told: Say
+    callbacks: Callbacks
     games: list[StoredGame]
     failures: dict[str, str] = field(default_factory=dict)  # name of a player that failed -> what it did
     closed: set[frozenset[str]] = field(default_factory=set)  # pairs that have played all openings
     in_progress: list[Round] = field(default_factory=list)
 
 
-def play_rounds(table: Table, games: Sequence[StoredGame], told: Say) -> list[str]:
+def play_rounds(table: Table, games: Sequence[StoredGame], callbacks: Callbacks) -> list[str]:
     """Plays what is left after these games; a sentence on each player that failed."""
-    sitting = Sitting(table, told, list(games))
+    sitting = Sitting(table, callbacks, list(games))
     while meetings := _next_meetings(sitting):
         sitting.in_progress = [Round(meetings, 0, [])]
         statistics = _play(sitting)
-        told.say(_pace(statistics))
+        callbacks.report(_pace(statistics, table.players))
         for name, why in statistics.failures.items():
-            told.say(_left(name, why))
+            callbacks.report(_left(name, why))
         sitting.failures |= statistics.failures
         sitting.games += [game for one in sitting.in_progress for game in one.games]
         sitting.in_progress = []
@@ -104,7 +104,7 @@ def _play(sitting: Sitting) -> Statistics:
         num_rows=rows,
         rows_per_search=per_search,
         on_game=partial(_keep, sitting),
-        should_stop=sitting.told.should_stop,
+        should_stop=sitting.callbacks.should_stop,
     )
 
 
@@ -129,20 +129,20 @@ def _more(sitting: Sitting, playing: InProgress) -> list[Match]:
 
 def _next_meetings(sitting: Sitting) -> list[Meeting]:
     """The next round's, by the games and by what is in progress; none at the end, or if somebody wants it to stop."""
-    table, told = sitting.table, sitting.told
+    table, callbacks = sitting.table, sitting.callbacks
     planned = [meeting for one in sitting.in_progress for meeting in one.meetings]
-    draw = Draw(table.openings, table.ladder.seed, *part_of(table.ladder))
+    part = OpeningsPart(table.openings, table.ladder.seed, *part_of(table.ladder))
     by_name = {p.name: p for p in table.players}
-    while not (told.should_stop() or told.should_renew()):
+    while not (callbacks.should_stop() or callbacks.should_renew()):
         pairings = next_pairings(table.ladder, _standing(sitting))
         if not pairings:
             break
         pairs = [(by_name[p.player], by_name[p.opponent]) for p in pairings]
-        met = [meet(pair, p.games, sitting.games, draw, planned) for pair, p in zip(pairs, pairings, strict=True)]
+        met = [meet(pair, p.games, sitting.games, part, planned) for pair, p in zip(pairs, pairings, strict=True)]
         sitting.closed |= {frozenset(p[:2]) for p, meeting in zip(pairings, met, strict=True) if meeting is None}
         meetings = [meeting for meeting in met if meeting]
         if meetings:
-            told.say(f"{table.game.name}: {_count(sitting)}; next {_describe(meetings)}")
+            callbacks.report(f"{table.game.name}: {_count(sitting)}; next {_describe(meetings)}")
             return meetings
     return []
 
@@ -184,8 +184,6 @@ def _left(name: str, why: str) -> str:
     return f"{name} left the ladder: {why}"
 
 
-def _pace(statistics: Statistics) -> str:
-    return (
-        f"{counted(statistics.moves, 'move')}, {statistics.moves_per_second:.0f} moves/s, "
-        f"{statistics.live_fraction:.0%} of the searched rows live"
-    )
+def _pace(statistics: Statistics, players: Sequence[Player]) -> str:
+    live = f", {statistics.live_fraction:.0%} of the searched rows live" if any(p.variables for p in players) else ""
+    return f"{counted(statistics.moves, 'move')}, {statistics.moves_per_second:.0f} moves/s{live}"

@@ -6,7 +6,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MAX_CONNECTIONS = 64  # one for each search that waits for its turn
+MAX_CONNECTIONS = 64
 PATIENCE = 10.0  # seconds for a whole request, and for a full buffer to be read
 
 

@@ -7,14 +7,15 @@ from typing import Any
 
 from alphagateau.games.entries import GAMES
 from alphagateau.games.variants import get_game
-from alphagateau.play.board.boards import name_of, plays
+from alphagateau.matches.specs import PlayerSpec, name_of
+from alphagateau.play.opponents import plays
 from alphagateau.reports.drawing.pages import UNSHOWABLE, environment
 from alphagateau.runs.checkpoint import Checkpoint
 
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 
-def files(found: Sequence[Checkpoint]) -> dict[str, tuple[bytes, str]]:
+def files(players: Sequence[PlayerSpec]) -> dict[str, tuple[bytes, str]]:
     """(content, media type) of each path."""
     folder = resources.files("alphagateau.play.board").joinpath("page")
     served = {
@@ -23,16 +24,16 @@ def files(found: Sequence[Checkpoint]) -> dict[str, tuple[bytes, str]]:
         if (suffix := PurePath(file.name).suffix) in _TYPES
     }
     template = environment().from_string(folder.joinpath("page.html").read_text(encoding="utf-8"))
-    page = UNSHOWABLE.sub("\ufffd", template.render(setup=setup_of(found)))
+    page = UNSHOWABLE.sub("\ufffd", template.render(setup=setup_of(players)))
     return {**served, "/": (page.encode(), "text/html")}
 
 
-def setup_of(found: Sequence[Checkpoint]) -> dict[str, Any]:
+def setup_of(players: Sequence[PlayerSpec]) -> dict[str, Any]:
     """What the page must know from the start: the boards that can be played, and the checkpoints."""
-    players = [_player(checkpoint) for checkpoint in found]
-    boards = [name for name in GAMES if any(name in player["boards"] for player in players)]
-    own = found[0].manifest["game"]
-    return {"board": own, "boards": [_board(name) for name in boards], "players": players}
+    shown = [_player(player.found) for player in players]
+    boards = [name for name in GAMES if any(name in player["boards"] for player in shown)]
+    own = shown[0]["game"]
+    return {"board": own, "boards": [_board(name) for name in boards], "players": shown}
 
 
 def _player(found: Checkpoint) -> dict[str, Any]:

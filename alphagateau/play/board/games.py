@@ -10,23 +10,22 @@ from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
 from alphagateau.games.rules import REPETITION_LIMIT, Game
 from alphagateau.games.scores import white_score
-from alphagateau.play.asked_players import identity_of
-from alphagateau.play.board.boards import name_of
-from alphagateau.play.board.requests import MAX_PLIES, Asked
-from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.matches.specs import PlayerSpec, name_of
+from alphagateau.play.board.requests import MAX_PLIES, GameRequest
+from alphagateau.play.opponents import identity_of
 
 
-def positions(game: Game, asked: Asked) -> list[dict[str, Any]]:
+def positions(game: Game, request: GameRequest) -> list[dict[str, Any]]:
     """The positions of a game from ply `since` on. Raises ValueError, in one sentence, at the first illegal move."""
-    board = board_from_fen(game, asked.fen)
-    found = [_position(game, board, "", "")] if not asked.since else []
-    for number, uci in enumerate(asked.moves, 1):
+    board = board_from_fen(game, request.fen)
+    found = [_position(game, board, "", "")] if not request.since else []
+    for number, uci in enumerate(request.moves, 1):
         move = next((move for move in board.legal_moves if move.uci() == uci), None)
         if move is None:
             raise ValueError(f"move {number}, {uci[:20]!r}: expected a legal move of {board.fen()}")
         san = board.san(move)
         board.push(move)
-        if number >= asked.since:
+        if number >= request.since:
             found.append(_position(game, board, uci, san))
     return found
 
@@ -68,20 +67,20 @@ def _game_of(record: GameRecord) -> dict[str, Any]:
     }
 
 
-def pgn_of(game: Game, asked: Asked, found: Sequence[Checkpoint]) -> str:
+def pgn_of(game: Game, request: GameRequest, players: Sequence[PlayerSpec]) -> str:
     """The game as PGN, with its result if it is over. Raises ValueError, in one sentence."""
-    last = positions(game, asked)[-1]
+    last = positions(game, request)[-1]
     reason = last["reason"] if last["result"] != "*" else ""
     headers = {"Event": "alphagateau board", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-"}
-    for color, name in (("White", asked.white), ("Black", asked.black)):
-        headers |= _player_tags(color, name, asked.simulations, found)
-    notes = [MoveNote(white_score(value, is_white=True)) for value in asked.values]
-    return to_pgn(GameRecord(game.name, asked.fen, asked.moves, last["result"], reason, headers, tuple(notes)))
+    for color, name in (("White", request.white), ("Black", request.black)):
+        headers |= _player_tags(color, name, request.simulations, players)
+    notes = [MoveNote(white_score(value, is_white=True)) for value in request.values]
+    return to_pgn(GameRecord(game.name, request.fen, request.moves, last["result"], reason, headers, tuple(notes)))
 
 
-def _player_tags(color: str, name: str, simulations: int, found: Sequence[Checkpoint]) -> dict[str, str]:
+def _player_tags(color: str, name: str, simulations: int, players: Sequence[PlayerSpec]) -> dict[str, str]:
     """The tags of a checkpoint, if `name` is the number of one, else of whoever plays by that name."""
-    if not name.isdecimal() or int(name) >= len(found):
+    if not name.isdecimal() or int(name) >= len(players):
         return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
-    checkpoint = found[int(name)]
-    return player_tags(color, name_of(checkpoint), identity_of(checkpoint, simulations))
+    player = players[int(name)]
+    return player_tags(color, name_of(player.found), identity_of(player, simulations))

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @record
-class Asked:
+class GameRequest:
     """A game so far, and what to do with it."""
 
     board: str = choice("name of the board", default="")
@@ -26,15 +26,15 @@ class Asked:
     since: int = num("the first ply to answer for", default=0, high=MAX_PLIES)
     player: int = num("which of the checkpoints", default=0)
     simulations: int = num("of the search", default=200, high=MAX_SIMULATIONS)
-    temperature: float = num("of the move drawn by visits; 0: the best", default=0.0, high=MAX_TEMPERATURE)
-    seed: int = num("of that draw", default=0)
+    temperature: float = num("of the move sampled by visits; 0: the best", default=0.0, high=MAX_TEMPERATURE)
+    seed: int = num("of that sample", default=0)
     white: str = key("who plays white: a name, or the number of a checkpoint", default="?")
     black: str = key("who plays black", default="?")
     values: tuple[float, ...] = names("for White, of the positions after the first moves", default=())
 
 
 @record
-class AskedPgn:
+class PgnRequest:
     """A file of games."""
 
     pgn: str = key("the text of the file")
@@ -51,19 +51,19 @@ def read(kind: type[T], body: bytes) -> T:
     return kind(**table)
 
 
-def read_asked(body: bytes, num_players: int) -> tuple[Asked, Game]:
-    """(what is asked, its board), with the usual start where no FEN is given. Raises ValueError, in one sentence."""
-    asked = read(Asked, body)
-    if asked.board not in GAMES:
-        raise ValueError(f"board is {asked.board[:40]!r}: expected one of {', '.join(GAMES)}")
-    if asked.player >= num_players:
-        raise ValueError(f"player is {asked.player}: expected less than {num_players}")
-    if len(asked.moves) > MAX_PLIES:
-        raise ValueError(f"the game has {len(asked.moves)} moves: expected at most {MAX_PLIES}")
-    if len(asked.values) > len(asked.moves) or not all(abs(value) <= 1 for value in asked.values):
-        raise ValueError(f"values are {str(list(asked.values))[:40]}: expected one in [-1, 1] a move, at most")
-    if asked.since > len(asked.moves):
-        raise ValueError(f"since is {asked.since}: expected at most the number of moves, {len(asked.moves)}")
-    game = get_game(asked.board)
-    values: dict[str, Any] = {**vars(asked), "fen": normalize_fen(asked.fen.strip()) or game.start_fen}
-    return Asked(**values), game
+def read_request(body: bytes, num_players: int) -> tuple[GameRequest, Game]:
+    """(the request, its board), with the usual start where no FEN is given. Raises ValueError, in one sentence."""
+    request = read(GameRequest, body)
+    if request.board not in GAMES:
+        raise ValueError(f"board is {request.board[:40]!r}: expected one of {', '.join(GAMES)}")
+    if request.player >= num_players:
+        raise ValueError(f"player is {request.player}: expected less than {num_players}")
+    if len(request.moves) > MAX_PLIES:
+        raise ValueError(f"the game has {len(request.moves)} moves: expected at most {MAX_PLIES}")
+    if len(request.values) > len(request.moves) or not all(abs(value) <= 1 for value in request.values):
+        raise ValueError(f"values are {str(list(request.values))[:40]}: expected one in [-1, 1] a move, at most")
+    if request.since > len(request.moves):
+        raise ValueError(f"since is {request.since}: expected at most the number of moves, {len(request.moves)}")
+    game = get_game(request.board)
+    values: dict[str, Any] = {**vars(request), "fen": normalize_fen(request.fen.strip()) or game.start_fen}
+    return GameRequest(**values), game

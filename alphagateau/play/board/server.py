@@ -1,8 +1,8 @@
 """Serves games and a network's view of them to a browser on this machine; no game is stored.
 
 Each request brings its game whole, so that two pages meet only in the queue for a network. The page is the only one
-that may ask: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it ask nobody
-else. A search ends when its page goes.
+answered: another Host (as after DNS rebinding) or Origin is refused, and the page's policy lets it request nothing
+elsewhere. A search ends when its page goes.
 """
 
 import json
@@ -24,15 +24,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alphagateau.matches.players import PlayerError
+from alphagateau.matches.specs import PlayerError, PlayerSpec
 from alphagateau.play.board import view
 from alphagateau.play.board.connections import MAX_CONNECTIONS, BoundedConnection
 from alphagateau.play.board.files import files
 from alphagateau.play.board.games import games_of, pgn_of, positions
-from alphagateau.play.board.requests import MAX_BODY, Asked, AskedPgn, read, read_asked
-from alphagateau.play.board.view import Engine, Tell
-from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+from alphagateau.play.board.requests import MAX_BODY, GameRequest, PgnRequest, read, read_request
+from alphagateau.play.board.view import Engine, Report
+from alphagateau.runs.checkpoint import CheckpointError
 
+MAX_SEARCHES = MAX_CONNECTIONS - 16  # at once; the other connections are for the page, its files and its games
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -51,17 +52,18 @@ SECURITY = {
 class Networks:
     """The checkpoints, and those of their networks that have been compiled: at most one for each board."""
 
-    found: Sequence[Checkpoint]
+    players: Sequence[PlayerSpec]
     engines: dict[tuple[int, str], Engine] = field(default_factory=dict)
     loading: anyio.Lock = field(default_factory=anyio.Lock)
+    num_searches: int = 0  # in progress, or waiting for their turn
 
-    async def engine(self, asked: Asked) -> Engine:
+    async def engine(self, request: GameRequest) -> Engine:
         """Compiled, where it is not yet. Raises CheckpointError."""
-        key = asked.player, asked.board
+        key = request.player, request.board
         async with self.loading:
             if key not in self.engines:
-                found = self.found[asked.player]
-                self.engines[key] = await to_thread.run_sync(view.load_engine, found, asked.board)
+                player = self.players[request.player]
+                self.engines[key] = await to_thread.run_sync(view.load_engine, player, request.board)
         return self.engines[key]
 
 
@@ -72,18 +74,18 @@ class TooLarge(ValueError):
 Answer = Callable[[Networks, bytes], Awaitable[ASGIApp]]
 
 
-def make_app(found: Sequence[Checkpoint], port: int) -> ASGIApp:
+def make_app(players: Sequence[PlayerSpec], port: int) -> ASGIApp:
     """The application for the page at this port of 127.0.0.1."""
-    networks = Networks(found)
-    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(found).items()]
+    networks = Networks(players)
+    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(players).items()]
     for name, answer in ANSWERS.items():
         routes.append(Route(f"/{name}", partial(_answer, networks, answer), methods=["POST"]))
     return guard(Starlette(routes=routes), port)
 
 
-def make_server(found: Sequence[Checkpoint], listener: socket.socket) -> uvicorn.Server:
+def make_server(players: Sequence[PlayerSpec], listener: socket.socket) -> uvicorn.Server:
     """What serves the page at a socket, once it is run with it."""
-    app = make_app(found, listener.getsockname()[1])
+    app = make_app(players, listener.getsockname()[1])
     quiet: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
     plain: dict[str, Any] = {"http": BoundedConnection, "ws": "none", "lifespan": "off", "proxy_headers": False}
     return uvicorn.Server(uvicorn.Config(app, limit_concurrency=MAX_CONNECTIONS, **quiet, **plain))
@@ -99,8 +101,8 @@ def guard(app: ASGIApp, port: int) -> ASGIApp:
                 MutableHeaders(scope=message).update(SECURITY)
             await send(message)
 
-        said = _stranger(Headers(scope=scope), scope["method"], hosts)
-        answer = JSONResponse({"error": said}, 403) if said else app
+        fault = _stranger(Headers(scope=scope), scope["method"], hosts)
+        answer = JSONResponse({"error": fault}, 403) if fault else app
         await answer(scope, receive, send_guarded)
 
     return guarded
@@ -134,7 +136,7 @@ async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIA
 
 
 async def _body(request: Request) -> bytes:
-    """A body of bounded size. Raises TooLarge, or ValueError if the one who asks has gone."""
+    """A body of bounded size. Raises TooLarge, or ValueError if its client has gone."""
     body = bytearray()
     try:
         async for part in request.stream():
@@ -147,46 +149,54 @@ async def _body(request: Request) -> bytes:
 
 
 async def _positions(networks: Networks, body: bytes) -> Response:
-    asked, game = read_asked(body, len(networks.found))
-    return JSONResponse(await to_thread.run_sync(positions, game, asked))
+    request, game = read_request(body, len(networks.players))
+    return JSONResponse(await to_thread.run_sync(positions, game, request))
 
 
 async def _read_pgn(networks: Networks, body: bytes) -> Response:
     del networks
-    return JSONResponse(await to_thread.run_sync(games_of, read(AskedPgn, body).pgn))
+    return JSONResponse(await to_thread.run_sync(games_of, read(PgnRequest, body).pgn))
 
 
 async def _write_pgn(networks: Networks, body: bytes) -> Response:
-    asked, game = read_asked(body, len(networks.found))
-    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, asked, networks.found)})
+    request, game = read_request(body, len(networks.players))
+    return JSONResponse({"pgn": await to_thread.run_sync(pgn_of, game, request, networks.players)})
 
 
-async def _view(networks: Networks, body: bytes) -> Response:
-    asked, _ = read_asked(body, len(networks.found))
-    return JSONResponse(await to_thread.run_sync(view.view, await networks.engine(asked), asked))
-
-
-async def _attention(networks: Networks, body: bytes) -> Response:
-    asked, _ = read_asked(body, len(networks.found))
-    return JSONResponse(await to_thread.run_sync(view.attended, await networks.engine(asked), asked))
+async def _evaluate(function: Callable[[Engine, GameRequest], Any], networks: Networks, body: bytes) -> Response:
+    request, _ = read_request(body, len(networks.players))
+    return JSONResponse(await to_thread.run_sync(function, await networks.engine(request), request))
 
 
 async def _search(networks: Networks, body: bytes) -> ASGIApp:
-    """A search, told line by line in JSON while it goes on; the last line has the move."""
-    asked, game = read_asked(body, len(networks.found))
-    await to_thread.run_sync(positions, game, asked)  # what is wrong with the game is said before the answer begins
-    return partial(_stream, await networks.engine(asked), asked)
+    """A search, reported line by line in JSON while it goes on; the last line has the move."""
+    request, game = read_request(body, len(networks.players))
+    if networks.num_searches >= MAX_SEARCHES:
+        return JSONResponse({"error": f"{MAX_SEARCHES} searches wait for their turn: try again later"}, 503)
+    networks.num_searches += 1
+    try:
+        await to_thread.run_sync(positions, game, request)  # a fault of the game is reported before the answer begins
+        return partial(_stream, networks, await networks.engine(request), request)
+    except BaseException:
+        networks.num_searches -= 1
+        raise
 
 
-async def _stream(engine: Engine, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
-    """Runs a search once it is its turn, and ends it when the one who asked for it has gone."""
+async def _stream(
+    networks: Networks, engine: Engine, request: GameRequest, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Runs a search once it is its turn, and ends it when its client has gone."""
     del scope
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-ndjson")]})
-    async with anyio.create_task_group() as group:
-        group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
-        await _tell(engine.turn, partial(view.search, engine, asked), send)
-        await send({"type": "http.response.body", "body": b""})
-        group.cancel_scope.cancel()
+    try:
+        headers = [(b"content-type", b"application/x-ndjson")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
+            await _send_reports(engine.turn, partial(view.search, engine, request), send)
+            await send({"type": "http.response.body", "body": b""})
+            group.cancel_scope.cancel()
+    finally:
+        networks.num_searches -= 1
 
 
 async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
@@ -195,8 +205,8 @@ async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _tell(
-    turn: anyio.Lock, searching: Callable[[Callable[[], bool], Tell], Mapping[str, Any]], send: Send
+async def _send_reports(
+    turn: anyio.Lock, searching: Callable[[Callable[[], bool], Report], Mapping[str, Any]], send: Send
 ) -> None:
     """Sends what a search in a thread reports, a line each; if this is cancelled, the thread is stopped and awaited.
 
@@ -208,8 +218,8 @@ async def _tell(
     async def work() -> None:
         with outlet:
             async with turn:
-                tell = partial(from_thread.run_sync, outlet.send_nowait)
-                outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, tell))
+                report_fn = partial(from_thread.run_sync, outlet.send_nowait)
+                outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, report_fn))
 
     with inlet:
         async with anyio.create_task_group() as group:
@@ -226,7 +236,7 @@ ANSWERS: dict[str, Answer] = {
     "positions": _positions,
     "read-pgn": _read_pgn,
     "write-pgn": _write_pgn,
-    "view": _view,
-    "attention": _attention,
+    "view": partial(_evaluate, view.view),
+    "attention": partial(_evaluate, view.attended),
     "search": _search,
 }

@@ -18,14 +18,14 @@ from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_boa
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
+from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.chessformer.attention import make_square_attention
 from alphagateau.networks.gateau.attention import make_attention
 from alphagateau.networks.network import Variables
 from alphagateau.networks.trained import network_config
-from alphagateau.play.board.boards import check_plays
-from alphagateau.play.board.requests import Asked
+from alphagateau.play.board.requests import GameRequest
+from alphagateau.play.opponents import check_plays
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
-from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.search.growing.anytime import BATCH, Leaves
 from alphagateau.search.growing.tree_lines import Line, lines, prior_weights, root_value
 
@@ -33,7 +33,7 @@ TREE_MEGABYTES = 128
 REPORT_SECONDS = 0.15  # between two reports of a search
 RESULTS = {"1-0": 1.0, "1/2-1/2": 0.0, "0-1": -1.0}
 
-Tell = Callable[[Mapping[str, Any]], None]
+Report = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(eq=False)
@@ -46,11 +46,11 @@ class Engine:
     turn: anyio.Lock = field(default_factory=anyio.Lock)  # held by the one search that the tree is for
 
 
-def load_engine(found: Checkpoint, game_name: str) -> Engine:
+def load_engine(player: PlayerSpec, game_name: str) -> Engine:
     """Raises CheckpointError if the weights are damaged, or do not fit the board."""
-    check_plays(found, game_name)
+    check_plays(player.found, game_name)
     game = get_game(game_name)
-    config = network_config(found)
+    config = network_config(player.found)
     of_squares = make_square_attention(game, config)
     attention = of_squares or make_attention(game, config)
 
@@ -60,12 +60,12 @@ def load_engine(found: Checkpoint, game_name: str) -> Engine:
         return weights.reshape(-1, game.num_squares**2) if of_squares else weights
 
     heads = config.num_heads if of_squares else 0
-    return Engine(make_thinker(found, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
+    return Engine(make_thinker(player, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
 
 
-def view(engine: Engine, asked: Asked) -> dict[str, Any]:
+def view(engine: Engine, request: GameRequest) -> dict[str, Any]:
     """Values of the positions from ply `since` on, and the policy at the last, by UCI."""
-    game, found = engine.thinker.game, list(_states(engine.thinker, asked))
+    game, found = engine.thinker.game, list(_states(engine.thinker, request))
     leaves = [_evaluate(engine.thinker, found[i : i + BATCH]) for i in range(0, len(found), BATCH)]
     values = np.concatenate([part.values for part in leaves])
     moves = legal_moves(game, found[-1])
@@ -76,17 +76,15 @@ def view(engine: Engine, asked: Asked) -> dict[str, Any]:
     return {"values": [_value(game, state, float(value)) for state, value in pairs], "policy": policy}
 
 
-def _states(thinker: Thinker, asked: Asked) -> Iterator[State]:
-    """Of the positions from ply `since` on."""
-    played = replay(thinker, asked.fen, asked.moves[: asked.since])
+def _states(thinker: Thinker, request: GameRequest) -> Iterator[State]:
+    played = replay(thinker, request.fen, request.moves[: request.since])
     yield played.state
-    for ply in range(asked.since, len(asked.moves)):
-        played = replay(thinker, asked.fen, asked.moves[: ply + 1], played)
+    for ply in range(request.since, len(request.moves)):
+        played = replay(thinker, request.fen, request.moves[: ply + 1], played)
         yield played.state
 
 
 def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
-    """What the network says of up to BATCH states, in the first rows."""
     batch = stack_rows(pad_rows(states, BATCH))
     return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
 
@@ -121,7 +119,6 @@ def searched(thinker: Thinker, played: Played, done: int) -> dict[str, Any]:
 
 
 def _line(game: Game, board: chess.Board, line: Line) -> list[dict[str, str]]:
-    """The moves of a line, as UCI and SAN."""
     board, found = board.copy(), []
     for edge in line.edges:
         move = chess.Move.from_uci(edge_to_uci(game, board, edge))
@@ -130,27 +127,27 @@ def _line(game: Game, board: chess.Board, line: Line) -> list[dict[str, str]]:
     return found
 
 
-def search(engine: Engine, asked: Asked, is_stopped: Callable[[], bool], tell: Tell) -> dict[str, Any]:
-    """Searches the last position, telling now and then how far it is. Returns the last report, with the move.
+def search(engine: Engine, request: GameRequest, is_stopped: Callable[[], bool], report_fn: Report) -> dict[str, Any]:
+    """Searches the last position, reporting now and then how far it is. Returns the last report, with the move.
 
-    For one caller at a time, who holds the engine's `turn`.
+    For one caller at a time, with the engine's `turn`.
     """
-    thinker, told = engine.thinker, time.monotonic()
-    played = replay(thinker, asked.fen, asked.moves)
+    thinker, reported = engine.thinker, time.monotonic()
+    played = replay(thinker, request.fen, request.moves)
 
     def report(done: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= REPORT_SECONDS:
-            tell(searched(thinker, played, done))
-            told = time.monotonic()
+        nonlocal reported
+        if time.monotonic() - reported >= REPORT_SECONDS:
+            report_fn(searched(thinker, played, done))
+            reported = time.monotonic()
 
-    _, done = think(thinker, played, Limits(asked.simulations), Watch(told, is_stopped, report))
-    edge = choose(thinker, played, asked.temperature, asked.seed)
+    _, done = think(thinker, played, Limits(request.simulations), Watch(reported, is_stopped, report))
+    edge = choose(thinker, played, request.temperature, request.seed)
     move = None if edge is None else edge_to_uci(thinker.game, played.state, edge)
     return {**searched(thinker, played, done), "move": move}
 
 
-def attended(engine: Engine, asked: Asked) -> dict[str, Any]:
+def attended(engine: Engine, request: GameRequest) -> dict[str, Any]:
     """The edges of the board, as UCI, and the weight of each in each layer, in ten-thousandths.
 
     Of a Chessformer edges are all pairs of squares, the one attended to first, and each layer has `heads` rows, head
@@ -159,7 +156,7 @@ def attended(engine: Engine, asked: Asked) -> dict[str, Any]:
     if engine.attend is None:
         raise ValueError("the network of this checkpoint has no attention: expected a GATEAU or a Chessformer")
     thinker = engine.thinker
-    state = replay(thinker, asked.fen, asked.moves).state
+    state = replay(thinker, request.fen, request.moves).state
     weights = np.asarray(engine.attend(thinker.tree.variables, state))
     names = (pair_names if engine.heads else edge_names)(thinker.game.name, int(state.color) == 0)
     return {"edges": names, "layers": np.rint(weights * 10_000).astype(int).tolist(), "heads": engine.heads}

@@ -14,7 +14,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
-from alphagateau.play.board.boards import check_plays, plays
+from alphagateau.matches.specs import PlayerSpec
+from alphagateau.play.opponents import check_plays, plays
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.text import (
     Value,
@@ -38,9 +39,9 @@ Write = Callable[[str], None]
 
 @dataclass
 class Session:
-    """One conversation with a GUI; what it holds is changed by the thread that searches only."""
+    """One conversation with a GUI; its fields are changed by the thread that searches only."""
 
-    found: Checkpoint
+    player: PlayerSpec
     write: Write
     variant: str  # the default
     options: dict[str, Value]
@@ -64,12 +65,16 @@ class Worker:
     """The thread that searches, and what the one that reads must know of it."""
 
     jobs: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
-    searches: deque[Signals] = field(default_factory=deque)  # of those asked for and not yet answered
+    searches: deque[Signals] = field(default_factory=deque)  # of those not yet answered
 
     def stop(self, only_endless: bool = False) -> None:
         for signals in tuple(self.searches):
             if signals.is_endless or not only_endless:
                 signals.stop()
+
+    def hit(self) -> None:
+        for signals in tuple(self.searches):
+            signals.hit()
 
 
 def default_variant(found: Checkpoint) -> str:
@@ -77,14 +82,14 @@ def default_variant(found: Checkpoint) -> str:
     return GAMES["chess" if plays(found, "chess") else found.manifest["game"]].uci_variant
 
 
-def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading.Thread:
+def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threading.Thread:
     """Answers until `quit` or the end of input. Returns the thread that searched, which may still be compiling.
 
     At the end of input, searches that end by themselves are finished; `quit` waits for none.
     """
-    variant = default_variant(found)
+    variant = default_variant(player.found)
     defaults = {name: option.default for name, option in options().items()} | {"UCI_Variant": variant}
-    session, worker = Session(found, _one_at_a_time(write), variant, defaults), Worker()
+    session, worker = Session(player, _one_at_a_time(write), variant, defaults), Worker()
     thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
     thread.start()
     for line in lines_in:
@@ -94,7 +99,7 @@ def serve(found: Checkpoint, lines_in: Iterable[str], write: Write) -> threading
             worker.jobs.put(None)
             thread.join(timeout=1)
             return thread
-        _hear(session, worker, name, words)
+        _dispatch(session, worker, name, words)
     worker.stop(only_endless=True)
     worker.jobs.put(None)
     thread.join()
@@ -113,7 +118,7 @@ def _one_at_a_time(write: Write) -> Write:
 
 
 def _command(line: str) -> tuple[str, list[str]]:
-    """(command, what follows) of a line; words before the first command are skipped, as the protocol says."""
+    """(command, what follows) of a line; words before the first command are skipped, as in the protocol."""
     words = line.split()
     start = next((i for i, word in enumerate(words[:100]) if word in (*NOW, *IN_ORDER, "go", "quit")), None)
     if start is None:
@@ -121,8 +126,7 @@ def _command(line: str) -> tuple[str, list[str]]:
     return words[start], words[start + 1 :]
 
 
-def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None:
-    """Answers a command, or hands it on."""
+def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> None:
     if not name:
         if words:
             session.write(f"info string unknown command {shown(words[0])}")
@@ -140,45 +144,30 @@ def _hear(session: Session, worker: Worker, name: str, words: list[str]) -> None
 
 def _greet(session: Session, worker: Worker) -> None:
     del worker
-    manifest, variant = session.found.manifest, session.variant
-    said = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
+    manifest, variant = session.player.found.manifest, session.variant
+    greeting = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
     for name, option in options().items():
-        said.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
+        greeting.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
     own = GAMES[manifest["game"]].uci_variant
     if own != variant:
-        said.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
-    session.write("\n".join([*said, "uciok"]))
-
-
-def _stop(session: Session, worker: Worker) -> None:
-    del session
-    worker.stop()
-
-
-def _hit(session: Session, worker: Worker) -> None:
-    del session
-    for signals in tuple(worker.searches):
-        signals.hit()
-
-
-def _ignore(session: Session, worker: Worker) -> None:
-    del session, worker
+        greeting.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
+    session.write("\n".join([*greeting, "uciok"]))
 
 
 def _work(session: Session, worker: Worker) -> None:
-    """Does the jobs in order; what goes wrong in one is said, and the next is done."""
+    """Does the jobs in order; what goes wrong in one is reported, and the next is done."""
     while job := worker.jobs.get():
         try:
             if job.name == "go":
                 best = _search(session, job)
-                worker.searches.popleft()  # first: who hears the move may ask whether all else is done too
+                worker.searches.popleft()  # first: whoever reads the move may send `isready`
                 session.idle_since = time.monotonic()
                 session.write(f"bestmove {best}")
             else:
                 IN_ORDER[job.name](session, job)
         except OSError:  # nobody reads the answers any more
             return
-        except Exception as error:  # said, and the next job is done
+        except Exception as error:  # reported, and the next job is done
             session.write(f"info string {_one_line(error)}")
 
 
@@ -209,12 +198,12 @@ def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
     if session.thinker is None:
         name = variants()[str(session.options["UCI_Variant"])]
-        check_plays(session.found, name)
+        check_plays(session.player.found, name)
         session.write(f"info string compiling for {name}")
         from alphagateau.play.thinking import find_device, make_thinker
 
         device = find_device(str(session.options["Device"]))
-        session.thinker = make_thinker(session.found, name, int(session.options["Hash"]), device)
+        session.thinker = make_thinker(session.player, name, int(session.options["Hash"]), device)
         session.idle_since = time.monotonic()  # no clock runs for who has not waited for `readyok`
         session.write("info string compiled")
     return session.thinker
@@ -254,7 +243,6 @@ def _position(session: Session, job: Job) -> None:
 
 
 def _go(session: Session, job: Job) -> str:
-    """Searches the position; the best move."""
     from alphagateau.play.thinking import replay
     from alphagateau.play.uci.search import Request, search
 
@@ -266,7 +254,13 @@ def _go(session: Session, job: Job) -> str:
     return search(Request(thinker, played, session.options, session.write, started, job.signals), read_go(job.words))
 
 
-NOW = {"uci": _greet, "stop": _stop, "ponderhit": _hit, "debug": _ignore, "register": _ignore}
+NOW: dict[str, Callable[[Session, Worker], None]] = {
+    "uci": _greet,
+    "stop": lambda session, worker: worker.stop(),
+    "ponderhit": lambda session, worker: worker.hit(),
+    "debug": lambda session, worker: None,
+    "register": lambda session, worker: None,
+}
 IN_ORDER = {
     "isready": _ready,
     "setoption": _set_option,

@@ -18,7 +18,7 @@ Write = Callable[[str], None]
 
 
 class Request(NamedTuple):
-    """What to search, and whom to tell."""
+    """What to search, and where output goes."""
 
     thinker: Thinker
     played: Played
@@ -29,27 +29,27 @@ class Request(NamedTuple):
 
 
 def search(request: Request, go: Go) -> str:
-    """The best move, in UCI, and the one to ponder on: (none) if there is none, any if there was no time to look."""
+    """The best move, in UCI, and the one to ponder on: (none) if there is none, any if there was no time."""
     game, state = request.thinker.game, request.played.state
     moves = legal_moves(game, state)
-    allowed, teller = _allowed(request, go, moves), Teller(request, request.started)
-    is_known, done = _think(request, go, allowed, teller) if moves else _await(request)
+    allowed, info = _allowed(request, go, moves), InfoWriter(request, request.started)
+    is_known, done = _think(request, go, allowed, info) if moves else _await(request)
     if is_known:
-        teller(done)
+        info(done)
         return _best(request)
     score = "mate 0" if to_board(game, state).is_checkmate() else "cp 0"
-    request.write(f"info depth 0 score {score} nodes 0 time {teller.milliseconds()}")
+    request.write(f"info depth 0 score {score} nodes 0 time {info.milliseconds()}")
     return next((move for move, edge in moves.items() if edge in (allowed or [edge])), "(none)")
 
 
 def _allowed(request: Request, go: Go, moves: Mapping[str, int]) -> tuple[int, ...] | None:
     """The edges of `searchmoves`, None for all; what is wrong with a `go` becomes lines of information."""
     board = to_board(request.thinker.game, request.played.state)
-    asked = [normalize_uci(board, move) for move in go.moves]
-    illegal = [f"searchmoves {shown(move)} is no legal move: it is left out" for move in asked if move not in moves]
+    given = [normalize_uci(board, move) for move in go.moves]
+    illegal = [f"searchmoves {shown(move)} is no legal move: it is left out" for move in given if move not in moves]
     for complaint in [*go.complaints, *illegal]:
         request.write(f"info string {complaint}")
-    return tuple(moves[move] for move in asked if move in moves) or None
+    return tuple(moves[move] for move in given if move in moves) or None
 
 
 def _await(request: Request) -> tuple[bool, int]:
@@ -59,18 +59,18 @@ def _await(request: Request) -> tuple[bool, int]:
     return False, 0
 
 
-def _think(request: Request, go: Go, allowed: tuple[int, ...] | None, teller: "Teller") -> tuple[bool, int]:
-    """Searches without limits until woken, if asked to, and then, unless stopped, by the limits of a `go`."""
+def _think(request: Request, go: Go, allowed: tuple[int, ...] | None, info: "InfoWriter") -> tuple[bool, int]:
+    """Searches without limits until woken, if it is endless, and then, unless stopped, by the limits of a `go`."""
     thinker, played, signals = request.thinker, request.played, request.signals
     if signals.is_endless:
-        watch = Watch(request.started, signals.woken.is_set, teller.now_and_then)
+        watch = Watch(request.started, signals.woken.is_set, info.now_and_then)
         found = think(thinker, played, Limits(allowed=allowed), watch)
-        teller(found[1])  # it may be done long before it is stopped
+        info(found[1])  # it may be done long before it is stopped
         _await(request)
         if signals.stopped.is_set():
             return found
-        teller.started = max(request.started, signals.hit_at)
-    watch = Watch(teller.started, signals.stopped.is_set, teller.now_and_then)
+        info.started = max(request.started, signals.hit_at)
+    watch = Watch(info.started, signals.stopped.is_set, info.now_and_then)
     return think(thinker, played, _limits(request, go, allowed), watch)
 
 
@@ -84,7 +84,7 @@ def _best(request: Request) -> str:
 
 
 def _limits(request: Request, go: Go, allowed: tuple[int, ...] | None) -> Limits:
-    """What a `go` asks for; without any limit it is so many simulations as the option says."""
+    """The limits of a `go`; without any they are the simulations of the option."""
     overhead, is_white = int(request.options["Move Overhead"]) / 1000, int(request.played.state.color) == 0
     given, simulations = time_of(go, is_white, overhead), simulations_of(go)
     if simulations is None and given is None:
@@ -93,7 +93,7 @@ def _limits(request: Request, go: Go, allowed: tuple[int, ...] | None) -> Limits
 
 
 def time_of(go: Go, is_white: bool, overhead: float) -> Budget | None:
-    """The time for one move; None if nothing is said of the time of the player to move."""
+    """The time for one move; None if the time of the player to move is not given."""
     numbers, of_player = go.numbers, ("wtime", "winc") if is_white else ("btime", "binc")
     if "movetime" in numbers:
         return fixed(numbers["movetime"] / 1000, overhead)
@@ -104,7 +104,7 @@ def time_of(go: Go, is_white: bool, overhead: float) -> Budget | None:
 
 
 @dataclass
-class Teller:
+class InfoWriter:
     """Writes lines of information on a search in progress."""
 
     request: Request
@@ -115,12 +115,12 @@ class Teller:
         return int(1000 * (time.monotonic() - self.started))
 
     def now_and_then(self, done: int) -> None:
-        """After a batch: the first one, and then as often as `REPORT_SECONDS` says."""
+        """After a batch: the first one, and then every `REPORT_SECONDS`."""
         if self.last is None or time.monotonic() - self.last >= REPORT_SECONDS:
             self(done)
 
     def __call__(self, done: int) -> None:
-        """One line for each of the moves that MultiPV asks for."""
+        """One line for each of the moves of MultiPV."""
         request, elapsed, tree = self.request, self.milliseconds(), self.request.thinker.tree
         self.last, nodes = time.monotonic(), max(1, done)  # the root, where there was time for no more
         for number, line in enumerate(lines(tree, int(request.options["MultiPV"])), 1):

@@ -46,7 +46,7 @@ def options() -> dict[str, Option]:
         "Simulations": Option(800, 1, 10_000_000),  # of a `go` without limits
         "Temperature": Option(0, 0, 1000),  # in hundredths
         "MultiPV": Option(1, 1, max(entry.max_legal_moves for entry in GAMES.values())),
-        "Seed": Option(0, 0, 2**31 - 1),  # of what Temperature draws
+        "Seed": Option(0, 0, 2**31 - 1),  # of what Temperature samples
         "Device": Option("auto", choices=("auto", "cpu", "gpu", "tpu")),  # where the network is; auto: as JAX chooses
         "Move Overhead": Option(50, 0, 5000),  # milliseconds of each move that are lost on the way; GUIs know this name
         "Hash": Option(256, 16, 65536),  # megabytes of the tree
@@ -87,9 +87,9 @@ def read_option(text: str) -> tuple[str, Value]:
     match = re.fullmatch(r"\s*name\s+(.*?)(?:\s+value(?:\s+(.*?))?)?\s*", text)
     if not match:
         raise ValueError(f"setoption {shown(text.strip())} was given: expected setoption name NAME value VALUE")
-    asked, value = match[1].replace(" ", "").lower(), match[2] or ""
+    given, value = match[1].replace(" ", "").lower(), match[2] or ""
     known = options()
-    name = next((name for name in known if name.replace(" ", "").lower() == asked), None)
+    name = next((name for name in known if name.replace(" ", "").lower() == given), None)
     if name is None:
         raise ValueError(f"there is no option {shown(match[1])}: expected one of {', '.join(known)}")
     option = known[name]
@@ -140,11 +140,11 @@ def read_go(words: Sequence[str]) -> Go:
 
 
 def simulations_of(go: Go) -> int | None:
-    """The simulations that `nodes` and `depth` ask for; None if neither is given."""
-    asked = [max(1, go.numbers["nodes"])] if "nodes" in go.numbers else []
+    """The simulations of `nodes` and `depth`; None if neither is given."""
+    limits = [max(1, go.numbers["nodes"])] if "nodes" in go.numbers else []
     if "depth" in go.numbers:
-        asked.append(2 ** (min(max(go.numbers["depth"], 1), MAX_DEPTH) + 3))
-    return min(asked, default=None)
+        limits.append(2 ** (min(max(go.numbers["depth"], 1), MAX_DEPTH) + 3))
+    return min(limits, default=None)
 
 
 def wdl(value: float) -> tuple[int, int, int]:
@@ -155,7 +155,7 @@ def wdl(value: float) -> tuple[int, int, int]:
 
 
 def score_text(line: "Line", with_wdl: bool) -> str:
-    """The score of a line, with its wins, draws and losses if asked for."""
+    """The score of a line, with its wins, draws and losses if they are wanted."""
     if line.mate is None:
         text = f"score cp {centipawns(line.value)}"
     else:

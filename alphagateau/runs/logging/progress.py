@@ -2,14 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from alphagateau.runs.terminal import visible
@@ -102,6 +102,25 @@ class Timer:
     def take(self) -> dict[str, float]:
         taken, self._seconds = self._seconds, {}
         return taken
+
+
+def print_results(
+    title: str, columns: Sequence[str | Column], rows: Iterable[Sequence[Any] | None], width: int = 120
+) -> None:
+    """Prints a table of results; see `print_table`.
+
+    Args:
+        columns: of a name alone, the first is flush left and the others are flush right.
+        rows: their cells; None is a line between two rows.
+    """
+    named = (Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns))
+    table = Table(*named, title=title, title_justify="left")
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*map(str, row))
+    print_table(table, width)
 
 
 def print_table(table: Table, width: int = 120) -> None:

@@ -23,12 +23,12 @@ from alphagateau.matches import final_match
 from alphagateau.matches.ladder.games import LadderGamesError, read_games
 from alphagateau.matches.ladder.ladder import play_ladder
 from alphagateau.matches.ladder.players import list_specs, load_players
-from alphagateau.matches.ladder.rounds import Say
+from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
-from alphagateau.matches.player_specs import RatedPlayer
-from alphagateau.matches.players import random_player
+from alphagateau.matches.players import Player, random_player
 from alphagateau.matches.recorded_results import read_any_results
+from alphagateau.matches.specs import read_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.trained import load_weights
 from alphagateau.runs.newest import newest_checkpoint
@@ -144,10 +144,12 @@ def test_a_checkpoint_that_vanished_is_left_out_and_said(smoke_run, tmp_path, ca
 
 def test_players_under_different_searches_are_different_players(smoke_run):
     spec = f"{smoke_run}/checkpoints/2"
-    players, notes = load_players([f"{spec}?search=policy", f"{spec}?simulations=2"], "gardner_chess")
-    assert len({p.identity for p in players}) == len({p.name for p in players}) == 2 and not notes
-    assert [p.identity[1] for p in players] == ["policy", "gumbel 2 simulations, 16 considered"]
-    players, notes = load_players([spec, f"{spec}?search=gumbel"], "gardner_chess")
+    players, notes = load_players(
+        [read_spec(f"{spec}{options}") for options in ("?search=policy", "?simulations=2")], "gardner_chess"
+    )
+    assert len({p.key for p in players}) == len({p.name for p in players}) == 2 and not notes
+    assert [p.key[1] for p in players] == ["policy", "gumbel 2 simulations, 16 considered"]
+    players, notes = load_players([read_spec(spec), read_spec(f"{spec}?search=gumbel")], "gardner_chess")
     assert len(players) == 1 and "one player" in notes[0]
 
 
@@ -159,12 +161,12 @@ def test_the_same_weights_in_another_network_are_no_other_name_of_a_player(tmp_p
         ("three", {"message": "updated_edge"}, "left out: 0 has the weights of 0, in another network"),
     ):
         other = save_tiny(tmp_path / name, "gardner_chess", GateauConfig, **changes).path
-        players, notes = load_players([str(spec), str(other)], "gardner_chess")
+        players, notes = load_players([read_spec(str(spec)), read_spec(str(other))], "gardner_chess")
         assert len(players) == 1 and notes == [said]
 
 
 def test_a_run_stands_for_every_kth_of_its_iterations_and_the_last(smoke_run):
-    names = [Path(spec).name for spec in list_specs([f"{smoke_run}?search=policy", "random"], every=2)]
+    names = [Path(spec.text).name for spec in list_specs([f"{smoke_run}?search=policy", "random"], every=2)]
     assert names == ["0?search=policy", "2?search=policy", "random"]
 
 
@@ -280,7 +282,7 @@ def test_flops_of_runs_on_several_boards_are_each_their_own(monkeypatch):
 
     monkeypatch.setattr(ladder_report, "read_spent", read_spent)
     monkeypatch.setattr(ladder_report, "experiment_flops", lambda experiment: asked.append(experiment) or len(asked))
-    players = [RatedPlayer(str(run), random_player(), (), str(run), 1, folder=run) for run in runs]
+    players = [Player(str(run), identity=Identity(str(run), 1), key=("", ""), folder=run) for run in runs]
     assert ladder_report.spent_by([*players, *players]) == {players[0].name: 1, players[1].name: 2}
 
 
@@ -337,7 +339,7 @@ def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, 
 def test_a_board_does_not_lead_out_of_the_folder(board, tmp_path):
     ladder = make_ladder({"players": ["random"], "boards": ["chess", board]})
     with pytest.raises(ValueError, match="unknown game"):
-        next(play_ladder(ladder, tmp_path / "out", Say(print)))
+        next(play_ladder(ladder, list_specs(ladder.players, 1), tmp_path / "out", Callbacks(print)))
     assert not list(tmp_path.iterdir())
 
 

@@ -17,12 +17,13 @@ from alphagateau.matches.ladder.games import LadderGamesError, key_of, read_game
 from alphagateau.matches.ladder.ladder import merge_ladders, play_ladder
 from alphagateau.matches.ladder.openings import count_openings, open_openings, take_openings
 from alphagateau.matches.ladder.protocol import write_protocol
-from alphagateau.matches.ladder.rounds import Say
-from alphagateau.matches.player_specs import RatedPlayer, player_search
-from alphagateau.matches.players import PlayerError, random_player
+from alphagateau.matches.ladder.rounds import Callbacks
+from alphagateau.matches.player_specs import player_search
+from alphagateau.matches.players import random_player
+from alphagateau.matches.specs import PlayerError, parse_spec
 
 HOSTS = [host_player("a"), host_player("b"), host_player("c")]
-RANDOM = RatedPlayer("random", random_player(), ("random", "", BOARD), "", None, has_noise=True)
+RANDOM = random_player()._replace(key=("random", "", BOARD), has_noise=True)
 TRAINED = {"algorithm": "gumbel", "num_simulations": 32, "gumbel_scale": 1.0}
 
 
@@ -45,7 +46,7 @@ def ladder_of(**keys) -> LadderConfig:
 def played(folder: Path, **keys):
     """The pool of a ladder after all of its games, and what it said."""
     said: list[str] = []
-    (pool,) = play_ladder(ladder_of(**keys), folder, Say(said.append))
+    (pool,) = play_ladder(ladder_of(**keys), [], folder, Callbacks(said.append))
     return pool, said
 
 
@@ -101,7 +102,7 @@ def test_noise_simulations_and_considered_moves_are_part_of_a_player(options, no
     """The paper's own evaluation, Gumbel scale 1.0, by a ladder's key or by a player's spec."""
     from alphagateau.config.searches import describe_search
 
-    assert describe_search(player_search(f"runs/a{options}", TRAINED, gumbel_scale=noise)) == shown
+    assert describe_search(player_search(parse_spec(f"runs/a{options}"), TRAINED, gumbel_scale=noise)) == shown
 
 
 @pytest.mark.whole
@@ -189,14 +190,14 @@ def test_machines_of_a_team_play_other_openings_and_their_games_are_merged(seat,
     read = [read_games(tmp_path / part / "games.jsonl") for part in "12"]
     assert {g.opening for g in read[0]} == {0} and {g.opening for g in read[1]} == {1}
     ladder, said = ladder_of(), []
-    merge = partial(merge_ladders, ladder, tmp_path / "all")
-    (pool,) = merge([tmp_path / "1", tmp_path / "2" / "games.jsonl", tmp_path / "1"], Say(said.append))
+    merge = partial(merge_ladders, ladder, [], tmp_path / "all")
+    (pool,) = merge([tmp_path / "1", tmp_path / "2" / "games.jsonl", tmp_path / "1"], Callbacks(said.append))
     assert num_games(pool) == 12 and "6 games on gardner_chess were added, 0 were here" in said[0]
     assert said[2].endswith(": 0 games on gardner_chess were added, 6 were here, 0 are of another protocol")
     whole, _ = played(tmp_path / "whole", games_per_pair=4)
     assert pool.results == whole.results  # as one machine alone
     played(tmp_path / "3", seed=9)
-    (pool,) = merge([tmp_path / "3"], Say(said.append))
+    (pool,) = merge([tmp_path / "3"], Callbacks(said.append))
     assert said[-1].endswith("0 games on gardner_chess were added, 0 were here, 6 are of another protocol")
     assert len(read_games(tmp_path / "all" / "games.jsonl")) == 12 == num_games(pool)
 
@@ -226,7 +227,7 @@ def test_what_cannot_be_merged_is_said_and_leaves_the_games_as_they_were(changes
     if changes is not None:
         source.write_text(json.dumps({**both, **game, "protocol": name, "opening": 1, **changes}) + "\n")
     with pytest.raises(LadderGamesError) as error:
-        list(merge_ladders(ladder_of(), tmp_path, [tmp_path, source], Say(print)))
+        list(merge_ladders(ladder_of(), [], tmp_path, [tmp_path, source], Callbacks(print)))
     assert said in str(error.value) and source.name in str(error.value) and "\n" not in str(error.value)
     assert (tmp_path / "games.jsonl").read_bytes() == before
 
@@ -238,7 +239,7 @@ def test_players_that_the_ladder_does_not_name_are_named_and_not_counted(seat, t
     named = "4 games of players that are not on this ladder are kept and not counted: c (hash)"
     assert pool.notes == [named] == said and num_games(pool) == 2
     merged: list[str] = []
-    (pool,) = merge_ladders(ladder_of(), tmp_path / "other", [tmp_path], Say(merged.append))
+    (pool,) = merge_ladders(ladder_of(), [], tmp_path / "other", [tmp_path], Callbacks(merged.append))
     assert merged[0].endswith("6 games on gardner_chess were added, 0 were here, 0 are of another protocol")
     assert merged[1:] == [named] == pool.notes and num_games(pool) == 2
 
@@ -253,7 +254,7 @@ def test_an_anchor_that_fails_leaves_the_others_to_play_and_be_rated(seat, tmp_p
     def give_up(start_fen, moves):
         raise PlayerError("it ended by itself")
 
-    seat([*HOSTS[:2], HOSTS[2]._replace(player=HOSTS[2].player._replace(move=give_up))])
+    seat([*HOSTS[:2], HOSTS[2]._replace(move=give_up)])
     pool, _ = played(tmp_path, matching="informative", max_games=6, anchor="c")
     assert num_games(pool) == 6 and pool.notes[0] == "c left the ladder: it ended by itself"
     assert any("anchor c ties only the players linked to it" in note for note in pool.ratings.notes)

@@ -11,8 +11,8 @@ from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.matches.ladder.games import GameKey, key_of, read_games
 from alphagateau.matches.ladder.ladder import RatedPool, play_ladder
 from alphagateau.matches.ladder.pairings import Standing, next_pairings
-from alphagateau.matches.ladder.rounds import Say
-from alphagateau.matches.players import PlayerError
+from alphagateau.matches.ladder.rounds import Callbacks
+from alphagateau.matches.specs import PlayerError
 from alphagateau.ratings.results import make_results
 
 PAWNS = ("1pppp", "p1ppp", "pp1pp", "ppp1p")
@@ -29,8 +29,8 @@ def play(monkeypatch, tmp_path):
         openings = tmp_path / "openings.txt"
         openings.write_text("".join(f"rnbqk/{a}/5/{b.upper()}/RNBQK w - - 0 118\n" for a, b in product(PAWNS, PAWNS)))
         keys = {"boards": (BOARD,), "games_per_pair": 4, "max_games": 32, "rows": 8, **keys}
-        told = Say(said.append, should_stop=keys.pop("should_stop", lambda: False))
-        (pool,) = play_ladder(LadderConfig(players=("a", "b"), openings=str(openings), **keys), folder, told)
+        callbacks = Callbacks(said.append, should_stop=keys.pop("should_stop", lambda: False))
+        (pool,) = play_ladder(LadderConfig(players=("a", "b"), openings=str(openings), **keys), [], folder, callbacks)
         return pool, [line for line in said if "next" in line]
 
     return run
@@ -88,7 +88,7 @@ def failing(number: int) -> list:
     def give_up(start_fen, moves):
         raise PlayerError("engine 'x' ended by itself")
 
-    bad = HOSTS[number]._replace(player=HOSTS[number].player._replace(move=give_up))
+    bad = HOSTS[number]._replace(move=give_up)
     return [*HOSTS[:number], bad, *HOSTS[number + 1 :]]
 
 

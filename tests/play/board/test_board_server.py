@@ -30,10 +30,10 @@ from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
-from alphagateau.play.board.boards import plays
 from alphagateau.play.board.connections import MAX_CONNECTIONS, PATIENCE, BoundedConnection
-from alphagateau.play.board.requests import MAX_BODY, read_asked
-from alphagateau.play.board.server import ANSWERS, SECURITY
+from alphagateau.play.board.requests import MAX_BODY, read_request
+from alphagateau.play.board.server import ANSWERS, MAX_SEARCHES, SECURITY
+from alphagateau.play.opponents import plays
 from alphagateau.play.thinking import Thinker
 from alphagateau.runs.checkpoint import Checkpoint
 
@@ -338,6 +338,31 @@ def test_a_search_ends_when_its_page_goes(port: int, monkeypatch: pytest.MonkeyP
     assert search(port, {**GARDNER, "simulations": 16})[-1]["done"] == 16
 
 
+def test_searches_that_wait_keep_no_page_from_loading(port: int, monkeypatch: pytest.MonkeyPatch):
+    """64 of them took all connections, and the page was answered with 503."""
+    search(port, {**GARDNER, "simulations": 0})
+    real = view.think
+
+    def endless(thinker, played, limits, watch):
+        while not watch.is_stopped():
+            time.sleep(0.01)
+        return real(thinker, played, limits, watch)
+
+    monkeypatch.setattr(view, "think", endless)
+    with ExitStack() as held:
+        for _ in range(MAX_SEARCHES):
+            held.enter_context(open_search(port))
+        for path in ("/", "/state.js"):
+            assert request(port, "GET", path).status == 200
+        assert ask(port, "/positions", MATE).status == 200
+        refused = ask(port, "/search", GARDNER)
+        assert refused.status == 503 and refused.json()["error"].startswith(f"{MAX_SEARCHES} searches wait")
+    monkeypatch.setattr(view, "think", real)
+    while (answer := ask(port, "/search", {**GARDNER, "simulations": 16})).status == 503:
+        pass  # until the server has noticed that the others have gone
+    assert answer.status == 200
+
+
 def open_search(port: int) -> socket.socket:
     """The socket of a search whose answer has begun."""
     body = json.dumps({**GARDNER, "simulations": 20_000}).encode()
@@ -386,7 +411,7 @@ def test_the_attention_of_a_chessformer_is_of_heads(tmp_path: Path):
 
 
 def test_a_network_without_edges_attends_to_none():
-    asked, _ = read_asked(json.dumps(GARDNER).encode(), 1)
+    asked, _ = read_request(json.dumps(GARDNER).encode(), 1)
     engine = view.Engine(Thinker(get_game("gardner_chess"), None, None), None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="has no attention"):
         view.attended(engine, asked)

@@ -14,6 +14,7 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.play.opponents import player_of
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.engine import serve
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
@@ -36,7 +37,7 @@ class Gui:
         self.lines: queue.SimpleQueue = queue.SimpleQueue()
         self.heard: queue.SimpleQueue = queue.SimpleQueue()
         self.thread = threading.Thread(
-            target=serve, args=(found, iter(self.lines.get, None), self.heard.put), daemon=True
+            target=serve, args=(player_of(found), iter(self.lines.get, None), self.heard.put), daemon=True
         )
         self.thread.start()
 
@@ -253,7 +254,7 @@ def test_ready_is_said_after_what_came_before_it_once_the_move_is_heard(found: C
                 lines.put(line)
             assert are_read.wait(60)
 
-    serve(found, lines_in(), write)
+    serve(player_of(found), lines_in(), write)
     assert heard[-3].startswith("bestmove") and "Nonsense" in heard[-2] and heard[-1] == "readyok"
 
 
@@ -271,7 +272,7 @@ def test_quit_is_heard_while_it_compiles(found: Checkpoint, monkeypatch: pytest.
         yield "quit"
 
     monkeypatch.setattr("alphagateau.play.thinking.make_thinker", endless)
-    thread = serve(found, lines_in(), lambda text: None)
+    thread = serve(player_of(found), lines_in(), lambda text: None)
     assert thread.is_alive()
     is_over.set()
     thread.join(60)
@@ -383,7 +384,7 @@ def test_repetition_comes_from_the_moves_given(gui: Gui, moves: str, is_third: b
 def test_end_of_input_finishes_what_ends_by_itself(found: Checkpoint):
     heard: list[str] = []
     lines_in = ["setoption name UCI_Variant value gardner\n", "position startpos\n", "go nodes 20\n", "go infinite\n"]
-    thread = serve(found, iter(lines_in), heard.append)
+    thread = serve(player_of(found), iter(lines_in), heard.append)
     assert not thread.is_alive()
     assert [line.split()[0] for line in heard if line.startswith("bestmove")] == ["bestmove"] * 2
 
@@ -391,7 +392,7 @@ def test_end_of_input_finishes_what_ends_by_itself(found: Checkpoint):
 def test_a_network_tied_to_its_board_refuses_others(tmp_path: Path):
     heard: list[str] = []
     lines_in = ["uci\n", "isready\n", "setoption name UCI_Variant value chess\n", "isready\n", "go nodes 1\n"]
-    serve(save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig), iter(lines_in), heard.append)
+    serve(player_of(save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig)), iter(lines_in), heard.append)
     said = "\n".join(heard)
     assert "UCI_Variant type combo default gardner" in said and said.count("readyok") == 2
     assert "does not play chess: expected gardner_chess (UCI_Variant gardner)" in said

@@ -8,12 +8,12 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau.games.notation import edge_to_uci
 from alphagateau.matches.player_specs import load_player
-from alphagateau.matches.players import PlayerError
+from alphagateau.matches.specs import PlayerError, read_spec
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig
-from alphagateau.play.asked_players import find_player, player_without_tree
 from alphagateau.play.board.games import pgn_of
-from alphagateau.play.board.requests import Asked
+from alphagateau.play.board.requests import GameRequest
+from alphagateau.play.opponents import find_player, player_of
 from alphagateau.play.terminal import Setup, converse
 from alphagateau.play.thinking import Limits, choose, make_thinker, replay, think
 from alphagateau.play.uci.engine import serve
@@ -53,7 +53,7 @@ def test_action_values_play_their_own_move_and_say_its_value(gardner, spec, thin
 
 
 def assert_plays_as_searched(gardner, spec, thinker):
-    player = load_player(spec, "gardner_chess").player
+    player = load_player(read_spec(spec), "gardner_chess")
     played = replay(thinker, gardner.start_fen, ["b2b3", "a4b3"])
     states = jax.tree.map(lambda x: np.asarray(x)[None], played.state)
     found = jax.device_get(jax.jit(player.search)(player.variables, jax.random.split(jax.random.key(0), 1), states))
@@ -96,18 +96,20 @@ def test_it_plays_at_the_terminal(gardner, thinker):
 
 
 def test_a_saved_game_names_the_player(gardner, spec):
-    asked = Asked(board="gardner_chess", fen=gardner.start_fen, white="0", black="Human", simulations=200)
+    asked = GameRequest(board="gardner_chess", fen=gardner.start_fen, white="0", black="Human", simulations=200)
     assert '[WhiteSearch "action_value"]' in pgn_of(gardner, asked, [find_player(spec + ACTION_VALUE)])
     assert '[WhiteSearch "growing gumbel 200 simulations"]' in pgn_of(gardner, asked, [find_player(spec)])
 
 
 def test_a_run_whose_search_is_one_of_values_or_minimax_plays_by_it(spec):
     found = find_player(spec)
-    assert player_without_tree(found) is None
-    of_values = found._replace(manifest={**found.manifest, "search": {"algorithm": "state_value", "temperature": 0.1}})
-    assert player_without_tree(of_values) == StateValueConfig()
-    of_depth = found._replace(manifest={**found.manifest, "search": {"algorithm": "depth", "depth": 3}})
-    assert player_without_tree(of_depth) == DepthConfig(depth=3)
+    assert found.search is None
+    for trained, search in (
+        ({"algorithm": "state_value", "temperature": 0.1}, StateValueConfig()),
+        ({"algorithm": "depth", "depth": 3}, DepthConfig(depth=3)),
+    ):
+        changed = found.found._replace(manifest={**found.found.manifest, "search": trained})
+        assert player_of(changed).search == search
 
 
 @pytest.mark.parametrize(
@@ -132,4 +134,4 @@ def test_a_network_that_values_no_moves_is_named(tmp_path):
     with pytest.raises(
         PlayerError, match=r"its network values no moves, expected one with network.action_values = true"
     ):
-        load_player(f"{found.path}{ACTION_VALUE}", "gardner_chess")
+        load_player(read_spec(f"{found.path}{ACTION_VALUE}"), "gardner_chess")

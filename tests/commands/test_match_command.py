@@ -1,0 +1,67 @@
+"""`alphagateau match` around its games: signals while an engine is thinking, and what is printed of searches."""
+
+import os
+import re
+import select
+import shlex
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from alphagateau.commands.main import main
+from alphagateau.games.pgn.pgn import read_pgn
+
+MATE_IN_1 = "1k3/p2P1/2K2/P4/5 w - - 0 20"
+ENGINE = """
+import os, sys
+searches = 0
+for line in sys.stdin:
+    word = line.split()[0]
+    if word == "uci":
+        print("option name UCI_Variant type combo default chess var chess var gardner\\nuciok", flush=True)
+    elif word == "isready":
+        print("readyok", flush=True)
+    elif word == "go":
+        searches += 1
+        if searches == 1:
+            print("bestmove d4d5q", flush=True)
+        else:
+            os.close(os.open(sys.argv[1], os.O_WRONLY))  # it has been asked, and never answers
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_match_is_stopped_while_an_engine_is_thinking(tmp_path: Path, capsys, number: signal.Signals):
+    """It went on until the engine answered or its time was over."""
+    engine, asked, openings, pgn = (tmp_path / name for name in ("engine.py", "asked", "openings.txt", "games.pgn"))
+    engine.write_text(ENGINE)
+    openings.write_text(f"{MATE_IN_1}\nb2b3\n")
+    os.mkfifo(asked)
+
+    def send_signal() -> None:
+        with open(os.open(asked, os.O_RDONLY | os.O_NONBLOCK)) as file:
+            if select.select([file], [], [], 300)[0]:  # or the engine's own time ends the match
+                os.kill(os.getpid(), number)
+
+    sender = threading.Thread(target=send_signal)
+    sender.start()
+    player = f"uci:{shlex.join([sys.executable, str(engine), str(asked)])}?timeout=300"
+    words = ["match", player, "random", "--game", "gardner_chess", "--openings", str(openings), "--rows", "1"]
+    assert main([*words, "--pgn", str(pgn)]) == 1
+    sender.join()
+    assert re.search(
+        rf"^stopped \({number.name}\): [23] games without a result$", capsys.readouterr().out, re.MULTILINE
+    )
+    first = read_pgn(pgn.read_text())[0]
+    assert (first.result, first.moves) == ("1-0", ("d4d5q",))
+
+
+def test_nothing_is_printed_of_searches_that_nobody_made(capsys):
+    """Two random movers were said to have searched rows, and 0.0 nodes a move."""
+    assert main(["match", "random", "random", "--game", "gardner_chess", "--games", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "openings by points of random" in out and "rows" not in out and "nodes" not in out
