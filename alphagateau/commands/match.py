@@ -155,7 +155,7 @@ def play(arguments: Arguments, setup: Setup) -> int:
     from alphagateau.runs.stop import StopRequest
 
     game, a, b, openings = setup
-    chances, stop = (arguments.alpha, arguments.beta), StopRequest()
+    bounds, chances, stop = arguments.sprt, (arguments.alpha, arguments.beta), StopRequest()
     with ExitStack() as held:
         held.callback(a.close)
         held.callback(b.close)
@@ -165,8 +165,7 @@ def play(arguments: Arguments, setup: Setup) -> int:
             Match(a, b, openings, arguments.seed),
             num_rows=arguments.rows,
             should_stop=lambda: stop.reason is not None,
-            is_decided=arguments.sprt
-            and (lambda counts: sprt(counts, *arguments.sprt, *chances).decision != "continue"),
+            is_decided=bounds and (lambda counts: sprt(counts, *bounds, *chances).decision != "continue"),
         )
     print_result(arguments, setup, result)
     if arguments.pgn:

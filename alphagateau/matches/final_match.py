@@ -62,7 +62,7 @@ def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Scor
     """The scores of the match at the end, if it was played by these weights as in the experiment; else none."""
     known, identity = read_final_match(run), checkpoint.weights_hash(variables)
     if known and (known["weights_hash"], known["evaluation"]) == (identity, _wanted(experiment)):
-        return [Score(*row, pairs) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
+        return [Score._make([*row, pairs]) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
     return []
 
 
@@ -81,7 +81,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     results = _play(experiment, run, variables, simulations, should_stop)
     if results is None:
         return None
-    scores = [score_of(*names, result) for names, result in results.items()]
+    scores = [score_of(player, opponent, result) for (player, opponent), result in results.items()]
     record = {
         "weights_hash": checkpoint.weights_hash(variables),
         "evaluation": _wanted(experiment),
