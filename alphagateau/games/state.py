@@ -1,7 +1,7 @@
 """Records of a game, State and Position, and batches of them.
 
-Letters: B batch, T plies, N squares (nodes), E edges, S legal-move slots of a game, W window. A leading B or T
-axis is added by `vmap` or `scan`; the shapes below are those of one game, one position, one frame.
+Letters: B batch, T plies, N squares (nodes), E edges, S legal-move slots of a game, W window. Shapes are those of
+jaxtyping: `*B` stands for any leading axes, none of one game, [B] or [T, B] of what `vmap` or `scan` made.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Bool, Float32, Int8, Int16, UInt8, UInt32
 
 Array = jax.Array
 Row = TypeVar("Row")
@@ -24,29 +25,29 @@ class State(NamedTuple):
     Boards are seen by the player to move: own pieces positive, own side at the bottom.
     """
 
-    boards: Array  # int8 [HISTORY, N], newest first; +-1 pawn .. +-6 king, 0 empty (or before the start)
-    keys: Array  # uint32 [KEYS, 2], hashes of the newest positions, newest first; 0 before the start
-    color: Array  # int8, 0 white to move, 1 black
-    castling: Array  # bool [4]: own queen side, own king side, the opponent's two
-    en_passant: Array  # int8, the square a legal en passant capture would reach, else -1
-    halfmove_count: Array  # int16, plies since the last capture or pawn move
-    ply: Array  # int16, plies since the game began (by the FEN's move number)
-    legal_edges: Array  # int16 [S], edges of the legal moves in rising order, then -1
-    terminated: Array  # bool
-    reward: Array  # float32, for the player who made the last move: 1 checkmate, else 0
+    boards: Int8[Array, "*B 8 N"]  # newest first; +-1 pawn .. +-6 king, 0 empty (or before the start)
+    keys: UInt32[Array, "*B 108 2"]  # hashes of the newest positions, newest first; 0 before the start
+    color: Int8[Array, "*B"]  # 0 white to move, 1 black
+    castling: Bool[Array, "*B 4"]  # own queen side, own king side, the opponent's two
+    en_passant: Int8[Array, "*B"]  # the square a legal en passant capture would reach, else -1
+    halfmove_count: Int16[Array, "*B"]  # plies since the last capture or pawn move
+    ply: Int16[Array, "*B"]  # plies since the game began (by the FEN's move number)
+    legal_edges: Int16[Array, "*B S"]  # edges of the legal moves in rising order, then -1
+    terminated: Bool[Array, "*B"]
+    reward: Float32[Array, "*B"]  # for the player who made the last move: 1 checkmate, else 0
 
 
 class Position(NamedTuple):
     """All that a network may need of a State, and enough to write its FEN."""
 
-    boards: Array  # int8 [HISTORY, N], as in State
-    repeated: Array  # uint8, bit i: the position i plies ago occurred at least twice in this game
-    color: Array  # int8
-    castling: Array  # uint8, bit i: castling[i] of State
-    en_passant: Array  # int8
-    halfmove_count: Array  # int16
-    ply: Array  # int16
-    legal: Array  # uint8 [ceil(E / 8)], legal-edge mask, packed big-endian as numpy.packbits does
+    boards: Int8[Array, "*B 8 N"]  # as in State
+    repeated: UInt8[Array, "*B"]  # bit i: the position i plies ago occurred at least twice in this game
+    color: Int8[Array, "*B"]
+    castling: UInt8[Array, "*B"]  # bit i: castling[i] of State
+    en_passant: Int8[Array, "*B"]
+    halfmove_count: Int16[Array, "*B"]
+    ply: Int16[Array, "*B"]
+    legal: UInt8[Array, "*B E8"]  # legal-edge mask, packed big-endian as numpy.packbits does
 
 
 def without_past(positions: Position) -> Position:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 from flax.core import FrozenDict
+from jaxtyping import Float32
 
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -19,8 +20,8 @@ class Evaluation(NamedTuple):
     values; auxiliary heads); jit leaves out those that a program does not use.
     """
 
-    prior_logits: Array  # float32 [B, E], of legal and illegal edges
-    value: Array  # float32 [B] in [-1, 1], for the player to move
+    prior_logits: Float32[Array, "*B E"]  # of legal and illegal edges
+    value: Float32[Array, "*B"]  # in [-1, 1], for the player to move
     extra: Mapping[str, Array] = FrozenDict()
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Float32, Int16, Int32
 
 from alphagateau.games.actions import edges_to_slots
 from alphagateau.games.rules import Game
@@ -18,14 +19,14 @@ ILLEGAL = float(jnp.finfo(jnp.float32).min)
 class SearchOutput(NamedTuple):
     """The results of a search of B States; slots are those of `State.legal_edges`."""
 
-    edge: Array  # int16 [B], the move to play; -1 where there is no legal move
-    action_weights: Array  # float32 [B, S], the improved policy, 0 on empty slots
-    prior_logits: Array  # float32 [B, S], of the network, ILLEGAL on empty slots
-    value: Array  # float32 [B], of the root by the network, for the player to move
-    search_value: Array  # float32 [B], of the root by the search, for the player to move
+    edge: Int16[Array, "*B"]  # the move to play; -1 where there is no legal move
+    action_weights: Float32[Array, "*B S"]  # the improved policy, 0 on empty slots
+    prior_logits: Float32[Array, "*B S"]  # of the network, ILLEGAL on empty slots
+    value: Float32[Array, "*B"]  # of the root by the network, for the player to move
+    search_value: Float32[Array, "*B"]  # of the root by the search, for the player to move
     leaf: State | None = None  # [B], the last of the principal variation; None: the search has none
-    move_values: Array | None = None  # float32 [B, S], for the player to move, -inf on empty slots
-    num_nodes: Array | None = None  # int32 [B], positions visited, the root too; None: not counted
+    move_values: Float32[Array, "*B S"] | None = None  # for the player to move, -inf on empty slots
+    num_nodes: Int32[Array, "*B"] | None = None  # positions visited, the root too; None: not counted
 
 
 # (variables, keys [B], states [B]) -> SearchOutput. A player is a network's variables and a Search.
