@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -28,9 +28,9 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def test_the_tree_of_the_readme_is_the_package():
+def test_the_tree_of_the_layout_page_is_the_package():
     """One line each for every package and for the file beside them."""
-    tree = re.findall(r"^      (\w+(?:/|\.py))  ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    tree = re.findall(r"^      (\w+(?:/|\.py))  ", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.M)
     package = ROOT / "alphagateau"
     found = [f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()]
     assert sorted(tree) == sorted([*found, "builtin.py"])
@@ -43,3 +43,10 @@ def test_the_recipes_quote_the_plug_in():
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w+\n(.*?)^```", page, re.M | re.S)
     assert len(blocks) == 9 and not [block for block in blocks if block not in written]
+
+
+def test_the_readme_is_short_and_its_links_are_there():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]+)|src=\"([^\"]+)", text)
+    assert len(text.splitlines()) <= 150 and len(links) > 20
+    assert not [link for pair in links for link in pair if link and not (ROOT / link).exists()]
