@@ -30,7 +30,9 @@ def text_of(path: Path) -> str:
 
 def test_the_tree_of_the_layout_page_is_the_package():
     """One line each for every package and for the file beside them."""
-    tree = re.findall(r"^      (\w+(?:/|\.py))  ", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.M)
+    tree = re.findall(
+        r"^      (\w+(?:/|\.py))  ", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.M
+    )
     package = ROOT / "alphagateau"
     found = [f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()]
     assert sorted(tree) == sorted([*found, "builtin.py"])

@@ -1,8 +1,8 @@
 """Plays many matches at once, each opening with both colors, and yields games as they end.
 
-The games in progress lie on the host, where each waits for its player to move. One device call is one search
-of one player over a few of the games that wait for it, the player first for whom most wait: so rows are filled
-whatever the pairings, and nobody's network sees a position that it is not to play. The place of a finished
+The games in progress lie on the host, where each waits for its player to move. One device call is one search by one
+player over some of the games that wait for it; the player with the most waiting games goes first. So rows are filled
+whatever the pairings, and no network sees a position in which its player is not to move. The place of a finished
 game goes to the next one at once. While the device searches, the host does its books and calls the engines.
 """
 
@@ -43,11 +43,11 @@ class Sizes(NamedTuple):
 
 @dataclass
 class PlayerQueue:
-    """A player while it has games, and those that wait for its move."""
+    """A player with games in progress, and the games that wait for its search."""
 
     player: Player
     num_games: int = 0
-    waiting: list[int] = field(default_factory=list)  # places where a Player is to move
+    waiting: list[int] = field(default_factory=list)  # places of games that wait for its search
     variables: Variables | None = None  # on every device
     workers: ThreadPoolExecutor | None = None  # of a player on the host
 
@@ -94,8 +94,8 @@ class Scheduler:
     failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
     counts: Counts = field(default_factory=Counts)
-    first_new: int = 0  # number of the first match that came last
-    may_have_more: bool = True  # for more: a game has ended since
+    first_new: int = 0  # number of the first match of the newest batch
+    may_have_more: bool = True  # whether to ask for more matches: a game has ended since the last time
 
 
 def open_scheduler(
@@ -164,7 +164,7 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
 
 
 def _key_of(player: Player) -> tuple[int, ...]:
-    """The same for players that are one; good as long as the player has a queue."""
+    """Equal for players that share a search and weights; valid while the queue keeps the player alive."""
     if player.move:
         return (id(player.move),)
     return id(player.search), id(player.variables)
@@ -189,9 +189,9 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
 
 
 def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
-    """One device call, for the games that are least far on, those of the matches that came last behind all others.
+    """One device call for the waiting games of the fewest plies; those of the newest matches come after all others.
 
-    Rows left over repeat the first.
+    Unused rows are copies of the first game, whose results are ignored.
     """
     begun, player, widths = time.perf_counter(), queue.player, scheduler.sizes.rows_per_search
     ply = scheduler.boards.ply
@@ -228,7 +228,7 @@ def _take_moves(scheduler: Scheduler, timeout: float) -> None:
         except PlayerError as error:
             _fail(scheduler, call.player, str(error))
             continue
-        # A place has another game by now if a player of the one that was searched has failed.
+        # If a player of a searched game has failed meanwhile, another game is at its place.
         games = enumerate(zip(call.places, call.games, strict=True))
         rows = [row for row, (place, live) in games if scheduler.live.get(place) is live]
         notes = [made.notes[row] for row in rows]

@@ -18,17 +18,17 @@ from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_evaluate, may_grow
-from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_look, start_tree
+from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_root_evaluate, start_tree
 from alphagateau.search.growing.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
 from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
 
-GO_ON = np.zeros((), bool)  # of a State's `terminated`
+NOT_OVER = np.zeros((), bool)  # a State's `terminated`
 CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only
 PACK_SECONDS = 1e-5  # a node, with some to spare
 
 
 class Played(NamedTuple):
-    """A game so far, with its past; it goes on where a rule of ours has ended it, as long as there are moves."""
+    """A game so far; draws by our rules do not end it, and it goes on while there are legal moves."""
 
     fen: str  # of its start
     edges: tuple[int, ...]
@@ -44,7 +44,7 @@ class Thinker:
     step: Callable[[State, int], State]
     tree: Tree
     root: Played | None = None  # what the tree has grown from, if it may be kept
-    evaluate_root: Evaluate | None = None  # of a player without a tree that grows
+    evaluate_root: Evaluate | None = None  # only of a player without the growing tree
     root_cost: Cost = UNMEASURED  # of the root's evaluation
     batch_cost: Cost = UNMEASURED
 
@@ -91,7 +91,7 @@ def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any =
     evaluate = make_evaluate(rules, make_network(game, config))
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
     evaluate_root = (
-        make_look(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
+        make_root_evaluate(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
     )
     thinker = Thinker(game, jax.jit(rules.step), tree, evaluate_root=evaluate_root)
     start = replay(thinker, game.start_fen, ())
@@ -110,14 +110,14 @@ def replay(thinker: Thinker, fen: str, moves: Sequence[str], known: Played | Non
     if known and known.fen == fen and known.moves == tuple(moves[: len(known.moves)]):
         played = known
     else:
-        played = Played(fen, (), (), from_fen(thinker.game, fen)._replace(terminated=GO_ON))
+        played = Played(fen, (), (), from_fen(thinker.game, fen)._replace(terminated=NOT_OVER))
     state, edges = played.state, list(played.edges)
     for number in range(len(edges), len(moves)):
         try:
             edge = uci_to_edge(thinker.game, state, moves[number])
         except ValueError as error:
             raise IllegalMove(str(error), Played(fen, tuple(edges), tuple(moves[:number]), state)) from None
-        state = thinker.step(state, edge)._replace(terminated=GO_ON)
+        state = thinker.step(state, edge)._replace(terminated=NOT_OVER)
         edges.append(edge)
     return Played(fen, tuple(edges), tuple(moves), state)
 
@@ -139,8 +139,8 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     if thinker.evaluate_root:
         return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
     watch = watch or Watch(time.monotonic())
-    is_root = limits.simulations is None and limits.allowed is None and _go_on(thinker, played, limits, watch)
-    if not is_root:
+    is_kept = limits.simulations is None and limits.allowed is None and _reuse_tree(thinker, played, limits, watch)
+    if not is_kept:
         thinker.root = None
         if not _may_evaluate(thinker, limits, watch):
             thinker.root_cost, thinker.batch_cost = forget(thinker.root_cost), forget(thinker.batch_cost)
@@ -172,15 +172,15 @@ def _may_evaluate(thinker: Thinker, limits: Limits, watch: Watch) -> bool:
     return limits.budget is None or may_evaluate(limits.budget, elapsed, thinker.root_cost)
 
 
-def _go_on(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bool:
-    """Makes this position the root, if it is in the tree; a crowded tree is packed, or given up for want of time."""
+def _reuse_tree(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bool:
+    """Whether this position could be made the root of the tree that is there; a crowded tree is packed."""
     root, tree = thinker.root, thinker.tree
     is_later = root and (root.fen, root.edges) == (played.fen, played.edges[: len(root.edges)])
     if not (root and is_later and advance(tree, played.edges[len(root.edges) :])):
         return False
     if is_full(tree, CROWDED):
         if limits.budget and PACK_SECONDS * tree.num_nodes > limits.budget.target:
-            return not _may_evaluate(thinker, limits, watch)
+            return not _may_evaluate(thinker, limits, watch)  # no time to pack: a new root, or else the crowded tree
         pack(tree)
     return True
 

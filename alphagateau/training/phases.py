@@ -26,11 +26,11 @@ class RunState(NamedTuple):
 class Phase(NamedTuple):
     """A part of an iteration. `num_segments` is called when the phase begins; 0: it has nothing to do."""
 
-    name: str  # also of its seconds in metrics.jsonl, `time/<name>`
+    name: str  # also names its seconds in metrics.jsonl, `time/<name>`
     num_segments: Callable[[RunState], int]
     run_segment: Callable[[RunState, int, int], RunState]  # (state, iteration, segment) -> state
     segment_size: int = 1  # plies or optimizer steps
-    compile: Callable[[RunState], None] = lambda _: None  # `run_segment`, from a RunState's shapes and shardings
+    compile: Callable[[RunState], None] = lambda _: None  # compiles `run_segment`, given shapes and shardings
 
 
 class Producer(NamedTuple):
@@ -105,13 +105,13 @@ def compile_all(
 
 
 def _compiled(phase: Phase, compiled: Future | None, title: str, say: Callable[[str], None]) -> Phase:
-    """The phase, whose first segment reports `title` unless it is compiled, and waits for that."""
+    """The phase; its first segment reports `title`, and waits, if compilation is not finished."""
     is_first = True
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         nonlocal is_first
         if is_first and not (compiled and compiled.done()):
-            say(f"{title}: a minute or more, and seconds when it is started again")
+            say(f"{title}: a minute or more the first time, seconds on later starts")
         is_first = False
         if compiled:
             compiled.result()  # raises what compiling it raised

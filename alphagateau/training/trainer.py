@@ -31,10 +31,10 @@ class Trainer(NamedTuple):
     learner: Learner
     producer: Producer
     phases: tuple[Phase, ...]  # of an iteration: the producer's, then training
-    init_variables: Callable[[], Variables]  # drawn from the seed; by `material_positions` they count material
+    init_variables: Callable[[], Variables]  # drawn from the seed, and taught to count material if asked for
     init: Callable[[Variables], RunState]
     abstract_state: RunState  # shapes and shardings, for reading a checkpoint
-    zeros_between: Callable[[], dict[str, Any]]  # the transient fields and totals between iterations
+    zeros_between: Callable[[], dict[str, Any]]  # zeros for the fields that checkpoints between iterations leave out
 
 
 def make_producer(plan: Plan, mesh: Mesh) -> Producer:
@@ -112,7 +112,7 @@ def make_build(
         frames = producer.batches(producer.init(), key, share_ids)(jnp.int32(0))
         return learner.step(learner.init(variables), frames)[1]
 
-    metrics = jax.eval_shape(first_step, like)  # traced once: a step takes JAX seconds
+    metrics = jax.eval_shape(first_step, like)  # traced once, as tracing a step takes seconds
 
     def build(variables: Variables) -> RunState:
         return RunState(learner.init(variables), producer.init(), zeros_like(metrics))

@@ -21,7 +21,7 @@ class Meeting(NamedTuple):
 
     @property
     def num_games(self) -> int:
-        """Without those that have been played."""
+        """Games still to play."""
         return 2 * len(self.match.openings) - len(self.match.done)
 
 
@@ -41,10 +41,10 @@ def meet(
     part: OpeningsPart,
     planned: Sequence[Meeting] = (),
 ) -> Meeting | None:
-    """The pair's next openings of which a game is missing, also of the meetings planned; None if there are no more.
+    """The pair's next openings with a game that is neither played nor planned; None if there are no more.
 
-    A pair with noise plays an opening again, for another game comes of it. No more than `num_games`, but both
-    games of one opening at least.
+    A pair with noise may repeat openings, as its games differ. The meeting has at most `num_games` games, but both games
+    of one opening at least.
     """
     a, b = pair
     both = {a.key, b.key}

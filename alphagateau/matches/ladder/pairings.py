@@ -27,7 +27,7 @@ class Standing(NamedTuple):
 
 
 def games_a_meeting(ladder: LadderConfig) -> int:
-    """Algorithm 2 has 60."""
+    """Games of one meeting: as configured, or 60 for `paper` (Algorithm 2), 20 otherwise."""
     return ladder.games_per_pair or (60 if ladder.matching == "paper" else 20)
 
 
@@ -38,9 +38,9 @@ def part_of(ladder: LadderConfig) -> tuple[int, int]:
 
 
 def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[Player]) -> list[str]:
-    """Whether there are enough openings for a meeting, before its first game: a sentence if it will be shorter.
+    """Checks before the first game that there are openings for whole meetings; a sentence if some will be shorter.
 
-    LadderGamesError if it may not be.
+    Raises LadderGamesError where meetings may not be shorter.
     """
     which, parts = part_of(ladder)
     num_needed = which + parts * (games_a_meeting(ladder) // 2 - 1) + 1
@@ -57,7 +57,7 @@ def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Se
 def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
     """The meetings to play next, none at the end."""
     left = games_left(ladder, standing)
-    if len(standing.names) < 2 or left < 2 or _is_enough(ladder, standing):
+    if len(standing.names) < 2 or left < 2 or _is_precise(ladder, standing):
         return []
     num_games = games_a_meeting(ladder)
     if ladder.matching == "informative":
@@ -65,10 +65,10 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
         num_pairs = max(len(standing.names) // 2, 1)
         origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
         found = informative_pairings(standing.names, standing.results, num_pairs, num_games, origin, rules)
-        return _within(_merged(found), left)
+        return _first_games(_merged(found), left)
     if ladder.matching == "paper":
-        return _within(paper_pairings(standing.names, standing.results, num_games), left)
-    return _within(_missing_games(standing, num_games), left)
+        return _first_games(paper_pairings(standing.names, standing.results, num_games), left)
+    return _first_games(_missing_games(standing, num_games), left)
 
 
 def games_left(ladder: LadderConfig, standing: Standing) -> float:
@@ -79,8 +79,8 @@ def games_left(ladder: LadderConfig, standing: Standing) -> float:
     return limit - sum(sum(row[2:5]) for row in standing.results.rows) - sum(p.games for p in standing.planned)
 
 
-def _within(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
-    """The first of them, of so many games at most; an opening is played both ways."""
+def _first_games(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
+    """The first pairings, of `left` games at most in all; an opening is played both ways."""
     kept = []
     for p in pairings:
         games = p.games if p.games <= left else int(left) // 2 * 2
@@ -96,7 +96,7 @@ def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
     return [Pairing(*pair, num_games) for pair, num_games in games.items()]
 
 
-def _is_enough(ladder: LadderConfig, standing: Standing) -> bool:
+def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     """Whether the errors of those who still play are as small as wanted, by the games among them."""
     if not ladder.target_error:
         return False

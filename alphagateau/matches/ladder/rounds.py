@@ -1,8 +1,8 @@
 """Plays the meetings of a ladder that are left, and writes each game as it ends.
 
 An informative ladder begins a round while the last games of the one before are in progress. Who meets is then decided
-by the results of the rounds before that one, and by what that one is expected to yield: by no game whose end depends on
-speed, so that the same games are played however fast the players are.
+by the results of the rounds before that one, and by what that one is expected to yield, never by a game that may or may
+not have ended yet: so the pairings do not depend on how fast the players are.
 """
 
 from collections.abc import Callable, Sequence
@@ -109,7 +109,7 @@ def _play(sitting: Sitting) -> Statistics:
 
 
 def may_overlap(ladder: LadderConfig) -> bool:
-    """Whether a round may begin before the last has ended: Algorithm 2 refits after each, `all` has one alone."""
+    """Whether a round may begin before the last has ended; `paper` refits after each, and `all` has only one."""
     return ladder.matching == "informative"
 
 

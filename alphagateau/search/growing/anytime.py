@@ -51,7 +51,7 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
     return jax.jit(evaluate)
 
 
-def make_look(game: Game, search: Search) -> Evaluate:
+def make_root_evaluate(game: Game, search: Search) -> Evaluate:
     """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
 
     Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each

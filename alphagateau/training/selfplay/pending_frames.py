@@ -1,7 +1,7 @@
 """Keeps the plies of games in progress until their result is known.
 
-Each game slot has room for the longest game but one ply, newest last: pending and new plies follow one another, and
-the end of both is pending next.
+Each game has room for one ply less than the longest game, newest last. New plies are appended, and the last ones that
+fit are pending next.
 """
 
 from typing import NamedTuple
