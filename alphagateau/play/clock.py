@@ -1,8 +1,8 @@
 """Shares out a clock: the time for one move, and whether another evaluation still fits; pure functions.
 
 Two kinds of evaluation have each a cost of their own. The root's gives the policy, without which a move is made
-blindly, so it is made as long as a few more would fit. A batch grows the tree, and is begun if at least half
-of it falls into the time for the move; the first one also if the clock could pay for fifteen such moves. A cost too high to
+blindly, so it is made as long as a few more would fit. A batch grows the tree, and is begun if at least half of it
+falls into the time for the move; the first one also if the clock could pay for fifteen such moves. A cost too high to
 be tried would never be measured again, so each move without an evaluation lowers it.
 """
 

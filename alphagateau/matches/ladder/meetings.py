@@ -43,8 +43,8 @@ def meet(
 ) -> Meeting | None:
     """The pair's next openings with a game that is neither played nor planned; None if there are no more.
 
-    A pair with noise may repeat openings, as its games differ. The meeting has at most `num_games` games, but both games
-    of one opening at least.
+    A pair with noise may repeat openings, as its games differ. The meeting has at most `num_games` games, but both
+    games of one opening at least.
     """
     a, b = pair
     both = {a.key, b.key}
