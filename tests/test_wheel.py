@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PRIVATE_JAX = {"alphagateau/distributed/launch.py", "alphagateau/distributed/processes.py"}
+PRIVATE_JAX = {"alphagateau/distributed/jax_internals.py"}
 
 
 def name_of(requirement: str) -> str:

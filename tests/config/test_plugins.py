@@ -3,11 +3,11 @@
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import pytest
-from alphagateau.play.asked_players import player_without_tree
 
 import alphagateau
 from alphagateau import config
@@ -28,8 +28,10 @@ from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.pgn.pgn import read_pgn, record_game, to_pgn
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import search_of
+from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
+from alphagateau.play.opponents import player_of
 from alphagateau.play.uci.text import options, read_option
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.manifest import check_manifest
@@ -134,9 +136,9 @@ def test_a_board_is_read_and_written_as_any_other(toys):
 
 
 def test_a_player_is_asked_for_by_the_search_and_plays_its_moves(toys):
-    assert search_of("run?search=toy_search&slot=2", {"search": "toy_search", "slot": "2"}, {}).slot == 2
-    found = Checkpoint(None, {"search": {"algorithm": "toy_search", "slot": 3}})
-    assert player_without_tree(found) == ToySearchConfig(slot=3)
+    assert search_of(parse_spec("run?search=toy_search&slot=2"), {}).slot == 2
+    found = Checkpoint(Path("run"), {"search": {"algorithm": "toy_search", "slot": 3}})
+    assert player_of(found).search == ToySearchConfig(slot=3)
 
 
 def test_errors_name_what_is_registered(toys):
