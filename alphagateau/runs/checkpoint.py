@@ -208,7 +208,11 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     abstract = jax.tree.map(_placed, abstract)
     places = [x.sharding for x in jax.tree.leaves(abstract) if not isinstance(x, np.ndarray)]
     is_shared = not all(place.is_fully_addressable for place in places)
-    check = partial(verify_weights, checkpoint) if part == WEIGHTS else partial(verify, checkpoint, part)
+
+    def check() -> None:
+        if part != WEIGHTS or not checkpoint.is_verified:
+            verify(checkpoint, part)
+
     if is_shared:
         on_first(check, CheckpointError)
     else:
