@@ -13,7 +13,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
