@@ -91,7 +91,7 @@ def make_selfplay(
 
     Args:
         heads: the network's auxiliary heads, such as "reply_edge", whose targets enter `Frame.extra`.
-        targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/training.md).
+        targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/selfplay.md).
     """
     rows, first_ply = jnp.arange(num_games), jnp.int32(0)
     selfplay = plays.make_selfplay(game, search, num_plies)
