@@ -41,7 +41,7 @@ def search(
         parent, action = simulate(keys, tree, select, num_simulations)
         node = tree.children_index[games, parent, action]
         node = jnp.where(node == UNVISITED, i + 1, node)
-        return backup(expand(params, key, tree, recurrent_fn, parent, action, node), node)
+        return backup(expand(params, key, tree, recurrent_fn, parent, action, node), node, games)
 
     tree = instantiate_tree_from_root(
         root, num_simulations, root_invalid_actions=invalid_actions, extra_data=extra_data
@@ -49,9 +49,12 @@ def search(
     return jax.lax.fori_loop(0, num_simulations, simulation, tree)
 
 
-def backup(tree: Tree, leaf: Array) -> Tree:
-    """Backs the values of nodes `leaf` [B] up to the roots."""
-    games, num_nodes = jnp.arange(len(leaf)), tree.node_visits.shape[1]
+def backup(tree: Tree, leaf: Array, games: Array) -> Tree:
+    """Backs the values of nodes `leaf` [R] of `games` [R] up to the roots.
+
+    Leaves of one game must lie in separate subtrees of the root, whose own mean is right where it has a single one.
+    """
+    num_nodes = tree.node_visits.shape[1]
 
     def is_any_below_root(carry: tuple[Tree, Array, Array]) -> Array:
         return (carry[2] != ROOT).any()

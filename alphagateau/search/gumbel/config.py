@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, Literal
 
-from alphagateau.config.records import entry, key, num, record
+from alphagateau.config.records import choice, entry, key, num, record
 from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
 from alphagateau.search.config import MIRRORS
 
@@ -24,6 +24,9 @@ class GumbelConfig(SearchConfig):
         "visits added to the most visited move's, which values are weighed by", default=50.0, high=1e6
     )
     rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
+    batch_by: Literal["level", "leaf"] = choice(
+        "leaves of one network call: those of all moves considered, or one a game as published", default="level"
+    )
     average_mirrors: bool = key(MIRRORS, default=False)
 
 
@@ -45,6 +48,7 @@ def _make(game: Any, network: Any, config: GumbelConfig, tie_break: None = None)
         max_num_considered_actions=config.max_num_considered_actions,
         gumbel_scale=config.gumbel_scale,
         qtransform=qtransform,
+        batch_by=config.batch_by,
     )
 
 

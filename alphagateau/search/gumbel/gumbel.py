@@ -9,7 +9,7 @@ on 8x8) is several times smaller than one over all edges. A node stores a State 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
-from alphagateau.search.gumbel import batched_mctx
+from alphagateau.search.gumbel import batched_mctx, levels
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
 
 # (tree of one root, node) -> completed Q-values of the node's moves, scaled to be added to logits [S]
@@ -34,19 +34,16 @@ def make_gumbel_search(
     max_num_considered_actions: int = 16,
     gumbel_scale: float = 1.0,
     qtransform: QTransform = mctx.qtransform_completed_by_mix_value,
+    batch_by: Literal["level", "leaf"] = "level",
 ) -> Search:
     """Makes Gumbel MuZero (Danihelka et al. 2022) with the rules of the game as its model.
 
     Each game's noise comes from its own key, so its search depends neither on the other games of the batch nor on the
     device. `gumbel_scale` 0 makes the search deterministic, for matches. `qtransform` is the paper's sigma (its
-    equation 8).
+    equation 8). `batch_by` "leaf" evaluates one leaf a game a call, as mctx does, and "level" all of a level.
     """
-    select_root = partial(
-        mctx.gumbel_muzero_root_action_selection,
-        num_simulations=num_simulations,
-        max_num_considered_actions=max_num_considered_actions,
-        qtransform=qtransform,
-    )
+    halving = {"num_simulations": num_simulations, "max_num_considered_actions": max_num_considered_actions}
+    select_root = partial(mctx.gumbel_muzero_root_action_selection, qtransform=qtransform, **halving)
     select_interior = partial(mctx.gumbel_muzero_interior_action_selection, qtransform=qtransform)
 
     def recurrent_fn(variables, key, slot, states):
@@ -62,15 +59,29 @@ def make_gumbel_search(
         illegal = states.legal_edges < 0
         slots = (logits.shape[-1],)
         gumbel = gumbel_scale * jax.vmap(lambda key: jax.random.gumbel(key, slots))(keys)
-        tree = batched_mctx.search(
-            variables,
-            root=mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states),
-            recurrent_fn=recurrent_fn,
-            action_selection_fns=(select_root, select_interior),
-            num_simulations=num_simulations,
-            invalid_actions=illegal.astype(jnp.float32),
-            extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
-        )
+        root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states)
+        invalid = illegal.astype(jnp.float32)
+        if batch_by == "level":
+            tree = levels.search(
+                variables,
+                root=root,
+                recurrent_fn=recurrent_fn,
+                select_interior=select_interior,
+                qtransform=qtransform,
+                invalid_actions=invalid,
+                root_gumbel=gumbel,
+                **halving,
+            )
+        else:
+            tree = batched_mctx.search(
+                variables,
+                root=root,
+                recurrent_fn=recurrent_fn,
+                action_selection_fns=(select_root, select_interior),
+                num_simulations=num_simulations,
+                invalid_actions=invalid,
+                extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
+            )
         summary = tree.summary()
         visits = summary.visit_counts
         qvalues = jax.vmap(qtransform, (0, None))(tree, tree.ROOT_INDEX)
@@ -78,7 +89,7 @@ def make_gumbel_search(
         slot = jnp.argmax(jnp.where(is_best, gumbel + logits + qvalues, -jnp.inf), axis=-1)
         weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
         weights = jnp.where(illegal, 0.0, weights)
-        nodes = jnp.full(len(logits), num_simulations + 1)
+        nodes = visits.sum(axis=-1).astype(jnp.int32) + 1
         return SearchOutput(edge_at(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
 
     return search

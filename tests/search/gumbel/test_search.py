@@ -21,7 +21,7 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search, make_random_search
-from alphagateau.search.gumbel import batched_mctx
+from alphagateau.search.gumbel import batched_mctx, levels
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import ILLEGAL, evaluate_states
 from alphagateau.training.selfplay.selfplay import start_games
@@ -112,8 +112,8 @@ class Found(NamedTuple):
 class Searcher:
     """The search of one board with the stub network, compiled once."""
 
-    def __init__(self, game: Game, network) -> None:
-        self.game, self.network, self.run = game, network, jax.jit(self._search_with_tree)
+    def __init__(self, game: Game, network, batch_by: str = "level") -> None:
+        self.game, self.network, self.batch_by, self.run = game, network, batch_by, jax.jit(self._search_with_tree)
 
     def _search_with_tree(self, variables, keys, states, gumbel_scale):
         search = make_gumbel_search(
@@ -122,15 +122,17 @@ class Searcher:
             num_simulations=SIMULATIONS,
             max_num_considered_actions=CONSIDERED,
             gumbel_scale=gumbel_scale,
+            batch_by=self.batch_by,
         )
-        trees, tree_search = [], batched_mctx.search
-        with mock.patch.object(batched_mctx, "search", lambda *a, **k: trees.append(tree_search(*a, **k)) or trees[0]):
+        module = {"level": levels, "leaf": batched_mctx}[self.batch_by]
+        trees, tree_search = [], module.search
+        with mock.patch.object(module, "search", lambda *a, **k: trees.append(tree_search(*a, **k)) or trees[0]):
             found = search(variables, keys, states)
         return Found(*found[:5], tree=trees[0])
 
     def variables(self, logits=0.0, material=0.0):
         return {
-            "prior_logits": np.broadcast_to(np.float32(logits), (BATCH, self.game.num_edges)),
+            "prior_logits": np.broadcast_to(np.float32(logits), self.game.num_edges),
             "material": np.float32(material),
         }
 
@@ -140,9 +142,9 @@ class Searcher:
         return jax.device_get(found)
 
 
-@pytest.fixture(scope="module")
-def searchers(stub_network) -> dict[str, Searcher]:
-    return {name: Searcher(get_game(name), stub_network(get_game(name))) for name in GAMES}
+@pytest.fixture(scope="module", params=["level", "leaf"])
+def searchers(request, stub_network) -> dict[str, Searcher]:
+    return {name: Searcher(get_game(name), stub_network(get_game(name)), request.param) for name in GAMES}
 
 
 def states_of(game: Game, fens: list[str]) -> State:
@@ -190,22 +192,18 @@ def _loses(board: chess.Board, reply: chess.Move, num_moves: int) -> bool:
 def test_a_forced_mate_is_found(searchers, name, num_moves, prior):
     game = get_game(name)
     fens = MATES[name, num_moves] + [mirrored(fen) for fen in MATES[name, num_moves]]
-    states = states_of(game, fens)
-    boards = [board_from_fen(game, fen) for fen in fens]
-    solutions = [mating_moves(board, num_moves) for board in boards]
-    moves = [legal_moves(game, row_of(states, row)) for row in range(BATCH)]
-    logits = np.zeros((BATCH, game.num_edges))
-    for row in range(BATCH):
-        assert 0 < len(solutions[row]) <= 2 < len(moves[row])
-        assert num_moves == 1 or not mating_moves(boards[row], num_moves - 1)
+    for fen in fens:
+        states, board = states_of(game, [fen]), board_from_fen(game, fen)
+        solutions, moves = mating_moves(board, num_moves), legal_moves(game, row_of(states, 0))
+        assert 0 < len(solutions) <= 2 < len(moves)
+        assert num_moves == 1 or not mating_moves(board, num_moves - 1)
+        logits = np.zeros(game.num_edges)
         if prior == "opposite":
-            logits[row, [moves[row][uci] for uci in solutions[row]]] = -3.0
-    found = searchers[name](states, logits=logits)
-    for row in range(BATCH):
-        uci = edge_to_uci(game, row_of(states, row), found.edge[row])
-        assert uci in solutions[row], fens[row]
-        slots = np.isin(states.legal_edges[row], [moves[row][uci] for uci in solutions[row]])
-        assert found.action_weights[row, slots].sum() > 0.5
+            logits[[moves[uci] for uci in solutions]] = -3.0
+        found = searchers[name](states, logits=logits)
+        assert edge_to_uci(game, row_of(states, 0), found.edge[0]) in solutions, fen
+        slots = np.isin(states.legal_edges[0], [moves[uci] for uci in solutions])
+        assert found.action_weights[0, slots].sum() > 0.5
 
 
 # Endings and signs.
@@ -309,7 +307,7 @@ def test_a_finished_root_is_harmless(searchers, name):
     live = states_of(game, [fen for fen in LIVE[name] for _ in range(2)])
     finished = np.arange(BATCH) % 2 == 1
     assert (mixed.terminated == finished).all() and not live.terminated.any()
-    logits = np.random.default_rng(0).normal(size=(BATCH, game.num_edges))
+    logits = np.random.default_rng(0).normal(size=game.num_edges)
     options = {"logits": logits, "material": 0.1, "scale": 1.0}
     beside_finished, beside_live = (searchers[name](x, **options) for x in (mixed, live))
     for one, other in zip(beside_finished[:4], beside_live[:4], strict=True):
@@ -327,10 +325,10 @@ def test_a_search_depends_on_its_own_key_and_state_alone(searchers, name):
     game = get_game(name)
     states = states_of(game, LIVE[name] + MATES[name, 1])
     keys = jax.random.split(jax.random.key(5), BATCH)
-    logits = np.random.default_rng(1).normal(size=(BATCH, game.num_edges))
+    logits = np.random.default_rng(1).normal(size=game.num_edges)
     order = np.array([3, 0, 7, 1, 6, 2, 5, 4])
     found = searchers[name](states, keys=keys, logits=logits, material=0.1, scale=1.0)
-    moved = searchers[name](row_of(states, order), keys=keys[order], logits=logits[order], material=0.1, scale=1.0)
+    moved = searchers[name](row_of(states, order), keys=keys[order], logits=logits, material=0.1, scale=1.0)
     np.testing.assert_array_equal(moved.edge, found.edge[order])
     np.testing.assert_array_equal(moved.tree.children_visits, found.tree.children_visits[order])
     np.testing.assert_allclose(moved.action_weights, found.action_weights[order], atol=1e-6)
@@ -372,7 +370,7 @@ RANDOM_POSITIONS = {
 def check_random_positions(searcher: Searcher, seed, num_plies, spread, scale) -> None:
     game = searcher.game
     states = jax.device_get(random_walk(game.name)(jax.random.key(seed), num_plies))
-    logits = spread * np.random.default_rng(seed).normal(size=(BATCH, game.num_edges))
+    logits = spread * np.random.default_rng(seed).normal(size=game.num_edges)
     found = searcher(states, seed=seed, logits=logits, material=0.1, scale=scale)
     check_legality(game, states, found)
 
@@ -394,8 +392,8 @@ def test_no_search_of_many_positions_returns_an_illegal_move(searchers, name, se
 # Equal to mctx, and what the tree holds.
 
 
-def test_equals_the_policy_of_mctx_with_the_same_noise(searchers, gardner):
-    game, searcher = gardner, searchers[gardner.name]
+def test_one_leaf_a_call_equals_mctx_with_the_same_noise(stub_network, gardner):
+    game, searcher = gardner, Searcher(gardner, stub_network(gardner), "leaf")
 
     def recurrent(variables, key, slot, states):
         del key
@@ -424,7 +422,7 @@ def test_equals_the_policy_of_mctx_with_the_same_noise(searchers, gardner):
     states = states_of(game, LIVE[game.name] + MATES[game.name, 1])
     keys = jax.random.split(jax.random.key(3), BATCH)
     noise = jax.vmap(lambda key: jax.random.gumbel(key, (game.max_legal_moves,)))(keys)
-    logits = np.random.default_rng(2).normal(size=(BATCH, game.num_edges))
+    logits = np.random.default_rng(2).normal(size=game.num_edges)
     variables = searcher.variables(logits, 0.1)
     for scale in (0.0, 1.0):
         ours = searcher(states, keys=keys, logits=logits, material=0.1, scale=scale)
@@ -432,6 +430,58 @@ def test_equals_the_policy_of_mctx_with_the_same_noise(searchers, gardner):
         np.testing.assert_array_equal(ours.edge, states.legal_edges[np.arange(BATCH), theirs.action])
         np.testing.assert_array_equal(ours.tree.children_visits, theirs.search_tree.children_visits)
         np.testing.assert_allclose(ours.action_weights, theirs.action_weights, atol=1e-6)
+
+
+def root_moves(tree, row: int) -> list[int]:
+    """The move of the root that each node 1, 2, ... lies below."""
+    found: list[int] = []
+    for node in range(1, SIMULATIONS + 1):
+        parent = tree.parents[row, node]
+        found.append(found[parent - 1] if parent > 0 else tree.action_from_parent[row, node])
+    return found
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_level_at_a_time_visits_what_one_leaf_a_call_visits(stub_network, name):
+    """At each level's end, up to the first halving that ranks otherwise; in nearly all games to the last."""
+    game = get_game(name)
+    states = states_of(game, LIVE[name] + MATES[name, 1])
+    by_level, by_leaf = (
+        Searcher(game, stub_network(game), kind)(
+            states, logits=np.random.default_rng(2).normal(size=game.num_edges), material=0.1, scale=1.0
+        )
+        for kind in ("level", "leaf")
+    )
+    num_equal = 0
+    for row in range(BATCH):
+        considered = min(int((states.legal_edges[row] >= 0).sum()), CONSIDERED)
+        table = levels.make_levels(CONSIDERED, SIMULATIONS)
+        widths, firsts = table.widths[considered], table.firsts[considered]
+        one, other = root_moves(by_level.tree, row), root_moves(by_leaf.tree, row)
+        for level in range(table.counts[considered]):
+            part = slice(firsts[level], firsts[level] + widths[level])
+            assert len(set(one[part])) == widths[level]
+            if set(one[part]) != set(other[part]):
+                assert level == 0 or widths[level] < widths[level - 1]
+                break
+        else:
+            num_equal += 1
+            assert by_level.edge[row] == by_leaf.edge[row]
+            np.testing.assert_array_equal(by_level.tree.children_visits[row, 0], by_leaf.tree.children_visits[row, 0])
+            np.testing.assert_allclose(by_level.search_value[row], by_leaf.search_value[row], atol=1e-6)
+            np.testing.assert_allclose(by_level.action_weights[row], by_leaf.action_weights[row], atol=1e-6)
+    assert num_equal >= BATCH - 2
+
+
+def test_a_forced_move_is_not_searched(searchers, gardner):
+    """1... Kb5 is the only move of the first position."""
+    states = states_of(gardner, ["k4/2R2/5/5/2K2 b - - 0 1", gardner.start_fen])
+    found = searchers[gardner.name](states)
+    num_legal, visits = (states.legal_edges >= 0).sum(axis=1), found.tree.children_visits[:, 0].sum(axis=-1)
+    assert num_legal.tolist() == [1, 7] * (BATCH // 2)
+    searched = 0 if searchers[gardner.name].batch_by == "level" else SIMULATIONS
+    assert visits.tolist() == [searched, SIMULATIONS] * (BATCH // 2)
+    assert found.edge[0] == states.legal_edges[0, 0] and found.action_weights[0, 0] == 1
 
 
 @pytest.mark.parametrize("name, limit", [("gardner_chess", 1500), ("chess", 2000)])
