@@ -13,7 +13,19 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.config.records import show
 
-GROUPS = ("games", "network", "training", "selfplay", "minimax", "compilation", "memory", "chessformer", "data", "all")
+GROUPS = (
+    "games",
+    "network",
+    "training",
+    "selfplay",
+    "search",
+    "minimax",
+    "compilation",
+    "memory",
+    "chessformer",
+    "data",
+    "all",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +38,8 @@ class Arguments:
     """
 
     what: tyro.conf.Positional[tuple[str, ...]] = ("games", "network", "memory")
-    """games, network, training, selfplay, minimax, compilation, memory, chessformer, data, or all: some 10 minutes"""
+    """games, network, training, selfplay, search, minimax, compilation, memory, chessformer, data, or all: some 20
+    minutes"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """3 rounds instead of 7"""
     cpu_devices: Annotated[int, number(int, 1)] = 1
@@ -45,7 +58,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.distributed.mesh import choose_platform
 
     choose_platform("auto", arguments.cpu_devices)
-    from alphagateau.bench import chessformer, data, games, minimax, networks
+    from alphagateau.bench import chessformer, data, games, minimax, networks, search
     from alphagateau.bench.ratios import print_rows, write_rows
 
     groups = {
@@ -53,6 +66,7 @@ def run(words: Sequence[str]) -> int:
         "network": networks.network_rows,
         "training": networks.training_rows,
         "selfplay": games.selfplay_rows,
+        "search": search.search_rows,
         "minimax": minimax.minimax_rows,
         "compilation": networks.compilation_rows,
         "memory": games.memory_rows,
