@@ -37,7 +37,7 @@ def test_gumbel_gets_all_its_options(gardner: Game, stub_network, monkeypatch) -
     network, given = stub_network(gardner), {}
     monkeypatch.setattr(gumbel, "make_gumbel_search", lambda game, network, **options: given.update(options))
     scales = {"value_scale": 0.3, "maxvisit_init": 20.0, "rescale_values": False}
-    asked = {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5}
+    asked = {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5, "batch_by": "leaf"}
     make_search(gardner, network, GumbelConfig(**asked, **scales))
     assert given.pop("qtransform").keywords == scales
     assert given == asked
