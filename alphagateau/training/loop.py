@@ -20,8 +20,7 @@ import numpy as np
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.distributed import processes
-from alphagateau.distributed.collectives import is_any
-from alphagateau.distributed.mesh import make_mesh
+from alphagateau.distributed.mesh import is_any, make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import checkpoint, files, lock, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash

@@ -16,9 +16,7 @@ import jax.numpy as jnp
 
 from alphagateau.games.state import Array
 from alphagateau.networks.chessformer.relative_attention import Places, attend, make_places, place_weights
-from alphagateau.networks.matmul import einsum
-from alphagateau.networks.norms import row_means
-from alphagateau.networks.weights import GLOROT, ONES, ZEROS, Weight, glorot
+from alphagateau.networks.layers import GLOROT, ONES, ZEROS, Weight, einsum, glorot, row_means
 
 EPSILON = 1e-5
 MISH_IS_LINEAR = 20.0  # above it Mish(x) is x in float32, and exp(x)^2 still finite

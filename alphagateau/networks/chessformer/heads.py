@@ -13,8 +13,7 @@ from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.encoder import mish
 from alphagateau.networks.graph_gather import Table, make_table, take
 from alphagateau.networks.heads import attention_pooling, read_moves_left, read_value, value_layer
-from alphagateau.networks.matmul import einsum, linear
-from alphagateau.networks.weights import GLOROT, Weight, dense
+from alphagateau.networks.layers import GLOROT, Weight, dense, einsum, linear
 
 TOKEN_SIZE = 32  # features of a square, where a value head concatenates them
 VALUE_SIZE = 128  # of the last hidden layer of a value head

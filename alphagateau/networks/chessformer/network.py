@@ -27,8 +27,8 @@ from alphagateau.networks.chessformer.square_tokens import (
 )
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, num_cores
 from alphagateau.networks.heads import make_evaluation
+from alphagateau.networks.layers import draw
 from alphagateau.networks.network import Evaluation, Network, Variables
-from alphagateau.networks.weights import draw
 
 LEAST_CHUNK = 4  # positions: of fewer, matrix products are too small
 

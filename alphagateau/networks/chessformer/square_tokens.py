@@ -15,8 +15,8 @@ from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.graph_gather import lookup
+from alphagateau.networks.layers import GLOROT, ZEROS, Weight, dense
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
-from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
 
 NUM_INPUTS = 112
 CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # first feature of each kind

@@ -11,9 +11,9 @@ from alphagateau.games.state import Array, Position, without_past
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.network import block_variables, embed_nodes
+from alphagateau.networks.layers import make_norm
 from alphagateau.networks.make_network import on_board
 from alphagateau.networks.network import Variables
-from alphagateau.networks.norms import make_norm
 from alphagateau.networks.planes import board_codes, position_scalars
 
 # (variables, positions [B]) -> float32 [B, L, E], L layers; those of a square's edges (`neighbors`) sum to 1.

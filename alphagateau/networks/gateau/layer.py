@@ -17,9 +17,8 @@ from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.graph_gather import Table, choose_rows, group, make_table, repeat_for, take, weighted_sum
 from alphagateau.networks.heads import LEAKY_SLOPE
-from alphagateau.networks.matmul import dot
+from alphagateau.networks.layers import Norm, dot
 from alphagateau.networks.network import Variables
-from alphagateau.networks.norms import Norm
 
 Rows = tuple[Array, Array]  # (h, g)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.distributed.collectives import mean_over
+from alphagateau.distributed.mesh import mean_over
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
@@ -33,9 +33,8 @@ from alphagateau.networks.heads import (
     read_value,
     value_layer,
 )
-from alphagateau.networks.matmul import linear
+from alphagateau.networks.layers import linear, make_norm
 from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
-from alphagateau.networks.norms import make_norm
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
 
 

@@ -19,9 +19,8 @@ from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, apply_in_chunks, equal_chunks, num_cores
 from alphagateau.networks.graph_gather import lookup
 from alphagateau.networks.heads import make_evaluation, mean_of_bins, read_value, value_layer
-from alphagateau.networks.matmul import dot, linear
+from alphagateau.networks.layers import dot, linear, row_means
 from alphagateau.networks.network import Evaluation, Network, Variables
-from alphagateau.networks.norms import row_means
 from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.networks.tokens.tokenizer import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
