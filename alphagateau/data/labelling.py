@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from alphagateau.data.engine_searches import SearchResult
 from alphagateau.data.label_files import (
     LabelJob,
     Unit,
@@ -30,7 +29,16 @@ from alphagateau.data.label_files import (
 )
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import DataError, LabellingError, file_hash
-from alphagateau.data.workers import OWN_OPTIONS, KnownLabels, Pace, Workers, count_done, labels_of, open_engine
+from alphagateau.data.workers import (
+    OWN_OPTIONS,
+    KnownLabels,
+    Pace,
+    SearchResult,
+    Workers,
+    count_done,
+    labels_of,
+    open_engine,
+)
 from alphagateau.engines.engine import EngineError
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.runs.programs import split_command

@@ -18,9 +18,8 @@ PLIES_SCALE = 20.0  # unit of plies left, as in Leela Chess Zero
 
 def value_layer(config: NetworkConfig) -> tuple[str, int]:
     """(name, outputs) of the last layer of the value."""
-    return {"scalar": ("value_out", 1), "wdl": ("value_wdl", 3), "bins": ("value_bins", config.num_bins)}[
-        config.value_head
-    ]
+    layers = {"scalar": ("value_out", 1), "wdl": ("value_wdl", 3), "bins": ("value_bins", config.num_bins)}
+    return layers[config.value_head]
 
 
 def make_evaluation(outputs: dict[str, Array]) -> Evaluation:
