@@ -29,7 +29,7 @@ from alphagateau.networks.heads import (
     read_value,
     value_layer,
 )
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
+from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 from alphagateau.networks.planes import NUM_PLANES, square_planes
 
 Conv = partial(nn.Conv, conv_general_dilated=convolve)
@@ -135,9 +135,7 @@ def make_alphazero(game: Game, config) -> Network:
         planes = jnp.zeros((1, game.size, game.size, NUM_PLANES))
         return jax.jit(partial(module.init, train=False))(key, planes)
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         statistics = statistics_of(variables)
         call = partial(module.apply, variables, planes_of(positions))
         outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])

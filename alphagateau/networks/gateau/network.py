@@ -34,7 +34,7 @@ from alphagateau.networks.heads import (
     value_layer,
 )
 from alphagateau.networks.layers import linear, make_norm
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
+from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
 
 
@@ -202,7 +202,7 @@ def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tup
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, p, row).items()}, statistics
 
 
-def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> tuple[Evaluation, Variables]:
+def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> Outputs:
     """Figures 2 to 4 on C chunks of positions, [C, b, ...]: (Evaluation of B = C * b positions, statistics).
 
     Batch statistics are of all chunks, so each layer ends before the next begins.
@@ -227,9 +227,7 @@ def make_gateau(game: Game, config) -> Network:
     )
     size = chunk_size(game.num_edges, config.hidden_size)
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         net = model(make_norm(config.normalization, config.batch_norm_momentum, train, axis_name))
         legal = legal_edge_mask(game, positions)
         start_row = jnp.arange(game.num_edges) + game.num_edges * legal

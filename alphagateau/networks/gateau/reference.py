@@ -20,7 +20,7 @@ from alphagateau.games.state import Array, Position
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.graph import graphs_tuple
 from alphagateau.networks.heads import make_evaluation, read_moves_left, read_value, value_layer
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
+from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 
 INIT = nn.initializers.lecun_normal()
 
@@ -115,9 +115,7 @@ def make_reference(game: Game, config) -> Network:
         position = jax.tree.map(lambda x: x[None], game.position(game.init()))
         return module.init(key, graphs_tuple(game, position), train=False)  # pyright: ignore[reportReturnType]
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         statistics = statistics_of(variables)
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)

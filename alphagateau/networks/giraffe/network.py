@@ -18,7 +18,7 @@ from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, QUEEN, ROOK
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.giraffe.features import Groups, group_sizes, piece_features
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
+from alphagateau.networks.network import Evaluation, Network, Outputs, Variables, statistics_of
 
 OUTPUT_SCALE = 0.01  # bound of the last layer's initial weights
 
@@ -62,9 +62,7 @@ def make_giraffe(game: Game, config) -> Network:
         groups = Groups(*(jnp.zeros((1, size)) for size in group_sizes(game)))
         return jax.jit(module.init)(key, groups)
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         del train, axis_name  # nothing in it depends on the batch
         value: Any = module.apply(variables, piece_features(game, positions, from_mover))
         value = value if from_mover else jnp.where(positions.color == 0, value, -value)
@@ -149,9 +147,7 @@ def make_giraffe_moves(game: Game, config) -> Network:
         groups = Groups(*(jnp.zeros((1, size)) for size in group_sizes(game)))
         return jax.jit(module.init)(key, groups, jnp.zeros((1, 1, MOVE_FEATURES)), jnp.ones((1, 1), bool))
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         del train, axis_name  # nothing in it depends on the batch
         legal = legal_edge_mask(game, positions)
         edges = edges_by_slot(legal, game.max_legal_moves)

@@ -20,7 +20,7 @@ from alphagateau.networks.chunks import CHUNK_BYTES, apply_in_chunks, equal_chun
 from alphagateau.networks.graph_gather import lookup
 from alphagateau.networks.heads import make_evaluation, mean_of_bins, read_value, value_layer
 from alphagateau.networks.layers import dot, linear, row_means
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Network, Outputs, Variables
 from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.networks.tokens.tokenizer import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
@@ -230,7 +230,7 @@ def make_token_transformer(game: Game, config) -> Network:
         train: bool = False,
         axis_name: str | None = None,
         slots: Array | None = None,
-    ) -> tuple[Evaluation, Variables]:
+    ) -> Outputs:
         del axis_name
         params, legal = variables["params"], legal_edge_mask(game, positions)
         inputs = position_tokens(game, positions), action_tokens(game, positions)
