@@ -37,6 +37,5 @@ from alphagateau.config.schema import (
     TargetsConfig,
     TrainingConfig,
     WindowConfig,
-    experiment_keys,
 )
 from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, parse_budget

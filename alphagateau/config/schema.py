@@ -15,7 +15,6 @@ from alphagateau.config.records import (
     choice,
     entry,
     key,
-    keys_of,
     num,
     program_or_path,
     record,
@@ -281,8 +280,3 @@ class Experiment:
                 f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below "
                 f"{self.search.num_simulations}, search.num_simulations"
             )
-
-
-def experiment_keys() -> tuple[str, ...]:
-    """All keys that a file may have, in its order, as "selfplay.num_games"."""
-    return tuple(dict.fromkeys(keys_of(Experiment)))

@@ -22,7 +22,7 @@ from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.distributed import processes
 from alphagateau.distributed.mesh import is_any, make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.runs import checkpoint, files, lock, run_folder, run_record
+from alphagateau.runs import checkpoint, files, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash
 from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
@@ -80,14 +80,16 @@ def train(
     """
     reporter = Reporter(is_quiet=not processes.is_first())
     with ExitStack() as held:
-        on_first(lambda: held.enter_context(lock.locked(folder)), RunError)
+        on_first(lambda: held.enter_context(run_folder.locked(folder)), RunError)
         processes.check_shared(folder)
         on_first(partial(run_folder.check_folder, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
         record = on_first(partial(run_record.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
-            trainer = start_compiling(trainer, reporter)
+            is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # elsewhere kernels are timed
+            phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say)
+            trainer = trainer._replace(phases=phases)
         else:
             reporter.say(f"{folder} is finished: a larger --num-iterations goes on with it")
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
@@ -103,12 +105,6 @@ def train(
         finally:
             if log is not None:
                 log.close(is_waiting=sys.exception() is None)
-
-
-def start_compiling(trainer: Trainer, reporter: Reporter) -> Trainer:
-    """The trainer with phases that are compiled ahead in threads or, where kernels are timed, one by one."""
-    is_ahead = jax.default_backend() == "cpu" and processes.count() == 1
-    return trainer._replace(phases=compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say))
 
 
 def begin(
@@ -190,7 +186,8 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         sick: symptoms of the last finished iteration.
     """
     experiment = run.experiment
-    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress), energy_meter())
+    counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
+    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress), open_meter(counters))
     began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
@@ -275,10 +272,3 @@ def write_games(run: Run, state: RunState, iteration: int) -> None:
     if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)
         files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
-
-
-def energy_meter() -> Callable[[], float] | None:
-    """The meter of the host's processors and GPUs; None without counters, or in a run of several processes."""
-    if processes.count() > 1:
-        return None
-    return open_meter(find_counters(with_gpus=jax.default_backend() == "gpu"))
