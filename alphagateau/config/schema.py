@@ -11,16 +11,7 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.losses import LOSSES
 from alphagateau.config.mixture import board_experiments
-from alphagateau.config.records import (
-    choice,
-    entry,
-    key,
-    num,
-    program_or_path,
-    record,
-    section,
-    show,
-)
+from alphagateau.config.records import choice, entry, key, num, program_or_path, record, section, show
 from alphagateau.config.registers import GAMES, NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 
 

@@ -75,11 +75,7 @@ def per_device(mesh: Mesh, in_specs: tuple, out_specs) -> Callable[[Callable], C
 
 def shardings(mesh: Mesh, specs):
     """The PartitionSpecs of a tree as NamedShardings on `mesh`."""
-    return jax.tree.map(
-        lambda spec: NamedSharding(mesh, spec),
-        specs,
-        is_leaf=lambda x: isinstance(x, PartitionSpec),
-    )
+    return jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs, is_leaf=lambda x: isinstance(x, PartitionSpec))
 
 
 def is_any(mesh: Mesh, flag: bool) -> bool:

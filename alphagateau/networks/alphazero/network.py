@@ -22,13 +22,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.alphazero.convolutions import convolve
-from alphagateau.networks.heads import (
-    attention_pooling,
-    make_evaluation,
-    read_moves_left,
-    read_value,
-    value_layer,
-)
+from alphagateau.networks.heads import attention_pooling, make_evaluation, read_moves_left, read_value, value_layer
 from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 from alphagateau.networks.planes import NUM_PLANES, square_planes
 
