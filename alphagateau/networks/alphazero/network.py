@@ -120,18 +120,14 @@ def make_alphazero(game: Game, config) -> Network:
     places = jnp.asarray(game.labels if is_dense else places_on_every_board(game))
     module = AlphaZeroNetwork(config, game.num_labels if is_dense else game.num_squares * len(MOVE_PLANES))
 
-    def planes_of(positions: Position) -> Array:
-        """[B, rank, file, 119]: squares are numbered file by file."""
-        features = square_planes(game, positions)
-        return features.reshape(-1, game.size, game.size, NUM_PLANES).transpose(0, 2, 1, 3)
-
     def init(key: jax.Array) -> Variables:
         planes = jnp.zeros((1, game.size, game.size, NUM_PLANES))
         return jax.jit(partial(module.init, train=False))(key, planes)
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         statistics = statistics_of(variables)
-        call = partial(module.apply, variables, planes_of(positions))
+        planes = square_planes(game, positions).reshape(-1, game.size, game.size, NUM_PLANES)
+        call = partial(module.apply, variables, planes.transpose(0, 2, 1, 3))  # squares are numbered file by file
         outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
         outputs |= {name: x[:, places] for name, x in outputs.items() if name in ("prior_logits", "reply_logits")}
         if config.action_values:

@@ -72,14 +72,10 @@ def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
         return x
     scale, shift = params["scale"], params["shift"]
     if scale.ndim == 3:
-        scale, shift = (lookup(table, jnp.asarray(edge_distances(size))) for table in (scale, shift))
+        file, rank = np.divmod(np.arange(size * size, dtype=np.int32), size)
+        distances = jnp.asarray(np.stack([file, size - 1 - file, rank, size - 1 - rank]))
+        scale, shift = (lookup(table, distances) for table in (scale, shift))
     return x * jnp.maximum(1 + scale, 0) + shift
-
-
-def edge_distances(size: int) -> np.ndarray:
-    """int32 [4, N]: squares between each square and the left, right, bottom and top edge."""
-    file, rank = np.divmod(np.arange(size * size, dtype=np.int32), size)
-    return np.stack([file, size - 1 - file, rank, size - 1 - rank])
 
 
 def fill_far_edges(params: dict[str, Array], size: int) -> dict[str, Array]:
