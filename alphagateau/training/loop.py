@@ -31,18 +31,9 @@ from alphagateau.runs.logging.log import MetricsLog, open_log
 from alphagateau.runs.logging.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
+from alphagateau.training import resume
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
 from alphagateau.training.phases import Progress, RunState, advance, compile_all
-from alphagateau.training.resume import (
-    check_fits,
-    find_origin,
-    load_weights,
-    newest_state,
-    restore,
-    retire,
-    save,
-    seconds_before,
-)
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -111,24 +102,24 @@ def begin(
     experiment: Experiment, folder: Path, trainer: Trainer, record: dict, init_from: Path | None, reporter: Reporter
 ) -> tuple[Progress, RunState, list[str]]:
     """Progress, state and symptoms of the newest checkpoint, or of a new run's first one."""
-    found, variables = newest_state(trainer, folder, reporter), None
+    found, variables = resume.newest_state(trainer, folder, reporter), None
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
-        origin = find_origin(init_from) if init_from else None
+        origin = resume.find_origin(init_from) if init_from else None
         if origin:
-            check_fits(trainer, origin)
-        variables = load_weights(trainer, origin) if origin else trainer.init_variables()
+            resume.check_fits(trainer, origin)
+        variables = resume.load_weights(trainer, origin) if origin else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
     on_first(partial(run_folder.write_config, folder, experiment), RunError)
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
-        saved = save(trainer, folder, trainer.init(variables or {}), Progress())
+        saved = resume.save(trainer, folder, trainer.init(variables or {}), Progress())
         found = *read_back(trainer, saved), []
     elif processes.is_first():
-        retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
+        resume.retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
     return found
 
 
@@ -138,7 +129,7 @@ def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
     Raises CheckpointError.
     """
     try:
-        return restore(trainer, saved)
+        return resume.restore(trainer, saved)
     except CheckpointError as error:
         if processes.count() > 1 and not processes.is_everywhere(error):  # as where another process is lost
             raise
@@ -187,7 +178,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
     """
     experiment = run.experiment
     counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
-    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress), open_meter(counters))
+    total, timer = experiment.num_iterations, Timer(resume.seconds_before(run.folder, progress), open_meter(counters))
     began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
@@ -219,9 +210,9 @@ def save_and_retire(
     run: Run, state: RunState, progress: Progress, sick: list[str], seconds: dict[str, float] | None = None
 ) -> None:
     """Saves a checkpoint, then frees those that `[retention]` does not keep."""
-    save(run.trainer, run.folder, state, progress, sick, seconds)
+    resume.save(run.trainer, run.folder, state, progress, sick, seconds)
     if processes.is_first():
-        retire(run.experiment.retention, run.folder / "checkpoints")
+        resume.retire(run.experiment.retention, run.folder / "checkpoints")
 
 
 def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -> tuple[RunState, Progress, bool]:

@@ -537,7 +537,7 @@ def test_a_process_lost_while_the_first_checkpoint_is_read_costs_no_checkpoint(r
         raise RuntimeError("Gloo AllGather failed: Connection reset by peer")
 
     monkeypatch.setattr(trees, "read", lose)
-    monkeypatch.setattr(loop, "restore", lambda trainer, found: checkpoint.load(found, checkpoint.WEIGHTS, weights))
+    monkeypatch.setattr(resume, "restore", lambda trainer, found: checkpoint.load(found, checkpoint.WEIGHTS, weights))
     trainer: Any = None
     with monkeypatch.context() as patch:
         patch.setattr(processes, "count", lambda: 2)
