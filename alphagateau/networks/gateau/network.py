@@ -20,19 +20,12 @@ from alphagateau.distributed.mesh import mean_over
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
+from alphagateau.networks import heads
 from alphagateau.networks.chunks import apply_in_chunks, chunk_size, equal_chunks, into_chunks, map_chunks
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.graph_gather import choose_rows, lookup
-from alphagateau.networks.heads import (
-    attention_pooling,
-    edges_to_slots,
-    make_evaluation,
-    read_moves_left,
-    read_value,
-    value_layer,
-)
 from alphagateau.networks.layers import linear, make_norm
 from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
@@ -171,10 +164,10 @@ def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, 
 
     def outputs(v: Array) -> dict[str, Array]:
         h = norm(v).reshape(-1, len(net.layout.is_edge), v.shape[1])
-        pooled = jax.nn.relu(attention_pooling(params["value_pooling"]["a"], h))
-        found = read_value(config.value_head, linear(params[value_layer(config)[0]], pooled))
+        pooled = jax.nn.relu(heads.attention_pooling(params["value_pooling"]["a"], h))
+        found = heads.read_value(config.value_head, linear(params[heads.value_layer(config)[0]], pooled))
         if config.moves_left_head:
-            found["moves_left"] = read_moves_left(linear(params["moves_left"], pooled))
+            found["moves_left"] = heads.read_moves_left(linear(params["moves_left"], pooled))
         return found
 
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, v).items()}, statistics
@@ -195,7 +188,7 @@ def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tup
         if net.config.reply_head:
             found["reply_logits"] = (g @ params["reply_logit"]["kernel"]).reshape(row.shape)
         if net.config.action_values:
-            by_slot: Any = edges_to_slots(g.reshape(*row.shape, -1), is_legal, net.num_slots)
+            by_slot: Any = heads.edges_to_slots(g.reshape(*row.shape, -1), is_legal, net.num_slots)
             found["action_value_logits"] = linear(params["action_values"], by_slot)
         return found
 
@@ -213,7 +206,7 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     node_outputs, value_statistics = rematerialized(net, value_heads)(variables, h)
     edge_outputs, policy_statistics = rematerialized(net, policy_heads)(variables, g, inputs.start_row)
     statistics = named_in_block(0, first) | rest | value_statistics | policy_statistics
-    return make_evaluation(node_outputs | edge_outputs), statistics
+    return heads.make_evaluation(node_outputs | edge_outputs), statistics
 
 
 def make_gateau(game: Game, config) -> Network:
