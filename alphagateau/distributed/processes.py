@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 
@@ -56,13 +56,17 @@ def is_first() -> bool:
     return index() == 0
 
 
+def _client() -> Any:
+    return distributed.global_state.client
+
+
 def exchange(text: str) -> list[str]:
     """Gathers the texts of all processes, in their order; all call it together."""
     if count() == 1:
         return [text]
-    name, client = f"alphagateau/{next(_rounds)}", distributed.global_state.client
-    client.key_value_set(f"{name}/{index()}", text)
-    return [client.blocking_key_value_get(f"{name}/{i}", _FOREVER) for i in range(count())]
+    name = f"alphagateau/{next(_rounds)}"
+    _client().key_value_set(f"{name}/{index()}", text)
+    return [_client().blocking_key_value_get(f"{name}/{i}", _FOREVER) for i in range(count())]
 
 
 def on_first(fn: Callable[[], T], *errors: type[Exception]) -> T:
@@ -72,7 +76,7 @@ def on_first(fn: Callable[[], T], *errors: type[Exception]) -> T:
     """
     if count() == 1:
         return fn()
-    name, client, value, error = f"alphagateau/{next(_rounds)}", distributed.global_state.client, None, None
+    name, value, error = f"alphagateau/{next(_rounds)}", None, None
     if is_first():
         try:
             value = fn()
@@ -80,9 +84,9 @@ def on_first(fn: Callable[[], T], *errors: type[Exception]) -> T:
             error = raised
         kind = next((e.__name__ for e in errors if isinstance(error, e)), "")
         outcome = [value, error and [kind, one_line(error)]]
-        client.key_value_set(name, json.dumps(outcome))
+        _client().key_value_set(name, json.dumps(outcome))
     else:
-        value, failure = json.loads(client.blocking_key_value_get(name, _FOREVER))
+        value, failure = json.loads(_client().blocking_key_value_get(name, _FOREVER))
         if failure:
             kind = next((e for e in errors if e.__name__ == failure[0]), ProcessError)
             error = kind(failure[1])
