@@ -45,24 +45,19 @@ def choose_platform(platform: str, cpu_devices: int = 1) -> None:
         )
 
 
-def _nearest(numbers: Sequence[int], target: int) -> str:
-    """The nearest below and above `target`, as "4 or 8"."""
-    below, above = [n for n in numbers if n < target], [n for n in numbers if n > target]
-    return " or ".join(map(str, below[-1:] + above[:1]))
-
-
 def make_mesh(num_shares: int, devices: Sequence | None = None) -> Mesh:
     """A mesh of `devices` (None: all of all processes). Raises DeviceError unless they divide the shares."""
     devices = jax.devices() if devices is None else devices
     count = len(devices)
     if num_shares % count:
         fits = [n for n in range(1, num_shares + 1) if num_shares % n == 0]
+        near = [n for n in fits if n < count][-1:] + [n for n in fits if n > count][:1]
         below = num_shares // count * count
         shares = f"{below} or {below + count}" if below else f"{count}"
         raise everywhere(
             DeviceError(
                 f"{count} devices cannot share num_shares = {num_shares} evenly: "
-                f"use {_nearest(fits, count)} devices, or num_shares {shares}"
+                f"use {' or '.join(map(str, near))} devices, or num_shares {shares}"
             )
         )
     return Mesh(np.array(devices), (AXIS,))
