@@ -178,7 +178,7 @@ def player_facts(plan: Plan) -> dict[str, Any]:
     experiment = plan.experiment
     return {
         "game": experiment.game,
-        **({"boards": plan.names} if len(plan.boards) > 1 else {}),
+        **({"boards": list(experiment.boards)} if len(plan.boards) > 1 else {}),
         "network": dataclasses.asdict(experiment.network),
         "search": dataclasses.asdict(experiment.search),
     }
