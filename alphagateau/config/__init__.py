@@ -22,10 +22,8 @@ from alphagateau.config.records import (
     ConfigError,
     check_folder_name,
     fields_of,
-    nearest,
     printable,
     show,
-    without_programs,
 )
 from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.schema import (
