@@ -53,12 +53,12 @@ MUTATIONS = (
         "training/selfplay/targets.py", "last = discount[-1] * search_value[-1]", "last = search_value[-1]", TARGETS
     ),
     Mutation(
-        "training/selfplay/td_leaf.py",
+        "training/selfplay/targets.py",
         "leaf.color == position.color, target, -target",
         "leaf.color == position.color, target, target",
         TD_LEAF,
     ),
-    Mutation("training/selfplay/td_leaf.py", "td_lambda * discount * later[-1]", "td_lambda * later[-1]", TD_LEAF),
+    Mutation("training/selfplay/targets.py", "td_lambda * discount * later[-1]", "td_lambda * later[-1]", TD_LEAF),
     Mutation("search/gumbel/batched_mctx.py", "/ (count + 1.0)", "/ (count + 2.0)", SEARCH),
     Mutation("search/gumbel/batched_mctx.py", "tree.children_discounts[edge] * value", "value", SEARCH),
     Mutation("search/minimax/values.py", "jnp.maximum(best, nodes.value)", "best", MINIMAX),

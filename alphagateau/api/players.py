@@ -31,7 +31,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
 from alphagateau.runs.newest import newest_checkpoint
-from alphagateau.search.search import Search, SearchOutput, evaluate_states
+from alphagateau.search.search import Search, evaluate_states
 
 
 class Model(NamedTuple):
@@ -88,9 +88,9 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
     asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
     config = NETWORKS.read(model.manifest["network"])
-    look = _compiled_search(player_specs.match_search(model.game.name, config, asked))
+    search = _compiled_search(player_specs.match_search(model.game.name, config, asked))
     found = jax.device_get(
-        look(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), stack_rows([state]))
+        search(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), stack_rows([state]))
     )
     move = edge_to_uci(model.game, state, found.edge[0])
     policy = _by_move(model.game, state, found.action_weights[0])
@@ -147,7 +147,4 @@ def _compiled_evaluation(game_name: str, network: Network):
 
 @lru_cache
 def _compiled_search(search: Search):
-    def look(variables: Variables, keys: jax.Array, states: State) -> SearchOutput:
-        return search(variables, keys, states)
-
-    return jax.jit(look)
+    return jax.jit(lambda variables, keys, states: search(variables, keys, states))

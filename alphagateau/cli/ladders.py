@@ -1,19 +1,27 @@
-"""Plays a ladder, prints its ratings and writes its tables, plot and pages."""
+"""Plays a ladder, prints its ratings and writes its tables, plot and pages, with the costs of its runs."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from alphagateau.cli.ladder_report import report_of
-from alphagateau.config import LadderConfig
+from alphagateau import config
+from alphagateau.config import ConfigError, Experiment, LadderConfig
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
 from alphagateau.matches.ladder.players import list_specs
 from alphagateau.matches.ladder.rounds import Callbacks
+from alphagateau.matches.players import Player
 from alphagateau.matches.specs import PlayerSpec
 from alphagateau.ratings.rate import Ratings
 from alphagateau.reports.boards_page import write_boards_page
-from alphagateau.reports.ratings import print_ratings, write_ratings_report
+from alphagateau.reports.ladder_page import LearntOn
+from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
 from alphagateau.runs.checkpoint import CheckpointError
+from alphagateau.runs.run_folder import RunError
+from alphagateau.runs.run_record import read_record
+from alphagateau.runs.spent import Spent, find_origin, read_spent
+from alphagateau.training.flops import experiment_flops
 
 WATCH_SECONDS = 5.0  # between two scans for new checkpoints
 
@@ -83,3 +91,98 @@ def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> l
     if len(ladder.boards) > 1:
         write_boards_page(folder, reports)
     return [report.ratings for report in reports.values()]
+
+
+COSTS = ("frames", "device_seconds", "simulations", "flops", "joules")
+
+
+def report_of(pool: RatedPool) -> RatingsReport:
+    """The report of a pool, with a column for each kind of cost, empty where a player has none."""
+    spent = spent_by(pool.players)
+    columns: dict[str, dict[str, Any]] = {
+        "search": {p.name: p.identity.search for p in pool.players},
+        "protocol": {p.name: pool.protocol_name for p in pool.players},
+        **{unit: {name: _number(getattr(cost, unit)) for name, cost in spent.items()} for unit in COSTS},
+        "devices": {name: "; ".join(cost.devices) for name, cost in spent.items()},
+    }
+    return RatingsReport(
+        pool.title,
+        pool.results,
+        pool.ratings,
+        curves=pool.curves,
+        columns=columns,
+        records=pool.records,
+        notes=pool.notes,
+        board=pool.board,
+        learnt_on=learnt_on(pool),
+        protocol={**pool.protocol, **{p.name: p.key[1] or p.key[0] for p in pool.players}},
+    )
+
+
+def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
+    """The boards and iterations that the run of each curve learnt on."""
+    by_curve: dict[str, LearntOn] = {}
+    for p in pool.players:
+        folders = [p.folder, *(folder for folder, _ in p.also)]
+        for folder, (curve, _) in zip(folders, pool.curves.get(p.name, ()), strict=False):
+            if folder is not None and curve not in by_curve:
+                board, (iterations, others) = _board_of(folder) or pool.board, _learnt_before(folder)
+                by_curve[curve] = LearntOn(board, iterations, tuple(other for other in others if other != board))
+    return by_curve
+
+
+def _board_of(folder: Path) -> str:
+    try:
+        return config.load(folder / "config.toml").game
+    except ConfigError:
+        return ""
+
+
+def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
+    """(iterations, boards) of all the runs that led to the weights a run began from."""
+    try:
+        origin = find_origin(folder, read_record(folder))
+    except RunError:
+        return 0, []
+    if not (origin and depth):
+        return 0, []
+    iterations, boards = _learnt_before(origin[0], depth - 1)
+    new = [board for board in [_board_of(origin[0])] if board and board not in boards]
+    return origin[1] + iterations, boards + new
+
+
+def spent_by(players: list[Player]) -> dict[str, Spent]:
+    """Costs by name, of the players whose run has a record of them."""
+    by_run: dict[Path, dict[int, Spent]] = {}
+    flops: dict[tuple, dict[str, float]] = {}
+
+    def forward_flops(experiment: Experiment) -> dict[str, float]:
+        key = experiment.game, experiment.network, experiment.selfplay  # which has the shares of several boards
+        if key not in flops:
+            flops[key] = _forward_flops(experiment)
+        return flops[key]
+
+    by_name = {}
+    for p in players:
+        if p.folder is None or p.identity.iteration is None:
+            continue
+        if p.folder not in by_run:
+            by_run[p.folder] = read_spent(p.folder, forward_flops)
+        if p.identity.iteration in by_run[p.folder]:
+            by_name[p.name] = by_run[p.folder][p.identity.iteration]
+    return by_name
+
+
+def _forward_flops(experiment: Experiment) -> dict[str, float]:
+    """NaN for an experiment whose game or network is gone."""
+    try:
+        return experiment_flops(experiment)
+    except (ConfigError, ValueError):
+        return dict.fromkeys(experiment.boards, math.nan)
+
+
+def _number(value: float) -> float | str:
+    """A table cell: a whole number, with decimals below 10, empty for NaN."""
+    if not math.isfinite(value):
+        return ""
+    return round(value) if value >= 10 or value == round(value) else round(value, 3)

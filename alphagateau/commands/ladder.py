@@ -66,7 +66,7 @@ def run(words: Sequence[str]) -> int:
     ladder, folder, arguments = read_arguments(words)
     use_compilation_cache()
     from alphagateau.cli.ladders import merge_into_ladder, run_ladder, watch_ladder
-    from alphagateau.runs.lock import locked
+    from alphagateau.runs.run_folder import locked
     from alphagateau.runs.stop import StopRequest
 
     stop = StopRequest()

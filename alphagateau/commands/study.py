@@ -95,7 +95,7 @@ def prices_of(plan: Plan, has_flops: bool) -> "dict[str, Prices]":
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
     """Trains the runs and plays the games that are left, and writes and prints the results."""
-    from alphagateau.runs.lock import locked
+    from alphagateau.runs.run_folder import locked
     from alphagateau.studies.status import is_busy
     from alphagateau.studies.training import train_runs
 

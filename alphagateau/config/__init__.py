@@ -22,10 +22,8 @@ from alphagateau.config.records import (
     ConfigError,
     check_folder_name,
     fields_of,
-    nearest,
     printable,
     show,
-    without_programs,
 )
 from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.schema import (
@@ -37,6 +35,5 @@ from alphagateau.config.schema import (
     TargetsConfig,
     TrainingConfig,
     WindowConfig,
-    experiment_keys,
 )
 from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, parse_budget

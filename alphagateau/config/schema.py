@@ -11,17 +11,7 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.losses import LOSSES
 from alphagateau.config.mixture import board_experiments
-from alphagateau.config.records import (
-    choice,
-    entry,
-    key,
-    keys_of,
-    num,
-    program_or_path,
-    record,
-    section,
-    show,
-)
+from alphagateau.config.records import choice, entry, key, num, program_or_path, record, section, show
 from alphagateau.config.registers import GAMES, NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 
 
@@ -281,8 +271,3 @@ class Experiment:
                 f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below "
                 f"{self.search.num_simulations}, search.num_simulations"
             )
-
-
-def experiment_keys() -> tuple[str, ...]:
-    """All keys that a file may have, in its order, as "selfplay.num_games"."""
-    return tuple(dict.fromkeys(keys_of(Experiment)))

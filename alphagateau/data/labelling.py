@@ -14,23 +14,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from alphagateau.data.engine_searches import SearchResult
-from alphagateau.data.label_files import (
-    LabelJob,
-    Unit,
-    finish,
-    identity_of,
-    labels_manifest,
-    part_path,
-    read_manifest,
-    read_part_table,
-    read_units,
-    write_manifest,
-    write_parts,
-)
+from alphagateau.data import label_files, workers
+from alphagateau.data.label_files import LabelJob, Unit
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import DataError, LabellingError, file_hash
-from alphagateau.data.workers import OWN_OPTIONS, KnownLabels, Pace, Workers, count_done, labels_of, open_engine
+from alphagateau.data.workers import KnownLabels, Pace, SearchResult, Workers, open_engine
 from alphagateau.engines.engine import EngineError
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.runs.programs import split_command
@@ -43,7 +31,7 @@ def label(job: LabelJob, should_stop: Callable[[], bool], report: Callable[[Pace
     engine is started. Raises DataError.
     """
     job.output.mkdir(parents=True, exist_ok=True)
-    units = read_units(job)
+    units = label_files.read_units(job)
     if is_finished(job, units):
         shutil.rmtree(job.output / ".locks", ignore_errors=True)  # of a process that was killed in the last moment
         return True
@@ -59,34 +47,34 @@ def label(job: LabelJob, should_stop: Callable[[], bool], report: Callable[[Pace
                 f"engine {job.command!r} shows at most {first.most_lines} moves (MultiPV), and boards of "
                 f"{job.game.name} have up to {job.game.max_legal_moves}"
             )
-        manifest = labels_manifest(job, engine_facts(job, first.name, first.options))
+        manifest = label_files.labels_manifest(job, engine_facts(job, first.name, first.options))
         known = read_known(job, manifest)  # may refuse the job, which then writes nothing
-        workers = Workers(job, write_manifest(job.output, manifest), units, known, should_stop)
+        threads = Workers(job, label_files.write_manifest(job.output, manifest), units, known, should_stop)
     except BaseException:
         first.close()
         raise
-    workers.run(first, report)
-    if workers.failure:
-        raise workers.failure
-    return finish(job.output, units, workers.identity)
+    threads.run(first, report)
+    if threads.failure:
+        raise threads.failure
+    return label_files.finish(job.output, units, threads.identity)
 
 
 def is_finished(job: LabelJob, units: list[Unit]) -> bool:
     """Whether all labels are there, as far as can be found without the engine."""
     try:
-        there = read_manifest(job.output)
+        there = label_files.read_manifest(job.output)
         engine, parts = there.pop("engine"), there.pop("parts")
         name, options = engine["name"], engine["options"]
         left = {key.lower(): value for key, value in options.items()}
     except (DataError, KeyError, TypeError, AttributeError):
         return False
     wanted = {key.lower(): value for key, value in job.options.items()}
-    own = {key.lower(): value for key, value in {**OWN_OPTIONS, "UCI_Variant": job.game.uci_variant}.items()}
+    own = {key.lower(): value for key, value in {**workers.OWN_OPTIONS, "UCI_Variant": job.game.uci_variant}.items()}
     if any(value != {**own, **wanted}.get(key) for key, value in left.items()) or not wanted.keys() <= left.keys():
         return False
-    paths = {unit.name: part_path(job.output, unit) for unit in units}
+    paths = {unit.name: label_files.part_path(job.output, unit) for unit in units}
     is_whole = all(path.exists() for path in [*paths.values(), job.output / "failed.jsonl"])
-    is_same = {**there, "engine": engine} == labels_manifest(job, engine_facts(job, name, options))
+    is_same = {**there, "engine": engine} == label_files.labels_manifest(job, engine_facts(job, name, options))
     return is_whole and is_same and parts == {unit: file_hash(path) for unit, path in paths.items()}
 
 
@@ -110,7 +98,7 @@ def read_known(job: LabelJob, manifest: Mapping[str, Any]) -> KnownLabels:
     """
     if job.known is None:
         return lambda fen: None
-    there = read_manifest(job.known)
+    there = label_files.read_manifest(job.known)
     for key in ("format", "game", "target", "engine"):
         if there.get(key) != manifest[key]:
             raise DataError(
@@ -119,7 +107,8 @@ def read_known(job: LabelJob, manifest: Mapping[str, Any]) -> KnownLabels:
     parts = sorted(path for split in SPLITS for path in job.known.glob(f"{split}-*.parquet"))
     if not parts:
         raise DataError(f"{job.known} has no labels yet")
-    table = pa.concat_tables([read_part_table(path, identity_of(there)) for path in parts]).combine_chunks()
+    identity = label_files.identity_of(there)
+    table = pa.concat_tables([label_files.read_part_table(path, identity) for path in parts]).combine_chunks()
     is_labelled = zip(table["fen"].to_pylist(), table["failed"].to_pylist(), strict=True)
     places = {fen: place for place, (fen, why) in enumerate(is_labelled) if not why}
     return lambda fen: table.slice(places[fen], 1).to_pylist()[0] if fen in places else None
@@ -140,18 +129,18 @@ def label_by_player(
     Raises DataError.
     """
     job.output.mkdir(parents=True, exist_ok=True)
-    units = read_units(job)
-    identity = write_manifest(job.output, labels_manifest(job, player.about))
-    total, before, began = sum(len(unit.boards) for unit in units), count_done(job, units), time.monotonic()
+    units = label_files.read_units(job)
+    identity = label_files.write_manifest(job.output, label_files.labels_manifest(job, player.about))
+    total, before, began = sum(len(unit.boards) for unit in units), workers.count_done(job, units), time.monotonic()
 
     def report_or_stop() -> bool:
-        done = count_done(job, units)
+        done = workers.count_done(job, units)
         report(Pace(done, total, done - before, time.monotonic() - began, 0.0))
         return should_stop()
 
-    write_parts(job, identity, units, report_or_stop, lambda unit: _player_labels(job, player, unit))
+    label_files.write_parts(job, identity, units, report_or_stop, lambda unit: _player_labels(job, player, unit))
     report_or_stop()
-    return finish(job.output, units, identity)
+    return label_files.finish(job.output, units, identity)
 
 
 def _player_labels(job: LabelJob, player: Labeller, unit: Unit) -> list[dict[str, Any]]:
@@ -169,5 +158,5 @@ def _player_labels(job: LabelJob, player: Labeller, unit: Unit) -> list[dict[str
                 f"{player.about['name']} answered {result.move}, which is no legal move of {board['fen']}"
             )
         by_edge = {moves[result.move]: result} if job.target == "best" else {}
-        labelled.append({**board, **labels_of(result, by_edge)})
+        labelled.append({**board, **workers.labels_of(result, by_edge)})
     return labelled

@@ -55,21 +55,13 @@ class Moves(NamedTuple):
     slot: Any  # int16 [R, 1], the move's
 
 
+DTYPES = Boards(*["int8", "int8", "uint8", "int8", "int16", "int16", "uint8", "uint16", "uint16", "int16", "int32"])
+
+
 def columns_of(game: Game) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Type and shape of a row of each column."""
-    return {
-        "board": ("int8", (game.num_squares,)),
-        "color": ("int8", ()),
-        "castling": ("uint8", ()),
-        "en_passant": ("int8", ()),
-        "halfmove_count": ("int16", ()),
-        "ply": ("int16", ()),
-        "legal": ("uint8", ((game.num_edges + 7) // 8,)),
-        "state_value": ("uint16", ()),
-        "action_value": ("uint16", (game.max_legal_moves,)),
-        "best": ("int16", ()),
-        "count": ("int32", ()),
-    }
+    shapes = {"board": game.num_squares, "legal": (game.num_edges + 7) // 8, "action_value": game.max_legal_moves}
+    return {name: (kind, (shapes[name],) if name in shapes else ()) for name, kind in DTYPES._asdict().items()}
 
 
 class Labelled(NamedTuple):

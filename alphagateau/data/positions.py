@@ -39,7 +39,8 @@ def boards_of(game: Game, record: GameRecord, random_moves: float = 0.0) -> Iter
     After a share `random_moves` of them comes the board after a random legal move that was not played: positions after
     mistakes, as a search meets them and games do not. What is sampled depends on the board alone.
     """
-    identity = game_hash(record)
+    text = " ".join((record.start_fen, *record.moves))
+    identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     board = board_from_fen(game, record.start_fen)
     for ply, uci in enumerate([*record.moves, None]):
         if board_outcome(game, board, 1)[0] == "*":
@@ -59,12 +60,6 @@ def boards_of(game: Game, record: GameRecord, random_moves: float = 0.0) -> Iter
 def _board(board: chess.Board, identity: int, ply: int) -> Board:
     fen = board.fen(en_passant="legal")
     return Board(fen.rsplit(" ", 2)[0], fen, identity, ply)
-
-
-def game_hash(record: GameRecord) -> int:
-    """64 bits that depend on the game's start and moves alone."""
-    text = " ".join((record.start_fen, *record.moves))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def split_of(identity: int, test_share: float) -> str:

@@ -1,1 +1,1 @@
-"""Several devices and processes as one: mesh, collectives, processes, launch."""
+"""Several devices and processes as one: mesh and reductions, processes, launch."""

@@ -1,4 +1,4 @@
-"""The devices of a platform as a mesh of one axis, and arrays cut into shares along it; one is a mesh of one."""
+"""The devices of a platform as a mesh of one axis, arrays cut into shares along it, and reductions over it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -45,24 +45,19 @@ def choose_platform(platform: str, cpu_devices: int = 1) -> None:
         )
 
 
-def _nearest(numbers: Sequence[int], target: int) -> str:
-    """The nearest below and above `target`, as "4 or 8"."""
-    below, above = [n for n in numbers if n < target], [n for n in numbers if n > target]
-    return " or ".join(map(str, below[-1:] + above[:1]))
-
-
 def make_mesh(num_shares: int, devices: Sequence | None = None) -> Mesh:
     """A mesh of `devices` (None: all of all processes). Raises DeviceError unless they divide the shares."""
     devices = jax.devices() if devices is None else devices
     count = len(devices)
     if num_shares % count:
         fits = [n for n in range(1, num_shares + 1) if num_shares % n == 0]
+        near = [n for n in fits if n < count][-1:] + [n for n in fits if n > count][:1]
         below = num_shares // count * count
         shares = f"{below} or {below + count}" if below else f"{count}"
         raise everywhere(
             DeviceError(
                 f"{count} devices cannot share num_shares = {num_shares} evenly: "
-                f"use {_nearest(fits, count)} devices, or num_shares {shares}"
+                f"use {' or '.join(map(str, near))} devices, or num_shares {shares}"
             )
         )
     return Mesh(np.array(devices), (AXIS,))
@@ -75,8 +70,23 @@ def per_device(mesh: Mesh, in_specs: tuple, out_specs) -> Callable[[Callable], C
 
 def shardings(mesh: Mesh, specs):
     """The PartitionSpecs of a tree as NamedShardings on `mesh`."""
-    return jax.tree.map(
-        lambda spec: NamedSharding(mesh, spec),
-        specs,
-        is_leaf=lambda x: isinstance(x, PartitionSpec),
-    )
+    return jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs, is_leaf=lambda x: isinstance(x, PartitionSpec))
+
+
+def is_any(mesh: Mesh, flag: bool) -> bool:
+    """Whether `flag` holds in any process, by a reduction over the mesh; all call it together."""
+    if jax.process_count() == 1:
+        return flag
+    cut = NamedSharding(mesh, BY_FIRST)
+    flags = jax.make_array_from_callback((mesh.size,), cut, lambda _: np.array([flag]))
+    return bool(jax.jit(jax.numpy.any, out_shardings=NamedSharding(mesh, REPLICATED))(flags))
+
+
+def mean_over(x, axis_name: str | None):
+    """The mean over `axis_name` of a tree on each device; the tree itself without an axis."""
+    return x if axis_name is None else jax.lax.pmean(x, axis_name)
+
+
+def sum_over(x, axis_name: str | None):
+    """The sum, as `mean_over`."""
+    return x if axis_name is None else jax.lax.psum(x, axis_name)

@@ -25,6 +25,9 @@ class Evaluation(NamedTuple):
     extra: Mapping[str, Array] = FrozenDict()
 
 
+Outputs = tuple[Evaluation, Variables]  # and the statistics after the batch
+
+
 class Network(NamedTuple):
     """A network for one game, as functions.
 
@@ -40,7 +43,7 @@ class Network(NamedTuple):
     """
 
     init: Callable[[jax.Array], Variables]
-    apply: Callable[..., tuple[Evaluation, Variables]]
+    apply: Callable[..., Outputs]
     num_chunks: Callable[[int], int] = lambda batch: 1
     values_one_move: bool = False
     move_from: Callable[[Variables, Game], Variables] = lambda variables, source: variables

@@ -12,7 +12,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
-from alphagateau.networks.network import Evaluation, Network, Variables
+from alphagateau.networks.network import Network, Outputs, Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
 from alphagateau.runs.newest import newest_checkpoint
@@ -68,7 +68,7 @@ def player_search_name(config: SearchConfig) -> str:
 def with_policy(network: Network, policy: Trained) -> Network:
     """The network with the prior logits of `policy` in place of its own."""
 
-    def apply(variables: Variables, positions: Position, *options: Any, **named: Any) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, *options: Any, **named: Any) -> Outputs:
         evaluation, statistics = network.apply(variables, positions, *options, **named)
         policy_evaluation, _ = policy.network.apply(policy.variables, positions, False)
         return evaluation._replace(prior_logits=policy_evaluation.prior_logits), statistics

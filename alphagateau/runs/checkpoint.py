@@ -221,20 +221,13 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     except Exception as error:  # of libraries, which read files that anybody may have written
         raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {reason(error)}") from error
     for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
+        name, why = jax.tree_util.keystr(path), ""
         if (want.shape, want.dtype) != (got.shape, got.dtype):
-            raise everywhere(
-                CheckpointError(
-                    f"{checkpoint.path} does not fit: {jax.tree_util.keystr(path)} is "
-                    f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-                )
-            )
-        if part == WEIGHTS and not (abs(np.asarray(got)) <= MOST_WEIGHT).all():
-            name = jax.tree_util.keystr(path)
-            raise everywhere(
-                CheckpointError(
-                    f"{checkpoint.path} cannot play: its weights {name} are not finite, or beyond {MOST_WEIGHT:g}"
-                )
-            )
+            why = f"does not fit: {name} is {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+        elif part == WEIGHTS and not (abs(np.asarray(got)) <= MOST_WEIGHT).all():
+            why = f"cannot play: its weights {name} are not finite, or beyond {MOST_WEIGHT:g}"
+        if why:
+            raise everywhere(CheckpointError(f"{checkpoint.path} {why}"))
     return tree
 
 

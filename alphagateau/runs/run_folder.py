@@ -1,4 +1,4 @@
-"""The folder of a run, and the experiment that it belongs to.
+"""The folder of a run, the experiment that it belongs to, and its lock: one process at a time, until it ends.
 
 checkpoints/<run>/   config.toml      the experiment as resolved
                      run.json         starts: command, versions, commit, devices; the Aim run; the weights begun from;
@@ -9,11 +9,18 @@ checkpoints/<run>/   config.toml      the experiment as resolved
                      results.json     the match at the end; results.pgn its games
 """
 
+import contextlib
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment
-from alphagateau.runs.files import reason, write_text
+from alphagateau.runs.files import reason, remove_half_written, write_text
 
 # Keys, and sections of keys, that may change from one start of a run to the next: no checkpoint depends on them.
 CHANGEABLE = {
@@ -64,3 +71,45 @@ def write_config(run: Path, experiment: Experiment) -> None:
         write_text(path, config.dumps(experiment))
     except OSError as error:
         raise RunError(f"cannot write {path}: {reason(error)}") from None
+
+
+@contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Locks the run until the process ends, however it ends. Raises RunError if another process has the lock.
+
+    Removes half-written files of killed processes; `checkpoint.clean` does so for checkpoints.
+    """
+    path = run / ".lock"
+    lock = FileLock(path, timeout=0, on_acquired=_write_holder)
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+        for folder in (run, run / "games"):
+            remove_half_written(folder)
+    except Timeout:
+        raise RunError(f"{run} is in use by another process ({_read_holder(path) or 'unknown'})") from None
+    except OSError as error:
+        raise RunError(f"cannot write to {run}: {reason(error)}") from None
+    try:
+        yield
+    finally:
+        is_empty = run.is_dir() and [p.name for p in run.iterdir()] == [".lock"]  # nothing came of it
+        with contextlib.suppress(OSError):  # Windows removes no file that is open, and does it at the release
+            if is_empty:
+                path.unlink()
+        lock.release()
+        with contextlib.suppress(OSError):  # another process has come
+            if is_empty:
+                run.rmdir()
+
+
+def _write_holder(file: int) -> None:
+    os.write(file, f"pid {os.getpid()} on {platform.node()}".encode())
+
+
+def _read_holder(path: Path) -> str:
+    """The process that has a lock, by the lock's file; Windows lets nobody read it."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
-from alphagateau.runs import checkpoint, lock, run_folder, run_record
+from alphagateau.runs import checkpoint, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.costs import Cost, Prices, costs, reached
 from alphagateau.runs.logging.log import read_metrics
@@ -57,7 +57,7 @@ def is_busy(folder: Path) -> bool:
     if not folder.exists():
         return False
     try:
-        with lock.locked(folder):
+        with run_folder.locked(folder):
             return False
     except RunError:
         return True

@@ -6,8 +6,8 @@ from functools import partial
 import jax
 import numpy as np
 
-from alphagateau.data.engine_searches import SearchResult
 from alphagateau.data.labelling import Labeller
+from alphagateau.data.workers import SearchResult
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import centipawns

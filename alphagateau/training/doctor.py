@@ -149,8 +149,7 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
     trainer = make_trainer(small, make_mesh(shares))
     play = trainer.phases[0]
     state = play.run_segment(trainer.init(trainer.init_variables()), 0, 0)
-    seconds, _ = _timed(lambda: play.run_segment(state, 1, 0))
-    return seconds / (games * play.segment_size * (search.num_evaluations + 1))
+    return _timed(lambda: play.run_segment(state, 1, 0)) / (games * play.segment_size * (search.num_evaluations + 1))
 
 
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:
@@ -166,14 +165,13 @@ def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, floa
     compiled = step.lower(train, frames).compile()
     temporary = getattr(compiled.memory_analysis(), "temp_size_in_bytes", 0)  # not of every backend
     jax.block_until_ready(compiled(train, frames))
-    seconds, _ = _timed(lambda: compiled(train, frames))
-    return max(temporary, 1) / batch_size, seconds
+    return max(temporary, 1) / batch_size, _timed(lambda: compiled(train, frames))
 
 
-def _timed(call) -> tuple[float, Any]:
+def _timed(call) -> float:
     start = time.perf_counter()
-    result = jax.block_until_ready(call())
-    return time.perf_counter() - start, result
+    jax.block_until_ready(call())
+    return time.perf_counter() - start
 
 
 def _available_bytes() -> int:

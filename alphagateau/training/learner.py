@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from alphagateau.distributed.collectives import mean_over
+from alphagateau.distributed.mesh import mean_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.chunks import into_chunks

@@ -20,10 +20,9 @@ import numpy as np
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment, flatten
 from alphagateau.distributed import processes
-from alphagateau.distributed.collectives import is_any
-from alphagateau.distributed.mesh import make_mesh
+from alphagateau.distributed.mesh import is_any, make_mesh
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.runs import checkpoint, files, lock, run_folder, run_record
+from alphagateau.runs import checkpoint, files, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash
 from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
@@ -32,18 +31,9 @@ from alphagateau.runs.logging.log import MetricsLog, open_log
 from alphagateau.runs.logging.progress import Reporter, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
+from alphagateau.training import resume
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
 from alphagateau.training.phases import Progress, RunState, advance, compile_all
-from alphagateau.training.resume import (
-    check_fits,
-    find_origin,
-    load_weights,
-    newest_state,
-    restore,
-    retire,
-    save,
-    seconds_before,
-)
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
 
@@ -81,14 +71,16 @@ def train(
     """
     reporter = Reporter(is_quiet=not processes.is_first())
     with ExitStack() as held:
-        on_first(lambda: held.enter_context(lock.locked(folder)), RunError)
+        on_first(lambda: held.enter_context(run_folder.locked(folder)), RunError)
         processes.check_shared(folder)
         on_first(partial(run_folder.check_folder, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
         record = on_first(partial(run_record.read_record, folder), RunError)
         progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
-            trainer = start_compiling(trainer, reporter)
+            is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # elsewhere kernels are timed
+            phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say)
+            trainer = trainer._replace(phases=phases)
         else:
             reporter.say(f"{folder} is finished: a larger --num-iterations goes on with it")
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
@@ -106,34 +98,28 @@ def train(
                 log.close(is_waiting=sys.exception() is None)
 
 
-def start_compiling(trainer: Trainer, reporter: Reporter) -> Trainer:
-    """The trainer with phases that are compiled ahead in threads or, where kernels are timed, one by one."""
-    is_ahead = jax.default_backend() == "cpu" and processes.count() == 1
-    return trainer._replace(phases=compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say))
-
-
 def begin(
     experiment: Experiment, folder: Path, trainer: Trainer, record: dict, init_from: Path | None, reporter: Reporter
 ) -> tuple[Progress, RunState, list[str]]:
     """Progress, state and symptoms of the newest checkpoint, or of a new run's first one."""
-    found, variables = newest_state(trainer, folder, reporter), None
+    found, variables = resume.newest_state(trainer, folder, reporter), None
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
-        origin = find_origin(init_from) if init_from else None
+        origin = resume.find_origin(init_from) if init_from else None
         if origin:
-            check_fits(trainer, origin)
-        variables = load_weights(trainer, origin) if origin else trainer.init_variables()
+            resume.check_fits(trainer, origin)
+        variables = resume.load_weights(trainer, origin) if origin else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
     on_first(partial(run_folder.write_config, folder, experiment), RunError)
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
-        saved = save(trainer, folder, trainer.init(variables or {}), Progress())
+        saved = resume.save(trainer, folder, trainer.init(variables or {}), Progress())
         found = *read_back(trainer, saved), []
     elif processes.is_first():
-        retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
+        resume.retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
     return found
 
 
@@ -143,7 +129,7 @@ def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
     Raises CheckpointError.
     """
     try:
-        return restore(trainer, saved)
+        return resume.restore(trainer, saved)
     except CheckpointError as error:
         if processes.count() > 1 and not processes.is_everywhere(error):  # as where another process is lost
             raise
@@ -191,7 +177,8 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         sick: symptoms of the last finished iteration.
     """
     experiment = run.experiment
-    total, timer = experiment.num_iterations, Timer(seconds_before(run.folder, progress), energy_meter())
+    counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
+    total, timer = experiment.num_iterations, Timer(resume.seconds_before(run.folder, progress), open_meter(counters))
     began = time.perf_counter()
     first, saved = progress.iteration, progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
@@ -223,9 +210,9 @@ def save_and_retire(
     run: Run, state: RunState, progress: Progress, sick: list[str], seconds: dict[str, float] | None = None
 ) -> None:
     """Saves a checkpoint, then frees those that `[retention]` does not keep."""
-    save(run.trainer, run.folder, state, progress, sick, seconds)
+    resume.save(run.trainer, run.folder, state, progress, sick, seconds)
     if processes.is_first():
-        retire(run.experiment.retention, run.folder / "checkpoints")
+        resume.retire(run.experiment.retention, run.folder / "checkpoints")
 
 
 def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -> tuple[RunState, Progress, bool]:
@@ -276,10 +263,3 @@ def write_games(run: Run, state: RunState, iteration: int) -> None:
     if pgn and run.log is not None:
         (run.folder / "games").mkdir(exist_ok=True)
         files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
-
-
-def energy_meter() -> Callable[[], float] | None:
-    """The meter of the host's processors and GPUs; None without counters, or in a run of several processes."""
-    if processes.count() > 1:
-        return None
-    return open_meter(find_counters(with_gpus=jax.default_backend() == "gpu"))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alphagateau.config import TrainingConfig
 from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, State
@@ -16,7 +17,7 @@ from alphagateau.training.frames import Frame
 from alphagateau.training.keys import MATERIAL, key_of
 from alphagateau.training.learner import TrainState, make_learner
 from alphagateau.training.losses.policy_value import policy_value_loss
-from alphagateau.training.optimizer import make_adadelta
+from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay.selfplay import start_games
 
 WORTH = np.array([0, 198, 817, 836, 1270, 2521, 0], np.float32)  # by piece code
@@ -33,7 +34,8 @@ def material_value(positions: Position) -> Array:
 
 def learn_material(game: Game, network: Network, variables: Variables, num_positions: int, seed: int) -> Variables:
     """The weights after one epoch over `num_positions` of random games, rounded up to a batch; by AdaDelta."""
-    learner = make_learner(game, network, policy_value_loss, make_adadelta(BATCH))
+    adadelta = make_optimizer(1.0, TrainingConfig(optimizer="adadelta", batch_size=BATCH))
+    learner = make_learner(game, network, policy_value_loss, adadelta)
     num_steps, start = -(-num_positions // BATCH), start_games(game, BATCH)
 
     def one_step(carry: tuple[TrainState, State], key: Array) -> tuple[tuple[TrainState, State], None]:

@@ -1,14 +1,14 @@
 """Makes the optimizer of `[training]`, its schedule and the number of its steps."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 import optax.contrib
 
-from alphagateau.config import Experiment
+from alphagateau.config import Experiment, TrainingConfig
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 from alphagateau.training.plan import Plan
@@ -16,10 +16,11 @@ from alphagateau.training.plan import Plan
 FEATURE_MATRICES = ("attacks", "embed_edges")  # rows are features of a square or an edge, not entries of a table
 AVERAGE_WARMUP = 10  # steps, in which the average forgets the first weights
 STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
+PAPER = TrainingConfig()
 
 
 def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
-    """The optimizer that `[training]` describes."""
+    """The optimizer and the schedule of `[training]`."""
     training = plan.experiment.training
     rate = learning_rate_schedule(
         training.schedule,
@@ -28,89 +29,45 @@ def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
         training.warmup_steps,
         training.decay_steps or num_run_steps(plan),
     )
-    if training.optimizer == "adadelta":
-        decay, epsilon = training.adadelta_decay, training.adadelta_epsilon
-        return make_adadelta(training.batch_size, rate, decay, epsilon, training.max_gradient_norm)
-    moments = Moments(training.optimizer == "nadam", training.beta2, training.epsilon)
-    make = make_muon if training.optimizer == "muon" else make_optimizer
-    return make(rate, training.weight_decay, training.max_gradient_norm, moments)
-
-
-class Moments(NamedTuple):
-    """The two moments of Adam."""
-
-    has_nesterov: bool = False  # NAdam (Dozat 2016)
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-
-
-ADAM = Moments()
+    return make_optimizer(rate, training)
 
 
 def make_optimizer(
-    learning_rate: float | optax.Schedule,
-    weight_decay: float = 0.0,
-    max_gradient_norm: float = 0.0,
-    moments: Moments = ADAM,
+    learning_rate: float | optax.Schedule, training: TrainingConfig = PAPER
 ) -> optax.GradientTransformation:
-    """Adam (Kingma and Ba 2015), by default without weight decay, as in the paper.
+    """The optimizer of `[training]`, by default Adam (Kingma and Ba 2015) without weight decay, as in the paper.
 
-    Args:
-        weight_decay: of arrays with two axes or more, decoupled from the gradient (AdamW, Loshchilov and Hutter 2019).
-        max_gradient_norm: the global L2 norm to which longer gradients are scaled; 0: no limit.
+    `weight_decay` of Adam and NAdam (Dozat 2016) is of arrays with two axes or more, decoupled from the gradient
+    (AdamW, Loshchilov and Hutter 2019).
+
+    Muon (Jordan 2024) has an orthogonalized momentum of 0.95 for each matrix, NAdam for vectors and tables. Tables have
+    a row a token, square or offset; kernels of convolutions are matrices with a column an output. A step has the size
+    of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so rates and decays of AdamW serve.
+
+    AdaDelta (Zeiler 2012) is of the sum over a batch, as in Giraffe: `adadelta_epsilon` drowns the small gradients of a
+    mean.
     """
-    steps = _clipping(max_gradient_norm)
-    options: dict[str, Any] = {"b2": moments.beta2, "eps": moments.epsilon, "nesterov": moments.has_nesterov}
-    if weight_decay:
-        steps.append(optax.adamw(learning_rate, weight_decay=weight_decay, mask=_is_matrix, **options))
+    clipping = [optax.clip_by_global_norm(training.max_gradient_norm)] if training.max_gradient_norm else []
+    if training.optimizer == "adadelta":
+        adadelta = optax.adadelta(learning_rate, training.adadelta_decay, training.adadelta_epsilon)
+        return optax.chain(*clipping, optax.scale(training.batch_size), adadelta)
+    if training.optimizer == "muon":
+        muon = optax.contrib.muon(
+            learning_rate,
+            weight_decay=training.weight_decay,
+            eps=training.epsilon,
+            adam_b2=training.beta2,
+            consistent_rms=0.2,
+            muon_weight_dimension_numbers=lambda params: jax.tree_util.tree_map_with_path(_matrix_axes, params),
+        )
+        return optax.chain(*clipping, muon)
+    options: dict[str, Any] = {"b2": training.beta2, "eps": training.epsilon, "nesterov": training.optimizer == "nadam"}
+    if not training.weight_decay:
+        adam = optax.adam(learning_rate, **options)
     else:
-        steps.append(optax.adam(learning_rate, **options))
-    return optax.chain(*steps) if len(steps) > 1 else steps[0]
-
-
-def make_muon(
-    learning_rate: float | optax.Schedule,
-    weight_decay: float = 0.0,
-    max_gradient_norm: float = 0.0,
-    moments: Moments = ADAM,
-) -> optax.GradientTransformation:
-    """Muon (Jordan 2024): orthogonalized momentum of 0.95 for each matrix, NAdam for vectors and tables.
-
-    Tables have a row a token, square or offset; kernels of convolutions are matrices with a column an output. A step
-    has the size of Adam's (Liu et al. 2025: a root mean square of 0.2 an entry), so rates and decays of AdamW serve.
-    """
-    muon = optax.contrib.muon(
-        learning_rate,
-        weight_decay=weight_decay,
-        eps=moments.epsilon,
-        adam_b2=moments.beta2,
-        consistent_rms=0.2,
-        muon_weight_dimension_numbers=lambda params: jax.tree_util.tree_map_with_path(_matrix_axes, params),
-    )
-    return optax.chain(*_clipping(max_gradient_norm), muon)
-
-
-def make_adadelta(
-    batch_size: int,
-    learning_rate: float | optax.Schedule = 1.0,
-    decay: float = 0.99,
-    epsilon: float = 1e-8,
-    max_gradient_norm: float = 0.0,
-) -> optax.GradientTransformation:
-    """AdaDelta (Zeiler 2012) on the sum over a batch, as in Giraffe: `epsilon` drowns the small gradients of a mean.
-
-    `max_gradient_norm` is of the mean.
-    """
-    adadelta = optax.adadelta(learning_rate, decay, epsilon)
-    return optax.chain(*_clipping(max_gradient_norm), optax.scale(batch_size), adadelta)
-
-
-def _clipping(max_norm: float) -> list[optax.GradientTransformation]:
-    return [optax.clip_by_global_norm(max_norm)] if max_norm else []
-
-
-def _is_matrix(params: Variables) -> Variables:
-    return jax.tree.map(lambda x: x.ndim > 1, params)
+        options["mask"] = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
+        adam = optax.adamw(learning_rate, weight_decay=training.weight_decay, **options)
+    return optax.chain(*clipping, adam) if clipping else adam
 
 
 def _matrix_axes(path: tuple[Any, ...], x: Array) -> optax.contrib.MuonDimensionNumbers | None:

@@ -25,11 +25,6 @@ class Plan(NamedTuple):
     game: Game  # of the key `game`
     network: Network  # on `game`; its `move_from` fits weights to the largest board, and so to all
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the boards."""
-        return [board.experiment.game for board in self.boards]
-
 
 def make_plan(experiment: Experiment) -> Plan:
     """The plan of an experiment. Raises ValueError for an unknown game."""

@@ -114,7 +114,9 @@ def check_fits(trainer: Trainer, origin: Checkpoint) -> None:
     """Raises ConfigError with the keys that differ if a checkpoint's weights do not fit the trainer's network."""
     there, here = NETWORKS.read(origin.manifest["network"]), trainer.plan.experiment.network
     theirs = jax.eval_shape(make_network(trainer.plan.game, there).init, jax.random.key(0))
-    if sizes(theirs) == sizes(trainer.abstract_state.train.variables):
+    trees = map(jax.tree_util.tree_leaves_with_path, (theirs, trainer.abstract_state.train.variables))
+    one, other = ([(path, leaf.shape, leaf.dtype) for path, leaf in tree] for tree in trees)
+    if one == other:
         return
     names = [name for name in vars(there) | vars(here) if vars(there).get(name) != vars(here).get(name)]
     differences = [f"network.{x} is {show(vars(there).get(x))}, not {show(vars(here).get(x))}" for x in names]
@@ -124,12 +126,6 @@ def check_fits(trainer: Trainer, origin: Checkpoint) -> None:
             "--network-from-init takes the network's keys from there"
         )
     )
-
-
-def sizes(tree: Any) -> dict[str, tuple]:
-    """Shape and type of each array, by its path."""
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {jax.tree_util.keystr(path): (leaf.shape, leaf.dtype) for path, leaf in leaves}
 
 
 def save(
@@ -182,7 +178,7 @@ def player_facts(plan: Plan) -> dict[str, Any]:
     experiment = plan.experiment
     return {
         "game": experiment.game,
-        **({"boards": plan.names} if len(plan.boards) > 1 else {}),
+        **({"boards": list(experiment.boards)} if len(plan.boards) > 1 else {}),
         "network": dataclasses.asdict(experiment.network),
         "search": dataclasses.asdict(experiment.search),
     }

@@ -84,7 +84,8 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     variables = jax.eval_shape(network.init, jax.random.key(0))
     build = make_build(experiment, producer, make_run_learner(plan), variables)
     abstract = jax.eval_shape(build, variables)
-    placed = place(abstract, mesh, producer.specs)
+    specs = shardings(mesh, RunState(REPLICATED, producer.specs, REPLICATED))  # pyright: ignore[reportArgumentType]
+    placed = jax.tree.map(lambda place, part: jax.tree.map(lambda _: place, part), specs, abstract)
     return Trainer(
         plan=plan,
         mesh=mesh,
@@ -118,12 +119,6 @@ def make_build(
         return RunState(learner.init(variables), producer.init(), zeros_like(metrics))
 
     return build
-
-
-def place(state: RunState, mesh: Mesh, producer_specs: Any) -> RunState:
-    """A sharding for each array of a RunState."""
-    specs = RunState(REPLICATED, producer_specs, REPLICATED)  # pyright: ignore[reportArgumentType]
-    return jax.tree.map(lambda place, part: jax.tree.map(lambda _: place, part), shardings(mesh, specs), state)
 
 
 def transient(producer: Producer, state: RunState) -> dict[str, Any]:

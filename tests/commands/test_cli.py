@@ -20,6 +20,7 @@ from alphagateau.cli.experiments import check, parse_experiment, read_experiment
 from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
 from alphagateau.config import ConfigError, dumps, loads
+from alphagateau.config.records import keys_of
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.search.config import PolicyConfig
@@ -357,7 +358,7 @@ def reads_or_refuses(words: list[str]) -> None:
         assert loads(dumps(experiment)) == experiment
 
 
-FLAGS = [f"--{name}" for name in config.experiment_keys()]
+FLAGS = [f"--{name}" for name in dict.fromkeys(keys_of(config.Experiment))]
 VALUES = st.one_of(
     st.sampled_from(["true", "-1", "0", "8", "64", "1e3", "0.5", "nan", "-inf", "gateau", "alphazero", "policy", ""]),
     st.text("ab\"'\\\n=#é-", max_size=8),

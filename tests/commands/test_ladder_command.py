@@ -16,14 +16,13 @@ from pretended_runs import write_checkpoint, write_iteration
 from tiny_checkpoints import save_tiny
 
 from alphagateau import config
-from alphagateau.cli import ladder_report
 from alphagateau.cli import ladders as command
 from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.runs import lock, run_folder, run_record
+from alphagateau.runs import run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 
 SIX = "los_alamos_chess"
@@ -109,7 +108,7 @@ def seated(runs, monkeypatch):
         return [*made, host_player("engine", board_name=board)], []
 
     monkeypatch.setattr(ladders, "load_players", load)
-    monkeypatch.setattr(ladder_report, "_forward_flops", lambda experiment: {experiment.game: 10.0})
+    monkeypatch.setattr(command, "_forward_flops", lambda experiment: {experiment.game: 10.0})
 
 
 @pytest.mark.whole
@@ -166,7 +165,7 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
 
 
 def test_a_ladder_that_another_process_plays_is_refused(tmp_path, capsys):
-    with lock.locked(tmp_path):
+    with run_folder.locked(tmp_path):
         assert main(["ladder", "random", "--boards", BOARD, "--out", str(tmp_path), "--watch"]) == 1
     assert "is in use by another process" in capsys.readouterr().err
 

@@ -17,12 +17,12 @@ from fake_engine import score
 from random_games import random_records
 
 from alphagateau.data import workers
-from alphagateau.data.engine_searches import search, search_moves
 from alphagateau.data.label_files import LabelJob, Unit, read_manifest, read_part
 from alphagateau.data.labelling import label
 from alphagateau.data.positions import gather
 from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
+from alphagateau.data.workers import search, search_moves
 from alphagateau.engines.engine import EngineFault, EngineSetup, start_engine
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.scores import centipawns

@@ -15,7 +15,7 @@ from alphagateau.networks.gateau import network as gateau
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import make_reference
-from alphagateau.networks.heads import Heads, edges_to_slots, read_value
+from alphagateau.networks.heads import edges_to_slots, read_value
 from alphagateau.networks.make_network import make_network
 
 TINY: dict[str, Any] = {"hidden_size": 8, "num_blocks": 1}
@@ -82,16 +82,16 @@ def test_other_heads_leave_the_first_weights_of_the_rest_as_they_are(gardner):
 def test_a_value_of_win_draw_and_loss_by_hand():
     """Probabilities 1/2, 3/8, 1/8 are worth 3/8."""
     logits = jnp.log(jnp.float32([[4, 3, 1], [0.001, 0.001, 1000]]))
-    found = read_value(Heads(value="wdl"), logits)
+    found = read_value("wdl", logits)
     np.testing.assert_allclose(found["value"], [0.375, -1], atol=1e-5)
     assert found["wdl_logits"] is logits
 
 
 def test_a_value_of_bins_by_hand():
     """Three bins stand for 1/6, 1/2, 5/6; half on the first, half on the second are q = 1/3, a value of -1/3."""
-    found = read_value(Heads(value="bins", num_bins=3), jnp.log(jnp.float32([[1, 1, 1e-9]])))
+    found = read_value("bins", jnp.log(jnp.float32([[1, 1, 1e-9]])))
     np.testing.assert_allclose(found["value"], [-1 / 3], atol=1e-5)
-    found = read_value(Heads(value="bins", num_bins=1), jnp.float32([[0.75], [1.5]]))  # a number, of any size
+    found = read_value("bins", jnp.float32([[0.75], [1.5]]))  # a number, of any size
     np.testing.assert_allclose(found["value"], [0.5, 1])
 
 

@@ -23,9 +23,9 @@ from alphagateau.networks.gateau import network as gateau
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.network import make_gateau
 from alphagateau.networks.gateau.reference import ReferenceLayer, make_reference
+from alphagateau.networks.layers import normalize_rows
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
-from alphagateau.networks.norms import normalize_rows
 from alphagateau.networks.tokens.config import TokenTransformerConfig
 
 GAMES = ("gardner_chess", "los_alamos_chess", "chess")

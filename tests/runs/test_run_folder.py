@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from alphagateau.distributed import processes
-from alphagateau.runs import lock, run_folder, run_record
+from alphagateau.runs import run_folder, run_record
 
 HOLD = """
 import sys
 from pathlib import Path
-from alphagateau.runs.lock import locked
+from alphagateau.runs.run_folder import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -43,12 +43,12 @@ def test_a_run_that_is_held_names_its_holder_until_that_is_killed(tmp_path):
     run = tmp_path / "run"
     with hold(run) as process:
         for _ in range(2):  # asking does not change what the holder wrote
-            with pytest.raises(run_folder.RunError) as caught, lock.locked(run):
+            with pytest.raises(run_folder.RunError) as caught, run_folder.locked(run):
                 pass
             holder = f"pid {process.pid} on {platform.node()}"
             assert str(caught.value) == f"{run} is in use by another process ({holder})"
         process.send_signal(signal.SIGKILL)
-    with lock.locked(run):
+    with run_folder.locked(run):
         assert (run / ".lock").read_text() == f"pid {os.getpid()} on {platform.node()}"
 
 
@@ -59,23 +59,23 @@ def test_who_holds_a_run_removes_what_a_killed_holder_left_half_written(tmp_path
         done = subprocess.run([sys.executable, "-c", DIE_WRITING, str(path)], check=False)
         assert done.returncode == -signal.SIGKILL
         assert [p.suffix for p in path.parent.glob(".*")] == [".tmp"]
-    with lock.locked(run):
+    with run_folder.locked(run):
         assert {p.name for p in run.rglob("*")} == {".lock", "games"}
 
 
 def test_a_folder_of_which_nothing_came_goes_and_another_stays(tmp_path):
-    with lock.locked(tmp_path / "empty"):
+    with run_folder.locked(tmp_path / "empty"):
         assert (tmp_path / "empty").is_dir()
     assert not (tmp_path / "empty").exists()
     for _ in range(2):
-        with lock.locked(tmp_path / "run"):
+        with run_folder.locked(tmp_path / "run"):
             (tmp_path / "run" / "config.toml").touch()
     assert (tmp_path / "run" / "config.toml").exists()
 
 
 def test_a_run_below_a_file_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(run_folder.RunError, match=r"^cannot write to [^\n]*$"), lock.locked(tmp_path / "file"):
+    with pytest.raises(run_folder.RunError, match=r"^cannot write to [^\n]*$"), run_folder.locked(tmp_path / "file"):
         pass
 
 

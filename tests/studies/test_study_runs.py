@@ -15,7 +15,7 @@ from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.files import to_json
-from alphagateau.runs.lock import locked
+from alphagateau.runs.run_folder import locked
 from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import budget, training

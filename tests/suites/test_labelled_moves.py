@@ -16,7 +16,7 @@ from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.suites.labelled_moves import LabelledBoards, in_top, measure, predict, read_boards
 from alphagateau.training.labels.measures import measure_bins
-from alphagateau.training.losses.value_bins import SIGMA_BINS
+from alphagateau.training.losses.terms import SIGMA_BINS
 
 BINS = 8
 

@@ -24,7 +24,7 @@ from alphagateau.distributed import processes
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
-from alphagateau.runs import checkpoint, health, lock, run_folder, trees
+from alphagateau.runs import checkpoint, health, run_folder, trees
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.stop import StopRequest
@@ -405,7 +405,7 @@ def test_a_cpu_cannot_be_cut_once_jax_has_started(tmp_path, capfd):
 
 
 def test_a_second_process_on_the_run_is_refused(run_copy, capfd):
-    with lock.locked(run_copy):
+    with run_folder.locked(run_copy):
         assert train(run_copy.parent) == 1
     assert "in use" in capfd.readouterr().err
 
@@ -537,7 +537,7 @@ def test_a_process_lost_while_the_first_checkpoint_is_read_costs_no_checkpoint(r
         raise RuntimeError("Gloo AllGather failed: Connection reset by peer")
 
     monkeypatch.setattr(trees, "read", lose)
-    monkeypatch.setattr(loop, "restore", lambda trainer, found: checkpoint.load(found, checkpoint.WEIGHTS, weights))
+    monkeypatch.setattr(resume, "restore", lambda trainer, found: checkpoint.load(found, checkpoint.WEIGHTS, weights))
     trainer: Any = None
     with monkeypatch.context() as patch:
         patch.setattr(processes, "count", lambda: 2)

@@ -13,16 +13,13 @@ from stopping import StopAfter, share_trainer
 
 from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
-from alphagateau.config import ConfigError
+from alphagateau.config import ConfigError, TrainingConfig
 from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
 from alphagateau.training.optimizer import (
-    Moments,
     learning_rate_schedule,
-    make_adadelta,
     make_average,
-    make_muon,
     make_optimizer,
     num_run_steps,
     num_steps,
@@ -56,7 +53,7 @@ def test_adam_takes_the_steps_of_its_paper():
 
 def test_nadam_takes_the_steps_of_its_paper():
     """With beta 0.9 and 0.98: the first moment is looked at one step ahead."""
-    optimizer = make_optimizer(0.1, moments=Moments(True, 0.98, 1e-7))
+    optimizer = make_optimizer(0.1, TrainingConfig(optimizer="nadam", beta2=0.98, epsilon=1e-7))
     params = {"w": jnp.float32(5.0)}
     state, m, v = optimizer.init(params), 0.0, 0.0
     for t, g in enumerate([2.0, -1.0], start=1):
@@ -76,7 +73,7 @@ def test_muon_steps_along_its_momentum_with_equal_singular_values(shape):
     gradient = np.random.default_rng(0).normal(size=(math.prod(shape[:-1]), shape[-1]))
     u, _, v = np.linalg.svd(gradient, full_matrices=False)
     gradient = u * np.geomspace(1, 0.1, len(v)) @ v
-    optimizer = make_muon(0.1)
+    optimizer = make_optimizer(0.1, TrainingConfig(optimizer="muon"))
     grads = {"kernel": jnp.float32(gradient).reshape(shape), "b": jnp.float32([1, -2, 0])}
     updates, _ = optimizer.update(grads, optimizer.init(params), params)
     values = u.T @ np.asarray(updates["kernel"]).reshape(gradient.shape) @ v.T
@@ -92,7 +89,7 @@ def test_muon_leaves_tables_to_nadam():
     rng = np.random.default_rng(0)
     grads = {name: jnp.float32(rng.choice([-1, 0.01, 3], size=shape)) for name, shape in shapes.items()}
     params = jax.tree.map(jnp.zeros_like, grads)
-    optimizer = make_muon(0.1)
+    optimizer = make_optimizer(0.1, TrainingConfig(optimizer="muon"))
     updates, _ = optimizer.update(grads, optimizer.init(params), params)
     for name, step in updates.items():
         np.testing.assert_allclose(step, -0.1 * (1 + 0.09 / 0.19) * np.sign(grads[name]), rtol=1e-4)
@@ -114,7 +111,8 @@ def test_adam_does_not_decay_weights():
 
 def test_only_matrices_are_decayed_by_their_share_of_the_step():
     """AdamW without a gradient: w <- w - rate * decay * w."""
-    optimizer, params = make_optimizer(0.1, weight_decay=0.5), {"w": jnp.full((2, 2), 8.0), "b": jnp.full(2, 8.0)}
+    optimizer = make_optimizer(0.1, TrainingConfig(weight_decay=0.5))
+    params = {"w": jnp.full((2, 2), 8.0), "b": jnp.full(2, 8.0)}
     updates, _ = optimizer.update(jax.tree.map(jnp.zeros_like, params), optimizer.init(params), params)
     np.testing.assert_allclose(updates["w"], np.full((2, 2), -0.1 * 0.5 * 8), rtol=1e-6)
     np.testing.assert_array_equal(updates["b"], 0)
@@ -122,7 +120,7 @@ def test_only_matrices_are_decayed_by_their_share_of_the_step():
 
 def test_a_gradient_is_cut_to_the_norm_before_adam_sees_it():
     """(3, 4) has norm 5: cut to 1 it is (0.6, 0.8), of which Adam's second moment holds the squares."""
-    optimizer, params = make_optimizer(0.1, max_gradient_norm=1.0), {"w": jnp.zeros(2)}
+    optimizer, params = make_optimizer(0.1, TrainingConfig(max_gradient_norm=1.0)), {"w": jnp.zeros(2)}
     _, (_, (adam, *_)) = optimizer.update({"w": jnp.float32([3, 4])}, optimizer.init(params), params)
     np.testing.assert_allclose(adam.nu["w"], 0.001 * np.square([0.6, 0.8]), rtol=1e-5)
 
@@ -204,7 +202,7 @@ def test_a_run_of_all_options_goes_on_bit_for_bit_and_plays_its_average(tmp_path
 @pytest.mark.parametrize(("batch_size", "moved"), [(1, 0.010), (256, 0.102)])
 def test_adadelta_moves_by_the_sum_over_a_batch(batch_size, moved):
     """100 steps along a mean gradient of 1e-4, whose size epsilon drowns if it is not made a sum."""
-    optimizer = make_adadelta(batch_size)
+    optimizer = make_optimizer(1.0, TrainingConfig(optimizer="adadelta", batch_size=batch_size))
 
     def one_step(carry, _):
         x, state = carry

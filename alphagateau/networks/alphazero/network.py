@@ -20,16 +20,10 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.edges import move_planes
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.alphazero.convolutions import convolve
-from alphagateau.networks.heads import (
-    Heads,
-    attention_pooling,
-    make_evaluation,
-    make_heads,
-    read_moves_left,
-    read_value,
-)
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
+from alphagateau.networks.heads import attention_pooling, make_evaluation, read_moves_left, read_value, value_layer
+from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 from alphagateau.networks.planes import NUM_PLANES, square_planes
 
 Conv = partial(nn.Conv, conv_general_dilated=convolve)
@@ -42,64 +36,74 @@ class AlphaZeroNetwork(nn.Module):
     A place is a label of the board, or (sender, plane of the move), as in `places_on_every_board`.
     """
 
-    hidden_size: int
-    num_blocks: int
-    normalization: str
-    batch_norm_momentum: float
+    config: AlphaZeroConfig
     num_places: int
-    is_dense: bool
-    dtype: str
-    heads: Heads
+
+    @property
+    def is_dense(self) -> bool:
+        return self.config.readout == "dense"
+
+    @property
+    def conv(self) -> Callable:
+        """A 1x1 convolution."""
+        return partial(Conv, kernel_size=(1, 1), dtype=self.config.dtype)
 
     @nn.compact
     def __call__(self, planes: Array, train: bool, axis_name: str | None = None) -> dict[str, Array]:
+        config = self.config
+
         def bnr(x: Array) -> Array:
-            if self.normalization == "batch":
-                norm = nn.BatchNorm(not train, momentum=self.batch_norm_momentum, axis_name=axis_name)
+            if config.normalization == "batch":
+                norm = nn.BatchNorm(not train, momentum=config.batch_norm_momentum, axis_name=axis_name)
             else:
-                norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[self.normalization]()
+                norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[config.normalization]()
             return nn.relu(norm(x.astype(jnp.float32)))
 
-        conv = partial(Conv, kernel_size=(3, 3), use_bias=False, dtype=self.dtype)
-        x = conv(self.hidden_size)(planes)
-        for _ in range(self.num_blocks):
-            y = conv(self.hidden_size)(bnr(x))
-            x = x + conv(self.hidden_size)(bnr(y))
+        conv = partial(Conv, config.hidden_size, (3, 3), use_bias=False, dtype=config.dtype)
+        x = conv()(planes)
+        for _ in range(config.num_blocks):
+            y = conv()(bnr(x))
+            x = x + conv()(bnr(y))
         x = bnr(x)
         outputs = self.policies(bnr, x)
-        if self.heads.num_slots:
-            outputs["action_value_logits"] = self.at_squares(x, self.heads.num_bins, "action_values")
+        if config.action_values:
+            outputs["action_value_logits"] = self.at_squares(x, config.num_bins, "action_values")
         return outputs | self.values(bnr, x)
 
     def policies(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
         """Logits [B, A] of the policy and of the opponent's reply, if there is a head."""
-        p = bnr(Conv(2 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        p = bnr(self.conv(2 if self.is_dense else self.config.hidden_size, use_bias=False)(x))
 
         def logits(name: str | None) -> Array:
             if self.is_dense:
                 return nn.Dense(self.num_places, name=name)(p.reshape(len(p), -1))
             return self.at_squares(p, 1, name)[..., 0]
 
-        return {"prior_logits": logits(None)} | ({"reply_logits": logits("reply_logit")} if self.heads.reply else {})
+        return {"prior_logits": logits(None)} | (
+            {"reply_logits": logits("reply_logit")} if self.config.reply_head else {}
+        )
 
     def at_squares(self, x: Array, num_outputs: int, name: str | None) -> Array:
         """[B, A, outputs] by a 1x1 convolution of x [B, rank, file, K]."""
         places_a_square = self.num_places // x[0, ..., 0].size
-        a = Conv(places_a_square * num_outputs, (1, 1), dtype=self.dtype, name=name)(x)
+        a = self.conv(places_a_square * num_outputs, name=name)(x)
         a = a.astype(jnp.float32).swapaxes(1, 2)  # squares are numbered file by file
         return a.reshape(len(a), self.num_places, num_outputs)
 
     def values(self, bnr: Callable[[Array], Array], x: Array) -> dict[str, Array]:
         """Value and plies left, by name."""
-        v = bnr(Conv(1 if self.is_dense else self.hidden_size, (1, 1), use_bias=False, dtype=self.dtype)(x))
+        config = self.config
+        v = bnr(self.conv(1 if self.is_dense else config.hidden_size, use_bias=False)(x))
         if self.is_dense:
             v = v.reshape(len(v), -1)
         else:
-            a = self.param("value_pooling", nn.initializers.glorot_uniform(), (self.hidden_size, 1))
-            v = attention_pooling(a, v.reshape(len(v), -1, self.hidden_size))
-        v = nn.relu(nn.Dense(self.hidden_size)(v))
-        moves_left = {"moves_left": read_moves_left(nn.Dense(1, name="moves_left")(v))} if self.heads.moves_left else {}
-        return moves_left | read_value(self.heads, nn.Dense(self.heads.value_layer[1])(v))
+            a = self.param("value_pooling", nn.initializers.glorot_uniform(), (config.hidden_size, 1))
+            v = attention_pooling(a, v.reshape(len(v), -1, config.hidden_size))
+        v = nn.relu(nn.Dense(config.hidden_size)(v))
+        moves_left = (
+            {"moves_left": read_moves_left(nn.Dense(1, name="moves_left")(v))} if config.moves_left_head else {}
+        )
+        return moves_left | read_value(config.value_head, nn.Dense(value_layer(config)[1])(v))
 
 
 def places_on_every_board(game: Game) -> np.ndarray:
@@ -114,35 +118,20 @@ def make_alphazero(game: Game, config) -> Network:
     """Makes the CNN of an AlphaZeroConfig, for `game`."""
     is_dense = config.readout == "dense"
     places = jnp.asarray(game.labels if is_dense else places_on_every_board(game))
-    module = AlphaZeroNetwork(
-        hidden_size=config.hidden_size,
-        num_blocks=config.num_blocks,
-        normalization=config.normalization,
-        batch_norm_momentum=config.batch_norm_momentum,
-        num_places=game.num_labels if is_dense else game.num_squares * len(MOVE_PLANES),
-        is_dense=is_dense,
-        dtype=config.dtype,
-        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
-    )
-
-    def planes_of(positions: Position) -> Array:
-        """[B, rank, file, 119]: squares are numbered file by file."""
-        features = square_planes(game, positions)
-        return features.reshape(-1, game.size, game.size, NUM_PLANES).transpose(0, 2, 1, 3)
+    module = AlphaZeroNetwork(config, game.num_labels if is_dense else game.num_squares * len(MOVE_PLANES))
 
     def init(key: jax.Array) -> Variables:
         planes = jnp.zeros((1, game.size, game.size, NUM_PLANES))
         return jax.jit(partial(module.init, train=False))(key, planes)
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         statistics = statistics_of(variables)
-        call = partial(module.apply, variables, planes_of(positions))
+        planes = square_planes(game, positions).reshape(-1, game.size, game.size, NUM_PLANES)
+        call = partial(module.apply, variables, planes.transpose(0, 2, 1, 3))  # squares are numbered file by file
         outputs, new = call(train=train, axis_name=axis_name, mutable=list(statistics) if train else [])
         outputs |= {name: x[:, places] for name, x in outputs.items() if name in ("prior_logits", "reply_logits")}
-        if module.heads.num_slots:
-            edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)
+        if config.action_values:
+            edges = edges_by_slot(legal_edge_mask(game, positions), game.max_legal_moves)
             slot_places = places[jnp.minimum(edges, game.num_edges - 1)][..., None]
             outputs["action_value_logits"] = jnp.take_along_axis(outputs["action_value_logits"], slot_places, axis=1)
         return make_evaluation(outputs), {**statistics, **new}

@@ -10,8 +10,8 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.entries import QUEEN
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, without_past
-from alphagateau.networks.chessformer.encoder import layer, split_heads
-from alphagateau.networks.chessformer.network import first_tokens, make_encoder, stacked_layers
+from alphagateau.networks.chessformer.encoder import Encoder, layer, split_heads
+from alphagateau.networks.chessformer.network import first_tokens, stacked_layers
 from alphagateau.networks.chessformer.relative_attention import attention_weights, make_places
 from alphagateau.networks.network import Variables
 
@@ -32,14 +32,14 @@ def make_square_attention(game: Game, config) -> SquareAttention | None:
     """The SquareAttention of a configuration record's network; None if it is not Chessformer."""
     if config.architecture != "chessformer":
         return None
-    net = make_encoder(game, config)
+    net = Encoder(game.size, config)
 
     def attention(variables: Variables, positions: Position) -> Array:
         positions = positions if config.history else without_past(positions)
 
         def attending_layer(x: Array, w: dict[str, Array]) -> tuple[Array, Array]:
             q, k, _ = split_heads(net, w, x)
-            return layer(net, w, x), attention_weights(q, k, make_places(net.position, w, net.size), net.dtype)
+            return layer(net, w, x), attention_weights(q, k, make_places(config.position, w, game.size), config.dtype)
 
         x = first_tokens(variables["params"], game, positions)
         return jax.lax.scan(attending_layer, x, stacked_layers(net, variables["params"]))[1].swapaxes(0, 1)

@@ -15,10 +15,9 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.state import Array
-from alphagateau.networks.chessformer.relative_attention import Places, attend, make_places, place_weights
-from alphagateau.networks.matmul import einsum
-from alphagateau.networks.norms import row_means
-from alphagateau.networks.weights import GLOROT, ONES, ZEROS, Weight, glorot
+from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.chessformer.relative_attention import attend, make_places, place_weights
+from alphagateau.networks.layers import GLOROT, ONES, ZEROS, Weight, einsum, glorot, row_means
 
 EPSILON = 1e-5
 MISH_IS_LINEAR = 20.0  # above it Mish(x) is x in float32, and exp(x)^2 still finite
@@ -27,30 +26,25 @@ Params = dict[str, Array]
 
 
 class Encoder(NamedTuple):
-    """The keys of a ChessformerConfig that all layers share, on a board."""
+    """The static arguments of all layers."""
 
     size: int  # squares a side
-    num_blocks: int  # L
-    hidden_size: int  # d
-    num_heads: int  # H
-    ffn_size: int
-    position: str
-    dtype: str
+    config: ChessformerConfig
 
     @property
     def alpha(self) -> float:
         """The divisor of a sub-layer's output."""
-        return (2 * self.num_blocks) ** 0.25
+        return (2 * self.config.num_blocks) ** 0.25
 
     @property
     def beta(self) -> float:
         """The gain of initial weights."""
-        return (8 * self.num_blocks) ** -0.25
+        return (8 * self.config.num_blocks) ** -0.25
 
 
 def layer_weights(net: Encoder) -> dict[str, Weight]:
     """The weights of one layer."""
-    d, f = net.hidden_size, net.ffn_size
+    d, f = net.config.hidden_size, net.config.ffn_size
     small = glorot(net.beta)
     return {
         "W_Q": Weight((d, d), GLOROT),
@@ -64,27 +58,27 @@ def layer_weights(net: Encoder) -> dict[str, Weight]:
         "b2": Weight((d,), ZEROS),
         "g1": Weight((d,), ONES),
         "g2": Weight((d,), ONES),
-        **place_weights(net.position, net.size**2, net.num_heads, d // net.num_heads),
+        **place_weights(net.config.position, net.size**2, net.config.num_heads, d // net.config.num_heads),
     }
 
 
 def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]:
     """q, k and v [B, H, N, d / H] of tokens x [B, N, d]."""
-    x = x + w["c"] if net.position == "absolute" else x
-    split = (*x.shape[:2], net.num_heads, -1)
-    rows = (einsum("bnd,de->bne", x, w[name], net.dtype) for name in ("W_Q", "W_K", "W_V"))
+    x = x + w["c"] if net.config.position == "absolute" else x
+    split = (*x.shape[:2], net.config.num_heads, -1)
+    rows = (einsum("bnd,de->bne", x, w[name], net.config.dtype) for name in ("W_Q", "W_K", "W_V"))
     q, k, v = (x.reshape(split).swapaxes(1, 2) for x in rows)
     return q, k, v
 
 
 def layer(net: Encoder, w: Params, x: Array) -> Array:
     """An encoder layer on tokens x [B, N, d]."""
-    places: Places = make_places(net.position, w, net.size)
-    z: Array = attend(*split_heads(net, w, x), places, net.dtype)  # pyright: ignore[reportAssignmentType]
+    dtype, places = net.config.dtype, make_places(net.config.position, w, net.size)
+    z: Array = attend(*split_heads(net, w, x), places, dtype)  # pyright: ignore[reportAssignmentType]
     z = z.swapaxes(1, 2).reshape(x.shape)
-    x = rms_norm(w["g1"], x + (einsum("bnd,de->bne", z, w["W_O"], net.dtype) + w["b_O"]) / net.alpha)
-    y = mish(einsum("bnd,df->bnf", x, w["W1"], net.dtype) + w["b1"])
-    return rms_norm(w["g2"], x + (einsum("bnf,fd->bnd", y, w["W2"], net.dtype) + w["b2"]) / net.alpha)
+    x = rms_norm(w["g1"], x + (einsum("bnd,de->bne", z, w["W_O"], dtype) + w["b_O"]) / net.alpha)
+    y = mish(einsum("bnd,df->bnf", x, w["W1"], dtype) + w["b1"])
+    return rms_norm(w["g2"], x + (einsum("bnf,fd->bnd", y, w["W2"], dtype) + w["b2"]) / net.alpha)
 
 
 @jax.custom_vjp

@@ -9,11 +9,11 @@ import numpy as np
 from alphagateau.games.actions import edges_by_slot
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
+from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.encoder import mish
 from alphagateau.networks.graph_gather import Table, make_table, take
-from alphagateau.networks.heads import Heads, attention_pooling, make_heads, read_moves_left, read_value
-from alphagateau.networks.matmul import einsum, linear
-from alphagateau.networks.weights import GLOROT, Weight, dense
+from alphagateau.networks.heads import attention_pooling, read_moves_left, read_value, value_layer
+from alphagateau.networks.layers import GLOROT, Weight, dense, einsum, linear
 
 TOKEN_SIZE = 32  # features of a square, where a value head concatenates them
 VALUE_SIZE = 128  # of the last hidden layer of a value head
@@ -26,16 +26,10 @@ Params = dict[str, Any]
 class SquareHeads(NamedTuple):
     """The heads of a network, and the edges' places among pairs of squares."""
 
-    heads: Heads
-    soft_policy: bool
-    search_value: bool
-    short_term: bool
-    categorical: bool  # search_value and short_term have bins too
-    is_pooled: bool  # value heads pool their tokens; else they concatenate them
+    config: ChessformerConfig
     game: Game
     pairs: Table  # (receiver, sender) [N * N] -> edges [E]
     under_promotions: Table  # (receiver, kind) [N * 3] -> edges [E], where there is one
-    dtype: str
 
 
 def make_square_heads(game: Game, config) -> SquareHeads:
@@ -43,42 +37,36 @@ def make_square_heads(game: Game, config) -> SquareHeads:
     num_squares, is_promotion = game.num_squares, game.promotions > 0
     kinds = np.where(is_promotion, game.promotions - 2, 0)  # a knight is 2, a rook 4
     return SquareHeads(
-        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
-        soft_policy=config.soft_policy_head,
-        search_value=config.search_value_head,
-        short_term=config.short_term_head,
-        categorical=config.categorical_values,
-        is_pooled=config.value_pooling == "attention",
+        config=config,
         game=game,
         pairs=make_table(game.receivers * num_squares + game.senders, num_squares**2),
         under_promotions=make_table(game.receivers * PROMOTIONS + kinds, num_squares * PROMOTIONS, is_promotion),
-        dtype=config.dtype,
     )
 
 
 def head_weights(net: SquareHeads, d: int) -> Params:
     """The weights of all heads, by name."""
-    heads, num_squares = net.heads, net.game.num_squares
+    config, num_squares = net.config, net.game.num_squares
     weights: Params = {"policy": dense(d, d), "prior": pair_weights(d)}
-    weights |= {"soft": pair_weights(d)} if net.soft_policy else {}
-    weights |= {"reply": pair_weights(d)} if heads.reply else {}
-    weights["value"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, heads.value_layer[1])}
-    if heads.moves_left:
+    weights |= {"soft": pair_weights(d)} if config.soft_policy_head else {}
+    weights |= {"reply": pair_weights(d)} if config.reply_head else {}
+    weights["value"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, value_layer(config)[1])}
+    if config.moves_left_head:
         weights["moves_left"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, 1)}
     for name in value_names(net):
         weights[name] = value_weights(net, d, num_squares)
         weights[name] |= {"out": dense(VALUE_SIZE, 1), "error": dense(VALUE_SIZE, 1)}
-        weights[name] |= {"bins": dense(VALUE_SIZE, NUM_VALUE_BINS)} if net.categorical else {}
-    if heads.num_slots:
+        weights[name] |= {"bins": dense(VALUE_SIZE, NUM_VALUE_BINS)} if config.categorical_values else {}
+    if config.action_values:
         promotion = Weight((PROMOTIONS, d), GLOROT)
         weights["action_values"] = {"sender": dense(d, d), "receiver": dense(d, d), "promotion": promotion}
-        weights["action_values"]["out"] = dense(d, heads.num_bins)
+        weights["action_values"]["out"] = dense(d, config.num_bins)
     return weights
 
 
 def value_names(net: SquareHeads) -> list[str]:
     """The heads that predict a value and the error of that prediction."""
-    return ["search_value"] * net.search_value + ["short_term"] * net.short_term
+    return ["search_value"] * net.config.search_value_head + ["short_term"] * net.config.short_term_head
 
 
 def pair_weights(d: int) -> Params:
@@ -88,7 +76,7 @@ def pair_weights(d: int) -> Params:
 
 def value_weights(net: SquareHeads, d: int, num_squares: int) -> Params:
     """The weights of a value head before its last layer."""
-    if net.is_pooled:
+    if net.config.value_pooling == "attention":
         return {"token": dense(d, d), "a": Weight((d, 1), GLOROT), "hidden": dense(d, VALUE_SIZE)}
     return {"token": dense(d, TOKEN_SIZE), "hidden": dense(num_squares * TOKEN_SIZE, VALUE_SIZE)}
 
@@ -99,23 +87,23 @@ def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> d
     Beside those of `networks/heads.py`: "soft_logits" [B, E]; "search_value" and "short_term" [B] in [-1, 1], each with
     its predicted "..._error" [B], 0 or more, and "..._bins" [B, 32].
     """
-    heads, p = net.heads, mish(apply_dense(net, params["policy"], x))
+    config, p = net.config, mish(apply_dense(net, params["policy"], x))
     outputs = {"prior_logits": edge_logits(net, params["prior"], p)}
-    if net.soft_policy:
+    if config.soft_policy_head:
         outputs["soft_logits"] = edge_logits(net, params["soft"], p)
-    if heads.reply:
+    if config.reply_head:
         outputs["reply_logits"] = edge_logits(net, params["reply"], p)
-    if heads.num_slots:
+    if config.action_values:
         outputs["action_value_logits"] = action_values(net, params["action_values"], p, is_legal)
-    outputs |= read_value(heads, linear(params["value"]["out"], value_hidden(net, params["value"], x)))
-    if heads.moves_left:
+    outputs |= read_value(config.value_head, linear(params["value"]["out"], value_hidden(net, params["value"], x)))
+    if config.moves_left_head:
         hidden = value_hidden(net, params["moves_left"], x)
         outputs["moves_left"] = read_moves_left(linear(params["moves_left"]["out"], hidden))
     for name in value_names(net):
         hidden, head = value_hidden(net, params[name], x), params[name]
         outputs[name] = jnp.tanh(linear(head["out"], hidden)[:, 0])
         outputs[f"{name}_error"] = jax.nn.softplus(linear(head["error"], hidden)[:, 0])
-        if net.categorical:
+        if config.categorical_values:
             outputs[f"{name}_bins"] = linear(head["bins"], hidden)
     return outputs
 
@@ -124,9 +112,9 @@ def edge_logits(net: SquareHeads, params: Params, p: Array) -> Array:
     """[B, E] of tokens p [B, N, d]: Q of the sender times K of the receiver, plus u K of an under-promotion."""
     batch, _, d = p.shape
     q, k = apply_dense(net, params["query"], p), apply_dense(net, params["key"], p)
-    pairs = einsum("brd,bsd->brs", k, q, net.dtype) / np.sqrt(d)
+    pairs = einsum("brd,bsd->brs", k, q, net.config.dtype) / np.sqrt(d)
     logits = jnp.reshape(take(net.pairs, pairs.reshape(-1, 1), batch), (batch, -1))
-    offsets = einsum("bnd,ud->bnu", k, params["promotion"], net.dtype)
+    offsets = einsum("bnd,ud->bnu", k, params["promotion"], net.config.dtype)
     offsets = jnp.reshape(take(net.under_promotions, offsets.reshape(-1, 1), batch), (batch, -1))
     return logits + jnp.where(net.under_promotions.valid, offsets, 0)
 
@@ -137,12 +125,12 @@ def action_values(net: SquareHeads, params: Params, p: Array, is_legal: Array) -
     Rows of sender and receiver are added. They are gathered by matrix products, as the gradient would scatter slowly.
     """
     game, num_squares = net.game, net.game.num_squares
-    edges = jnp.minimum(edges_by_slot(is_legal, net.heads.num_slots), game.num_edges - 1)
+    edges = jnp.minimum(edges_by_slot(is_legal, game.max_legal_moves), game.num_edges - 1)
     kinds = jnp.asarray(game.promotions)[edges] - 2
 
     def gather(rows: Array, places: Array, num_rows: int) -> Array:
         is_row = (places[..., None] == jnp.arange(num_rows)).astype(jnp.float32)
-        return einsum("bsn,bnd->bsd" if rows.ndim == 3 else "bsn,nd->bsd", is_row, rows, net.dtype)
+        return einsum("bsn,bnd->bsd" if rows.ndim == 3 else "bsn,nd->bsd", is_row, rows, net.config.dtype)
 
     x = gather(apply_dense(net, params["sender"], p), jnp.asarray(game.senders)[edges], num_squares)
     x += gather(apply_dense(net, params["receiver"], p), jnp.asarray(game.receivers)[edges], num_squares)
@@ -152,10 +140,10 @@ def action_values(net: SquareHeads, params: Params, p: Array, is_legal: Array) -
 def value_hidden(net: SquareHeads, params: Params, x: Array) -> Array:
     """The last hidden layer of a value head, [B, 128], of tokens x [B, N, d]."""
     h = mish(apply_dense(net, params["token"], x))
-    pooled = attention_pooling(params["a"], h) if net.is_pooled else h.reshape(len(h), -1)
+    pooled = attention_pooling(params["a"], h) if net.config.value_pooling == "attention" else h.reshape(len(h), -1)
     return mish(linear(params["hidden"], pooled))
 
 
 def apply_dense(net: SquareHeads, params: Params, x: Array) -> Array:
     """A dense layer of tokens [B, N, d], of operands rounded to the network's dtype."""
-    return einsum("bnd,de->bne", x, params["kernel"], net.dtype) + params["bias"]
+    return einsum("bnd,de->bne", x, params["kernel"], net.config.dtype) + params["bias"]

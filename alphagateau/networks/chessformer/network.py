@@ -27,20 +27,15 @@ from alphagateau.networks.chessformer.square_tokens import (
 )
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, num_cores
 from alphagateau.networks.heads import make_evaluation
-from alphagateau.networks.network import Evaluation, Network, Variables
-from alphagateau.networks.weights import draw
+from alphagateau.networks.layers import draw
+from alphagateau.networks.network import Network, Outputs, Variables
 
 LEAST_CHUNK = 4  # positions: of fewer, matrix products are too small
 
 
-def make_encoder(game: Game, config) -> Encoder:
-    """The Encoder of a ChessformerConfig, on the board of `game`."""
-    return Encoder(game.size, *(getattr(config, name) for name in Encoder._fields[1:]))
-
-
 def stacked_layers(net: Encoder, params: dict[str, Any]) -> dict[str, Array]:
     """The weights of all layers, [L, ...] each."""
-    return jax.tree.map(lambda *x: jnp.stack(x), *(params[f"block{i}"] for i in range(net.num_blocks)))
+    return jax.tree.map(lambda *x: jnp.stack(x), *(params[f"block{i}"] for i in range(net.config.num_blocks)))
 
 
 def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Array:
@@ -54,37 +49,35 @@ def first_tokens(params: dict[str, Any], game: Game, positions: Position) -> Arr
 
 def make_chessformer(game: Game, config) -> Network:
     """Makes the Chessformer of a ChessformerConfig, for `game`."""
-    net, heads = make_encoder(game, config), make_square_heads(game, config)
+    net, heads = Encoder(game.size, config), make_square_heads(game, config)
     one_layer = partial(layer, net)
     if config.rematerialize:
         one_layer = jax.checkpoint(one_layer, prevent_cse=False)  # CSE does not undo it in a scan
 
     def init(key: jax.Array) -> Variables:
-        weights = {f"block{i}": layer_weights(net) for i in range(net.num_blocks)}
-        weights |= input_weights(config, game.num_squares) | {"heads": head_weights(heads, net.hidden_size)}
+        weights = {f"block{i}": layer_weights(net) for i in range(config.num_blocks)}
+        weights |= input_weights(config, game.num_squares) | {"heads": head_weights(heads, config.hidden_size)}
         return {"params": draw(key, weights)}
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         del train, axis_name  # there are no statistics
         params = variables["params"]
         x = first_tokens(params, game, positions)
         x, _ = jax.lax.scan(lambda x, w: (one_layer(w, x), None), x, stacked_layers(net, params))
         return make_evaluation(outputs_of(heads, params["heads"], x, legal_edge_mask(game, positions))), {}
 
-    return Network(init, apply, partial(num_chunks, net), move_from=partial(move_from, config, game))
+    return Network(init, apply, partial(num_chunks, game, config), move_from=partial(move_from, config, game))
 
 
-def num_chunks(net: Encoder, batch: int) -> int:
+def num_chunks(game: Game, config, batch: int) -> int:
     """The number of training chunks of a batch, so that a layer's activations fit a CPU core's cache.
 
     Vectors of offsets need matrix products over the batch, one a pair of squares, which are slow in small chunks.
     """
-    if net.position in ("shaw", "shaw_kv") or jax.default_backend() != "cpu":
+    if config.position in ("shaw", "shaw_kv") or jax.default_backend() != "cpu":
         return 1
-    num_squares = net.size**2
-    num_bytes = 4 * (6 * num_squares * net.hidden_size + 2 * net.num_heads * num_squares**2)
+    num_squares = game.num_squares
+    num_bytes = 4 * (6 * num_squares * config.hidden_size + 2 * config.num_heads * num_squares**2)
     return equal_chunks(batch, max(LEAST_CHUNK, num_cores() * CHUNK_BYTES // num_bytes))
 
 

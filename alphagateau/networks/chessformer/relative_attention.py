@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.games.state import Array
-from alphagateau.networks.matmul import einsum
-from alphagateau.networks.weights import ZEROS, Weight
+from alphagateau.networks.layers import ZEROS, Weight, einsum
 
 FARTHEST = 7  # files or ranks between two squares of the largest board
 SIDE = 2 * FARTHEST + 1

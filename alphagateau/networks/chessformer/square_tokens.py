@@ -15,8 +15,8 @@ from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.graph_gather import lookup
+from alphagateau.networks.layers import GLOROT, ZEROS, Weight, dense
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
-from alphagateau.networks.weights import GLOROT, ZEROS, Weight, dense
 
 NUM_INPUTS = 112
 CASTLING, EN_PASSANT, PROGRESS = 104, 108, 109  # first feature of each kind
@@ -72,14 +72,10 @@ def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
         return x
     scale, shift = params["scale"], params["shift"]
     if scale.ndim == 3:
-        scale, shift = (lookup(table, jnp.asarray(edge_distances(size))) for table in (scale, shift))
+        file, rank = np.divmod(np.arange(size * size, dtype=np.int32), size)
+        distances = jnp.asarray(np.stack([file, size - 1 - file, rank, size - 1 - rank]))
+        scale, shift = (lookup(table, distances) for table in (scale, shift))
     return x * jnp.maximum(1 + scale, 0) + shift
-
-
-def edge_distances(size: int) -> np.ndarray:
-    """int32 [4, N]: squares between each square and the left, right, bottom and top edge."""
-    file, rank = np.divmod(np.arange(size * size, dtype=np.int32), size)
-    return np.stack([file, size - 1 - file, rank, size - 1 - rank])
 
 
 def fill_far_edges(params: dict[str, Array], size: int) -> dict[str, Array]:

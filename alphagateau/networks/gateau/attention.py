@@ -11,9 +11,9 @@ from alphagateau.games.state import Array, Position, without_past
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.network import block_variables, embed_nodes
+from alphagateau.networks.layers import make_norm
 from alphagateau.networks.make_network import on_board
 from alphagateau.networks.network import Variables
-from alphagateau.networks.norms import make_norm
 from alphagateau.networks.planes import board_codes, position_scalars
 
 # (variables, positions [B]) -> float32 [B, L, E], L layers; those of a square's edges (`neighbors`) sum to 1.
@@ -25,8 +25,7 @@ def make_attention(game: Game, config) -> Attention | None:
     if config.architecture != "gateau":
         return None
     norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
-    layout = make_layout(game, config.neighbors)
-    net = Gateau(layout, static_features(game), config.num_blocks, config.message, config.dtype, norm)
+    net = Gateau(make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config, norm)
 
     def attention(variables: Variables, positions: Position) -> Array:
         positions = positions if config.history else without_past(positions)
@@ -36,11 +35,13 @@ def make_attention(game: Game, config) -> Attention | None:
         h = embed_nodes(params["embed_nodes"], board_codes(positions), position_scalars(game, positions))
         kernel = params["embed_edges"]
         g = jnp.asarray(net.static) @ kernel[1:] + legal_edge_mask(game, positions)[..., None] * kernel[0]
-        weights = jax.tree.map(lambda *x: jnp.stack(x), *(block_variables(variables, i) for i in range(net.num_blocks)))
+        weights = jax.tree.map(
+            lambda *x: jnp.stack(x), *(block_variables(variables, i) for i in range(config.num_blocks))
+        )
         _, alpha = jax.lax.scan(
             lambda hg, variables: attending_block(net, variables, hg), (h, g.reshape(-1, g.shape[-1])), weights
         )
-        by_slot = alpha.reshape(2 * net.num_blocks, batch, -1).swapaxes(0, 1)
+        by_slot = alpha.reshape(2 * config.num_blocks, batch, -1).swapaxes(0, 1)
         return by_slot[..., net.layout.incoming.places[:, 0]]
 
     return attention

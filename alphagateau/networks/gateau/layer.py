@@ -14,11 +14,11 @@ import numpy as np
 
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.graph_gather import Table, choose_rows, group, make_table, repeat_for, take, weighted_sum
-from alphagateau.networks.heads import LEAKY_SLOPE, Heads
-from alphagateau.networks.matmul import dot
+from alphagateau.networks.heads import LEAKY_SLOPE
+from alphagateau.networks.layers import Norm, dot
 from alphagateau.networks.network import Variables
-from alphagateau.networks.norms import Norm
 
 Rows = tuple[Array, Array]  # (h, g)
 
@@ -46,20 +46,17 @@ class Edges(NamedTuple):
 
 
 class Gateau(NamedTuple):
-    """The static arguments of the network's functions: tables of the board, and configuration."""
+    """The static arguments of the network's functions."""
 
     layout: Layout
     static: np.ndarray  # float32 [E, 14], edge features that do not depend on the position
-    num_blocks: int
-    message: str  # edge features that equation (6) mixes, "edge" or "updated_edge"
-    dtype: str  # of the operands of matrix products, and of edge features between layers, the largest arrays
+    num_slots: int  # S
+    config: GateauConfig  # `dtype` is of the edge features between layers too, the largest arrays
     norm: Norm
-    heads: Heads = Heads()
-    rematerialize: bool = False  # training stores a block's inputs alone
 
     def dot(self, x: Array, w: Array, out: Any = None) -> Array:
         """The product x @ w of operands rounded to the network's `dtype`."""
-        return dot(self.dtype, x, w, out)
+        return dot(self.config.dtype, x, w, out)
 
 
 def make_layout(game: Game, neighbors: str) -> Layout:
@@ -79,8 +76,8 @@ def make_layout(game: Game, neighbors: str) -> Layout:
 
 def edges_of(net: Gateau, w: Variables, g: Array) -> Edges:
     """The Edges of g [R, K] for the layer with weights `w`."""
-    g = g.astype(net.dtype)
-    return Edges(g, net.dot(g, w["W_e"], net.dtype), net.dot(g, w["W_e"] @ w["a"]))
+    g = g.astype(net.config.dtype)
+    return Edges(g, net.dot(g, w["W_e"], net.config.dtype), net.dot(g, w["W_e"] @ w["a"]))
 
 
 def edge_attention(net: Gateau, w: Variables, h: Array, edges: Edges) -> Array:
@@ -104,11 +101,11 @@ def gateau_layer(net: Gateau, w: Variables, h: Array, edges: Edges) -> Rows:
 
     # The sum over edges commutes with W_g; if g' is mixed, so do its three parts.
     to_self, to_receivers, mixed = dot(h, w["W_0"]), dot(h, w["W_h"]), edges.g
-    if net.message == "updated_edge":
+    if net.config.message == "updated_edge":
         to_self, to_receivers = to_self + dot(u, w["W_g"]), to_receivers + dot(v, w["W_g"])
         mixed = edges.g_e
     edge_sum = weighted_sum(layout.incoming, alpha, mixed, batch)
     node_sum = weighted_sum(layout.incoming_senders, alpha, to_receivers, batch)
     h_new = to_self + node_sum + dot(edge_sum, w["W_g"])
     g_new = edges.g_e + take(layout.receivers, u, batch) + take(layout.senders, v, batch)
-    return h_new, g_new.astype(net.dtype)
+    return h_new, g_new.astype(net.config.dtype)

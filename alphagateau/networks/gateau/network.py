@@ -11,23 +11,23 @@ Nodes and edges are rows, position after position: h [B * N, K] and g [B * E, K]
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from alphagateau.distributed.collectives import mean_over
+from alphagateau.distributed.mesh import mean_over
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
+from alphagateau.networks import heads
 from alphagateau.networks.chunks import apply_in_chunks, chunk_size, equal_chunks, into_chunks, map_chunks
 from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.graph_gather import choose_rows, lookup
-from alphagateau.networks.heads import edge_heads, make_evaluation, make_heads, node_heads
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
-from alphagateau.networks.norms import make_norm
+from alphagateau.networks.layers import linear, make_norm
+from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 from alphagateau.networks.planes import CODE_PLANES, board_codes, position_scalars
 
 
@@ -67,7 +67,7 @@ def start_edges(net: Gateau, variables: Variables, legal_share: Array) -> tuple[
     share = jnp.concatenate([1 - legal_share, legal_share])[:, None].astype(either.dtype) / len(legal_share)
     moments = (either * share).sum(axis=0), (jnp.square(either) * share).sum(axis=0)
     norm, statistics = net.norm(variables, "block0_norm_g1", either, moments)
-    return EdgeStart(either.astype(net.dtype), edges_of(net, w, norm(either))), statistics
+    return EdgeStart(either.astype(net.config.dtype), edges_of(net, w, norm(either))), statistics
 
 
 def normalized_layer(
@@ -116,7 +116,7 @@ def start_block(net: Gateau, variables: Variables, start: EdgeStart, h: Array, r
 
 def equal_blocks(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Variables]:
     """Blocks 1 to the last, as a scan over their weights, which compiles one block for all."""
-    numbers = range(1, net.num_blocks)
+    numbers = range(1, net.config.num_blocks)
     if not numbers:
         return hg, {}
     weights = jax.tree.map(lambda *x: jnp.stack(x), *(block_variables(variables, i) for i in numbers))
@@ -129,7 +129,7 @@ def equal_blocks(net: Gateau, variables: Variables, hg: Rows) -> tuple[Rows, Var
 
 def rematerialized(net: Gateau, part: Callable) -> Callable:
     """A part of the network as a function without `net`; if configured, the backward pass computes it again."""
-    return jax.checkpoint(partial(part, net)) if net.rematerialize else partial(part, net)
+    return jax.checkpoint(partial(part, net)) if net.config.rematerialize else partial(part, net)
 
 
 def block_variables(variables: Variables, i: int) -> Variables:
@@ -160,25 +160,42 @@ def head_hidden(
 def value_heads(net: Gateau, variables: Variables, h: Array) -> tuple[dict[str, Array], Variables]:
     """Figure 3 on chunks of nodes: (outputs [B, ...] by name, statistics)."""
     v, norm, statistics = head_hidden(net, variables, "value", h)
+    params, config = variables["params"], net.config
 
     def outputs(v: Array) -> dict[str, Array]:
-        v = norm(v)
-        return node_heads(net.heads, variables["params"], v.reshape(-1, len(net.layout.is_edge), v.shape[1]))
+        h = norm(v).reshape(-1, len(net.layout.is_edge), v.shape[1])
+        pooled = jax.nn.relu(heads.attention_pooling(params["value_pooling"]["a"], h))
+        found = heads.read_value(config.value_head, linear(params[heads.value_layer(config)[0]], pooled))
+        if config.moves_left_head:
+            found["moves_left"] = heads.read_moves_left(linear(params["moves_left"], pooled))
+        return found
 
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, v).items()}, statistics
 
 
 def policy_heads(net: Gateau, variables: Variables, g: Array, row: Array) -> tuple[dict[str, Array], Variables]:
-    """Figure 4 on chunks of edges, legal by `row`: (outputs [B, ...] by name, statistics)."""
+    """Figure 4 on chunks of edges, legal by `row`: (outputs [B, ...] by name, statistics).
+
+    "reply_logits" [B, E] are of the opponent's next move, on the squares of the player to move;
+    "action_value_logits" [B, S, bins] are of the legal edges in rising order, arbitrary on empty slots.
+    """
     p, norm, statistics = head_hidden(net, variables, "policy", g)
+    params = variables["params"]
 
     def outputs(p: Array, row: Array) -> dict[str, Array]:
-        return edge_heads(net.heads, variables["params"], norm(p), row >= len(net.static))
+        g, is_legal = norm(p), row >= len(net.static)
+        found = {"prior_logits": (g @ params["policy_logit"]["kernel"]).reshape(row.shape)}
+        if net.config.reply_head:
+            found["reply_logits"] = (g @ params["reply_logit"]["kernel"]).reshape(row.shape)
+        if net.config.action_values:
+            by_slot: Any = heads.edges_to_slots(g.reshape(*row.shape, -1), is_legal, net.num_slots)
+            found["action_value_logits"] = linear(params["action_values"], by_slot)
+        return found
 
     return {name: x.reshape(-1, *x.shape[2:]) for name, x in map_chunks(outputs, p, row).items()}, statistics
 
 
-def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> tuple[Evaluation, Variables]:
+def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs) -> Outputs:
     """Figures 2 to 4 on C chunks of positions, [C, b, ...]: (Evaluation of B = C * b positions, statistics).
 
     Batch statistics are of all chunks, so each layer ends before the next begins.
@@ -189,7 +206,7 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     node_outputs, value_statistics = rematerialized(net, value_heads)(variables, h)
     edge_outputs, policy_statistics = rematerialized(net, policy_heads)(variables, g, inputs.start_row)
     statistics = named_in_block(0, first) | rest | value_statistics | policy_statistics
-    return make_evaluation(node_outputs | edge_outputs), statistics
+    return heads.make_evaluation(node_outputs | edge_outputs), statistics
 
 
 def make_gateau(game: Game, config) -> Network:
@@ -198,17 +215,12 @@ def make_gateau(game: Game, config) -> Network:
         Gateau,
         make_layout(game, config.neighbors),
         static_features(game),
-        config.num_blocks,
-        config.message,
-        config.dtype,
-        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
-        rematerialize=config.rematerialize,
+        game.max_legal_moves,
+        config,
     )
     size = chunk_size(game.num_edges, config.hidden_size)
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         net = model(make_norm(config.normalization, config.batch_norm_momentum, train, axis_name))
         legal = legal_edge_mask(game, positions)
         start_row = jnp.arange(game.num_edges) + game.num_edges * legal

@@ -17,9 +17,10 @@ import jraph
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.graph import graphs_tuple
-from alphagateau.networks.heads import Heads, make_evaluation, make_heads, read_moves_left, read_value
-from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
+from alphagateau.networks.heads import make_evaluation, read_moves_left, read_value, value_layer
+from alphagateau.networks.network import Network, Outputs, Variables, statistics_of
 
 INIT = nn.initializers.lecun_normal()
 
@@ -59,22 +60,18 @@ class ReferencePooling(nn.Module):
 class ReferenceNetwork(nn.Module):
     """Figures 2 to 4 on a batch of B graphs: outputs [B, ...] by name."""
 
-    hidden_size: int
-    num_blocks: int
-    normalization: str
-    message: str
-    batch_norm_momentum: float
-    heads: Heads = Heads()
+    config: GateauConfig
 
     @nn.compact
     def __call__(self, graph: jraph.GraphsTuple, train: bool, axis_name: str | None = None) -> dict[str, Array]:
+        config, momentum = self.config, self.config.batch_norm_momentum
         norm = {
-            "batch": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum, axis_name=axis_name),
-            "ghost": partial(nn.BatchNorm, not train, momentum=self.batch_norm_momentum),
+            "batch": partial(nn.BatchNorm, not train, momentum=momentum, axis_name=axis_name),
+            "ghost": partial(nn.BatchNorm, not train, momentum=momentum),
             "layer": nn.LayerNorm,
             "rms": nn.RMSNorm,
-        }[self.normalization]
-        dense = partial(nn.Dense, self.hidden_size, kernel_init=INIT)
+        }[config.normalization]
+        dense = partial(nn.Dense, config.hidden_size, kernel_init=INIT)
 
         def bnr(x: Array, name: str) -> Array:
             return nn.relu(norm(name=name)(x))
@@ -84,58 +81,49 @@ class ReferenceNetwork(nn.Module):
                 nodes=bnr(x.nodes, f"block{block}_norm_h{half}"),
                 edges=bnr(x.edges, f"block{block}_norm_g{half}"),
             )
-            layer = ReferenceLayer(self.hidden_size, self.message, name=f"block{block}_gateau{half}")
+            layer = ReferenceLayer(config.hidden_size, config.message, name=f"block{block}_gateau{half}")
             return layer(x)
 
-        kernel = self.param("embed_edges", INIT, (jnp.shape(graph.edges)[-1], self.hidden_size))
+        kernel = self.param("embed_edges", INIT, (jnp.shape(graph.edges)[-1], config.hidden_size))
         x = graph._replace(nodes=dense(name="embed_nodes")(graph.nodes), edges=graph.edges @ kernel)
-        for block in range(self.num_blocks):
+        for block in range(config.num_blocks):
             y = gateau(gateau(x, block, 1), block, 2)
             x = x._replace(nodes=x.nodes + y.nodes, edges=x.edges + y.edges)
         v = bnr(dense(name="value_hidden")(bnr(x.nodes, "value_norm1")), "value_norm2")
         v = nn.relu(ReferencePooling(name="value_pooling")(x._replace(nodes=v)))
         p = bnr(dense(name="policy_hidden")(bnr(x.edges, "policy_norm1")), "policy_norm2")
         logits = nn.Dense(1, use_bias=False, name="policy_logit")(p)[:, 0]
-        layer, num_outputs = self.heads.value_layer
-        value = read_value(self.heads, nn.Dense(num_outputs, name=layer)(v))
+        layer, num_outputs = value_layer(config)
+        value = read_value(config.value_head, nn.Dense(num_outputs, name=layer)(v))
         outputs = {"prior_logits": logits.reshape(len(v), -1), **value}
-        if self.heads.reply:
+        if config.reply_head:
             outputs["reply_logits"] = nn.Dense(1, use_bias=False, name="reply_logit")(p).reshape(len(v), -1)
-        if self.heads.moves_left:
+        if config.moves_left_head:
             outputs["moves_left"] = read_moves_left(nn.Dense(1, name="moves_left")(v))
-        if self.heads.num_slots:
-            by_edge = nn.Dense(self.heads.num_bins, kernel_init=INIT, name="action_values")(p)
-            outputs["action_value_logits"] = by_edge.reshape(len(v), -1, self.heads.num_bins)
+        if config.action_values:
+            by_edge = nn.Dense(config.num_bins, kernel_init=INIT, name="action_values")(p)
+            outputs["action_value_logits"] = by_edge.reshape(len(v), -1, config.num_bins)
         return outputs
 
 
 def make_reference(game: Game, config) -> Network:
     """Makes the plain GATEAU of a GateauConfig, for `game`, in float32."""
-    module = ReferenceNetwork(
-        hidden_size=config.hidden_size,
-        num_blocks=config.num_blocks,
-        normalization=config.normalization,
-        message=config.message,
-        batch_norm_momentum=config.batch_norm_momentum,
-        heads=make_heads(game, config, config.reply_head, config.moves_left_head),
-    )
+    module = ReferenceNetwork(config)
 
     @jax.jit
     def init(key: jax.Array) -> Variables:
         position = jax.tree.map(lambda x: x[None], game.position(game.init()))
         return module.init(key, graphs_tuple(game, position), train=False)  # pyright: ignore[reportReturnType]
 
-    def apply(
-        variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None
-    ) -> tuple[Evaluation, Variables]:
+    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         statistics = statistics_of(variables)
         mutable = list(statistics) if train else []
         graph = graphs_tuple(game, positions)
         if config.neighbors == "outgoing":
             graph = graph._replace(senders=graph.receivers, receivers=graph.senders)
         outputs, new = module.apply(variables, graph, train, axis_name, mutable=mutable)  # pyright: ignore[reportGeneralTypeIssues]
-        if module.heads.num_slots:
-            edges = edges_by_slot(legal_edge_mask(game, positions), module.heads.num_slots)[..., None]
+        if config.action_values:
+            edges = edges_by_slot(legal_edge_mask(game, positions), game.max_legal_moves)[..., None]
             by_edge = outputs["action_value_logits"]
             outputs["action_value_logits"] = jnp.take_along_axis(by_edge, edges, axis=1, mode="clip")
         return make_evaluation(outputs), {**statistics, **new}

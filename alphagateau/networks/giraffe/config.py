@@ -37,5 +37,5 @@ GIRAFFE = Architecture("giraffe", GiraffeConfig, deferred("alphagateau.networks.
 
 
 GIRAFFE_MOVES = Architecture(
-    "giraffe_moves", GiraffeMovesConfig, deferred("alphagateau.networks.giraffe.move_network:make_giraffe_moves")
+    "giraffe_moves", GiraffeMovesConfig, deferred("alphagateau.networks.giraffe.network:make_giraffe_moves")
 )

@@ -6,7 +6,6 @@ move, the move's; outputs are read at its last place. The three heads are those 
 each: action values (AV, a forward pass a move), state value (SV) and policy (BC).
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -19,10 +18,10 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.networks.chunks import CHUNK_BYTES, apply_in_chunks, equal_chunks, num_cores
 from alphagateau.networks.graph_gather import lookup
-from alphagateau.networks.heads import Heads, make_evaluation, make_heads, mean_of_bins, read_value
-from alphagateau.networks.matmul import dot, linear
-from alphagateau.networks.network import Evaluation, Network, Variables
-from alphagateau.networks.norms import row_means
+from alphagateau.networks.heads import make_evaluation, mean_of_bins, read_value, value_layer
+from alphagateau.networks.layers import dot, linear, row_means
+from alphagateau.networks.network import Network, Outputs, Variables
+from alphagateau.networks.tokens.config import TokenTransformerConfig
 from alphagateau.networks.tokens.tokenizer import CHARACTERS, action_tokens, num_position_tokens, position_tokens
 
 EPSILON = 1e-5  # of layer normalization, as in Haiku
@@ -36,20 +35,22 @@ class Transformer(NamedTuple):
 
     num_tokens: int  # T, of the longest sequence
     num_actions: int  # V
+    num_slots: int  # S
+    config: TokenTransformerConfig
     hidden_size: int  # d
     num_blocks: int
     num_heads: int
-    dot: Callable[[Array, Array], Array]  # matrix product
-    heads: Heads
-    has_policy: bool
-    rematerialize: bool  # training stores a block's inputs alone
 
     @property
     def outputs(self) -> dict[str, int]:
         """Width of the last layer of each head by name."""
-        widths = {"policy": self.num_actions} if self.has_policy else {}
-        widths |= {self.heads.value_layer[0]: self.heads.value_layer[1]} if self.heads.value != "none" else {}
-        return widths | ({"action_values": self.heads.num_bins} if self.heads.num_slots else {})
+        config = self.config
+        widths = {"policy": self.num_actions} if config.policy_head else {}
+        widths |= dict([value_layer(config)]) if config.value_head != "none" else {}
+        return widths | ({"action_values": config.num_bins} if config.action_values else {})
+
+    def dot(self, x: Array, w: Array) -> Array:
+        return dot(self.config.dtype, x, w)
 
 
 def init_params(net: Transformer, key: jax.Array) -> Variables:
@@ -125,7 +126,7 @@ def embed(net: Transformer, params: Variables, tokens: Array, actions: Array | N
 def encode(net: Transformer, params: Variables, tokens: Array, actions: Array | None = None) -> Array:
     """The trunk's output [R, d] at the last place, the only one that the last block computes."""
     x, last = embed(net, params, tokens, actions), net.num_blocks - 1
-    block_fn = jax.checkpoint(block, static_argnums=(0, 3)) if net.rematerialize else block
+    block_fn = jax.checkpoint(block, static_argnums=(0, 3)) if net.config.rematerialize else block
     if last:  # a scan compiles one block for all
         weights = jax.tree.map(lambda *w: jnp.stack(w), *(params[f"block{i}"] for i in range(last)))
         x, _ = jax.lax.scan(lambda x, w: (block_fn(net, w, x, x.shape[1]), None), x, weights)
@@ -135,16 +136,16 @@ def encode(net: Transformer, params: Variables, tokens: Array, actions: Array | 
 def state_heads(net: Transformer, params: Variables, tokens: Array, edges: Array) -> dict[str, Array]:
     """Prior logits [R, E] at the edges' actions and values [R], by name, if the network has such heads."""
     x, outputs = encode(net, params, tokens), {}
-    if net.has_policy:
+    if net.config.policy_head:
         outputs["prior_logits"] = jnp.take_along_axis(linear(params["policy"], x), edges, axis=1)
-    if net.heads.value != "none":
-        outputs |= read_value(net.heads, linear(params[net.heads.value_layer[0]], x))
+    if net.config.value_head != "none":
+        outputs |= read_value(net.config.value_head, linear(params[value_layer(net.config)[0]], x))
     return outputs
 
 
 def state_outputs(net: Transformer, params: Variables, inputs: tuple[Array, Array], train: bool) -> dict[str, Array]:
     """`state_heads` of (tokens [B, T'], edges' actions [B, E]); in chunks in inference."""
-    if not (net.has_policy or net.heads.value != "none"):
+    if not net.config.policy_head and net.config.value_head == "none":
         return {}
     if train:
         return state_heads(net, params, *inputs)
@@ -174,7 +175,7 @@ def legal_move_logits(net: Transformer, params: Variables, tokens: Array, action
         new = move_logits(net, params, tokens[board], actions[board, jnp.minimum(slot, num_slots - 1)])
         return logits.at[board, jnp.where(row < ends[-1], slot, num_slots)].set(new, mode="drop")
 
-    logits = jnp.zeros((batch, num_slots, net.heads.num_bins))
+    logits = jnp.zeros((batch, num_slots, net.config.num_bins))
     return jax.lax.fori_loop(0, -(-ends[-1] // num_rows), chunk, logits)
 
 
@@ -183,7 +184,7 @@ def one_move_outputs(
 ) -> dict[str, Array]:
     """Action value logits [B, 1, K] of the moves in `slots` [B, 1], by name; `legal` bool [B, E]."""
     tokens, edges = inputs
-    edge = jnp.take_along_axis(edges_by_slot(legal, net.heads.num_slots), slots, axis=1)
+    edge = jnp.take_along_axis(edges_by_slot(legal, net.num_slots), slots, axis=1)
     action = jnp.take_along_axis(edges, edge, axis=1, mode="clip")[:, 0]
     return {"action_value_logits": move_logits(net, params, tokens, action)[:, None]}
 
@@ -196,7 +197,7 @@ def all_moves_outputs(
     With action values q, the prior is softmax(q / temperature), the value 2 max q - 1, or 0 without a legal move.
     """
     tokens, edges = inputs
-    actions = jnp.take_along_axis(edges, edges_by_slot(legal, net.heads.num_slots), axis=1, mode="clip")
+    actions = jnp.take_along_axis(edges, edges_by_slot(legal, net.num_slots), axis=1, mode="clip")
     logits = legal_move_logits(net, params, tokens, actions, legal.sum(axis=-1))
     q, num_legal = mean_of_bins(logits), legal.sum(axis=-1, keepdims=True)
     best = jnp.where(jnp.arange(q.shape[1]) < num_legal, q, -jnp.inf).max(axis=-1)
@@ -217,18 +218,8 @@ def sequences_at_a_time(net: Transformer, train: bool) -> int:
 
 def make_token_transformer(game: Game, config) -> Network:
     """Makes the token transformer of a TokenTransformerConfig, for `game`; its weights are for this board alone."""
-    hidden_size, num_blocks, num_heads = config.widths
-    net = Transformer(
-        num_tokens=num_position_tokens(game) + 2,
-        num_actions=len(action_names(game)),
-        hidden_size=hidden_size,
-        num_blocks=num_blocks,
-        num_heads=num_heads,
-        dot=partial(dot, config.dtype),
-        heads=make_heads(game, config),
-        has_policy=config.policy_head,
-        rematerialize=config.rematerialize,
-    )
+    num_tokens, num_actions = num_position_tokens(game) + 2, len(action_names(game))
+    net = Transformer(num_tokens, num_actions, game.max_legal_moves, config, *config.widths)
 
     def init(key: jax.Array) -> Variables:
         return {"params": jax.jit(partial(init_params, net))(key)}
@@ -239,18 +230,18 @@ def make_token_transformer(game: Game, config) -> Network:
         train: bool = False,
         axis_name: str | None = None,
         slots: Array | None = None,
-    ) -> tuple[Evaluation, Variables]:
+    ) -> Outputs:
         del axis_name
         params, legal = variables["params"], legal_edge_mask(game, positions)
         inputs = position_tokens(game, positions), action_tokens(game, positions)
         outputs = {"prior_logits": jnp.zeros(legal.shape), "value": jnp.zeros(len(legal))}  # without heads for them
-        if net.heads.num_slots and slots is not None:
+        if config.action_values and slots is not None:
             outputs |= one_move_outputs(net, params, inputs, legal, slots)
-        elif net.heads.num_slots and not train:
+        elif config.action_values and not train:
             outputs |= all_moves_outputs(net, params, inputs, legal, config.prior_temperature)
         return make_evaluation(outputs | state_outputs(net, params, inputs, train)), {}
 
     def num_chunks(batch: int) -> int:
         return equal_chunks(batch, sequences_at_a_time(net, train=True))
 
-    return Network(init, apply, num_chunks, values_one_move=net.heads.num_slots > 0)
+    return Network(init, apply, num_chunks, values_one_move=config.action_values)

@@ -12,8 +12,7 @@ from alphagateau.games.symmetry import edges_from_other_side
 from alphagateau.networks.heads import PLIES_SCALE
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame, Trajectory
-from alphagateau.training.losses.terms import LossTerms, join_terms
-from alphagateau.training.losses.value_bins import cross_entropy
+from alphagateau.training.losses.terms import LossTerms, cross_entropy, join_terms
 
 REPLY_WEIGHT = 0.15  # of the opponent's reply (Wu 2020, KataGo)
 HUBER_DELTA = 0.5  # of plies left in units of PLIES_SCALE, as in Leela Chess Zero

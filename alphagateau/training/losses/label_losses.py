@@ -15,8 +15,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.heads import mean_of_bins
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
-from alphagateau.training.losses.terms import LossTerms, join_terms, policy_terms
-from alphagateau.training.losses.value_bins import cross_entropy, hl_gauss, one_hot
+from alphagateau.training.losses.terms import LossTerms, cross_entropy, hl_gauss, join_terms, one_hot, policy_terms
 
 ValueLoss = Callable[[Array, Array], tuple[Array, Array]]  # (q [...], logits [..., K]) -> (loss [...], its least [...])
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from alphagateau.distributed.collectives import mean_over, sum_over
+from alphagateau.distributed.mesh import mean_over, sum_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation

@@ -1,14 +1,20 @@
-"""Terms of a loss by name, and those that several losses share."""
+"""Terms of a loss by name, those that several losses share, and probabilities of winning as distributions over bins.
+
+Bin i of K equal ones of [0, 1] reaches from i / K to (i + 1) / K and stands for its middle (Ruoss et al. 2024, appendix
+A); `networks.heads.mean_of_bins` is the way back.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.stats import norm
 
 from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
+from alphagateau.networks.heads import SIGMA_BINS
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 
@@ -76,3 +82,21 @@ def calibration_sums(value: Array, frames: Frame) -> Array:
     bin_of = jnp.clip(((value + 1) / 2 * CALIBRATION_BINS).astype(jnp.int32), 0, CALIBRATION_BINS - 1)
     in_bin = jax.nn.one_hot(bin_of, CALIBRATION_BINS) * frames.value_mask[:, None]
     return jnp.stack([in_bin.sum(0), value @ in_bin, frames.value_target @ in_bin])
+
+
+def one_hot(q: Array, num_bins: int) -> Array:
+    """float32 [..., K]: all on the bin of q [...]; a q between two bins falls into the lower."""
+    place = jnp.clip(jnp.ceil(q * num_bins).astype(jnp.int32) - 1, 0, num_bins - 1)
+    return jax.nn.one_hot(place, num_bins)
+
+
+def hl_gauss(q: Array, num_bins: int) -> Array:
+    """float32 [..., K]: a normal distribution around q [...], cut off at 0 and 1 (Imani and White 2018)."""
+    edges = jnp.arange(num_bins + 1) / num_bins
+    below = norm.cdf((edges - q[..., None]) * num_bins / SIGMA_BINS)
+    return jnp.diff(below, axis=-1) / (below[..., -1:] - below[..., :1])
+
+
+def cross_entropy(target: Array, logits: Array) -> Array:
+    """[...] of two distributions [..., K], nats."""
+    return -jnp.sum(target * jax.nn.log_softmax(logits, axis=-1), axis=-1)

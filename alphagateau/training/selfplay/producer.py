@@ -1,39 +1,38 @@
-"""Makes frames from games that the present weights play, and keeps them in the frame window on the devices."""
+"""Plays games by search with the present weights, and keeps their frames in the window on the devices."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 
 from alphagateau.config import Experiment, SelfPlayConfig
 from alphagateau.config.losses import heads_of
 from alphagateau.config.searches import simulations_per_ply
+from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.pgn.pgn import Identity, player_tags
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.trained import player_search_name
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
-from alphagateau.search.search import SearchOutput
+from alphagateau.search.search import Search, SearchOutput
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
+from alphagateau.training.keys import PLAY, key_of
 from alphagateau.training.optimizer import num_made_frames
-from alphagateau.training.phases import Producer, RunState, zeros_like
+from alphagateau.training.phases import Phase, Producer, RunState, zeros_like
 from alphagateau.training.plan import BoardPlan
-from alphagateau.training.selfplay.pending_frames import no_pending
-from alphagateau.training.selfplay.play_phase import make_new_games, make_play_phase, make_selfplay_options
+from alphagateau.training.selfplay.openings import read_starts
 from alphagateau.training.selfplay.probes import Probe, make_probe, probe_metrics
 from alphagateau.training.selfplay.replay import init_window
 from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
-from alphagateau.training.selfplay.selfplay import CheapSearch, SelfPlayOptions, make_selfplay
-from alphagateau.training.selfplay.state import SPECS, SelfPlayState
-from alphagateau.training.selfplay.window_phase import (
-    fill_statistics,
-    make_batches,
-    make_to_frames,
-    make_window_phase,
-)
+from alphagateau.training.selfplay.selfplay import Games, SelfPlay, SelfPlayOptions, make_begin, make_selfplay
+from alphagateau.training.selfplay.state import SPECS, SelfPlayState, no_pending
+from alphagateau.training.selfplay.window_phase import fill_statistics, make_batches, make_to_frames, make_window_phase
 
 
 def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mesh) -> Producer:
@@ -59,6 +58,65 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
         metrics=make_metrics(experiment, make_probe(experiment, game, search, mesh), num_new_frames),
         sample_games=make_sample_games(experiment, game),
     )
+
+
+def make_play_phase(
+    board: BoardPlan, selfplay: SelfPlayConfig, search: Search, options: SelfPlayOptions, mesh: Mesh
+) -> Phase:
+    """The phase that plays `num_plies` plies of all games into the trajectory."""
+    num_plies, most = selfplay.num_plies, min(selfplay.num_plies, selfplay.segment_plies)
+    segment_plies = max(d for d in range(1, most + 1) if num_plies % d == 0)
+    play_segment = make_selfplay(board.game, search, segment_plies, options)
+    play = make_play(board.experiment.seed, selfplay.num_games, mesh, play_segment)
+
+    def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
+        return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
+
+    def compile(state: RunState) -> None:
+        play.lower(state.producer, state.train.playing, 0, 0).compile()
+
+    return Phase("selfplay", lambda _: num_plies // segment_plies, run_segment, segment_plies, compile)
+
+
+def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPlayOptions:
+    """The options of `[selfplay]`. A cheap search explores nothing, as in KataGo."""
+    experiment, game, network = board
+    cheap_search = None
+    if selfplay.full_search_share < 1:
+        config = dataclasses.replace(experiment.search, num_simulations=selfplay.cheap_simulations, gumbel_scale=0.0)
+        cheap_search = make_search(game, network, config)
+    return SelfPlayOptions(
+        selfplay,
+        cheap_search,
+        read_starts(game, selfplay.starts, experiment.seed) if selfplay.starts != "none" else None,
+        own_openings=not experiment.search.gumbel_scale,
+        with_leaves=experiment.targets.kind == "td_leaf",
+    )
+
+
+def make_new_games(seed: int, game: Game, options: SelfPlayOptions) -> Callable[[int | Array, Array], Games]:
+    """(iteration, rows [B]) -> the Games [B] with which an iteration begins if none goes on."""
+    return lambda iteration, rows: make_begin(game, options, key_of(seed, iteration, PLAY), rows)(0)
+
+
+def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> jax.stages.Wrapped:
+    """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
+    rows = np.arange(num_games, dtype=np.int32)  # the games' numbers
+
+    @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
+    def local(variables, key, rows, first_ply, games, trajectory):
+        games, segment = play_segment(variables, key, rows, first_ply, games)
+        write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=first_ply, axis=0)
+        return games, jax.tree.map(write, trajectory, segment)
+
+    @partial(jax.jit, donate_argnums=0)
+    def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
+        key = key_of(seed, iteration, PLAY)
+        games = Games(state.games, state.resigning)
+        games, trajectory = local(variables, key, rows, first_ply, games, state.trajectory)
+        return state._replace(games=games.states, resigning=games.resigning, trajectory=trajectory)
+
+    return play
 
 
 def make_metrics(
@@ -113,8 +171,8 @@ def make_init(
         """Has the shapes of every search."""
         return random_search(variables, keys, states)._replace(leaf=states)
 
-    if options.cheap is not None:
-        options = options._replace(cheap=CheapSearch(any_search, options.cheap.full_share))
+    if options.cheap_search is not None:
+        options = options._replace(cheap_search=any_search)
     play = make_selfplay(game, any_search, selfplay.num_plies, options)
 
     def init() -> SelfPlayState:

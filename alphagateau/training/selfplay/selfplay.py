@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from alphagateau.config import SelfPlayConfig
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.games.symmetry import select
@@ -13,17 +14,8 @@ from alphagateau.networks.network import Variables
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.keys import BEGIN, FULL, OPENING, fold_in_rows
-from alphagateau.training.selfplay.openings import RandomOpenings, sample_openings
-from alphagateau.training.selfplay.resignation import (
-    LOST,
-    NOT_LOST,
-    RESIGNED,
-    ResignationRule,
-    Resigning,
-    begin_resigning,
-    resign,
-)
-from alphagateau.training.selfplay.starts import StartPositions, sample_starts
+from alphagateau.training.selfplay.openings import StartPositions, sample_openings, sample_starts
+from alphagateau.training.selfplay.resignation import LOST, NOT_LOST, RESIGNED, Resigning, begin_resigning, resign
 
 
 class Games(NamedTuple):
@@ -37,27 +29,27 @@ class Games(NamedTuple):
 SelfPlay = Callable[[Variables, Array, Array, Array, Games], tuple[Games, Trajectory]]
 
 
-class CheapSearch(NamedTuple):
-    """Playout cap randomization (Wu 2019, KataGo, section 3.1)."""
-
-    search: Search  # of the other plies, without noise
-    full_share: float  # of plies searched in full
-
-
 def start_games(game: Game, num_games: int) -> State:
     """B games at the first position."""
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (num_games, *x.shape)), game.init())
 
 
 class SelfPlayOptions(NamedTuple):
-    """Options of self-play beside full searches of games from the first position to their end."""
+    """Options of self-play.
 
-    cheap: CheapSearch | None = None
-    openings: RandomOpenings | None = None
-    resignation: ResignationRule | None = None
-    starts: StartPositions | None = None  # None: games begin at the first position
-    own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
-    with_leaves: bool = False  # the last position of each search's line is recorded
+    Attributes:
+        config: its keys on full searches, openings and resignation; the others are not read.
+        cheap_search: of the plies that are not searched in full, without noise.
+        starts: None: games begin at the first position.
+        own_openings: each game's beginning is drawn anew, not once an iteration for each row.
+        with_leaves: the last position of each search's line is recorded.
+    """
+
+    config: SelfPlayConfig = SelfPlayConfig(num_games=1, num_plies=1)
+    cheap_search: Search | None = None
+    starts: StartPositions | None = None
+    own_openings: bool = False
+    with_leaves: bool = False
 
 
 PLAIN = SelfPlayOptions()
@@ -69,43 +61,44 @@ def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) ->
     Whether a game begins after random plies is drawn for each game; its opening once a row and iteration or, as a
     search without noise plays but one game from a position, for each game (`own_openings`).
     """
-    rule, openings = options.resignation, options.openings
+    config = options.config
 
     def sample(key: Array) -> tuple[State, State]:
         """First States [B] of the rows, and those after random plies."""
         start = start_games(game, len(rows))
         if options.starts is not None:
-            start = sample_starts(game, options.starts, key, rows)
-        if openings is None:
+            start = sample_starts(game, options.starts, config.start_moves, key, rows)
+        if not config.random_openings:
             return start, start
         keys = fold_in_rows(jax.random.fold_in(key, OPENING), rows)
-        return start, sample_openings(game, start, keys, openings.max_plies)
+        return start, sample_openings(game, start, keys, config.opening_plies)
 
     shared = None if options.own_openings else sample(key)
 
     def begin(ply: int | Array) -> Games:
         states, opened = shared or sample(jax.random.fold_in(key, ply))
-        if openings is not None:
+        if config.random_openings:
             keys = fold_in_rows(jax.random.fold_in(jax.random.fold_in(key, BEGIN), ply), rows)
-            states = select(jax.vmap(jax.random.bernoulli, (0, None))(keys, openings.share), opened, states)
-        return Games(states, rule and begin_resigning(rule, key, rows, ply))
+            states = select(jax.vmap(jax.random.bernoulli, (0, None))(keys, config.random_openings), opened, states)
+        return Games(states, begin_resigning(config, key, rows, ply) if config.resign_plies else None)
 
     return begin
 
 
-def make_capped_search(search: Search, cheap: CheapSearch | None) -> Callable:
+def make_capped_search(search: Search, options: SelfPlayOptions) -> Callable:
     """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, whether in full: bool [B]).
 
-    KataGo draws for each ply of each game. Here a batch takes as long as its longest search, so one draw from the key
-    and the ply is for all games of the run: devices agree on it, and a cheap ply is cheap. Games still differ in it, as
-    they begin and end at different plies.
+    KataGo draws for each ply of each game (playout cap randomization, Wu 2019, section 3.1). Here a batch takes as long
+    as its longest search, so one draw from the key and the ply is for all games of the run: devices agree on it, and a
+    cheap ply is cheap. Games still differ in it, as they begin and end at different plies.
     """
 
     def find(variables: Variables, key: Array, ply: Array, keys: Array, states: State):
-        if cheap is None:
+        if options.cheap_search is None:
             return search(variables, keys, states), None
-        is_full = jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, FULL), ply), cheap.full_share)
-        found: SearchOutput = jax.lax.cond(is_full, search, cheap.search, variables, keys, states)
+        of_ply = jax.random.fold_in(jax.random.fold_in(key, FULL), ply)
+        is_full = jax.random.bernoulli(of_ply, options.config.full_search_share)
+        found: SearchOutput = jax.lax.cond(is_full, search, options.cheap_search, variables, keys, states)
         return found, jnp.broadcast_to(is_full, keys.shape)
 
     return find
@@ -117,7 +110,7 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
     `rows` are the games' numbers in the run: ply t of game r draws from fold_in(fold_in(key, t), r), on any device and
     in any division of plies into calls, of which `first_ply` is the first.
     """
-    find, rule = make_capped_search(search, options.cheap), options.resignation
+    find = make_capped_search(search, options)
 
     def play(variables: Variables, key: Array, rows: Array, first_ply: Array, games: Games):
         begin = make_begin(game, options, key, rows)
@@ -131,8 +124,8 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
             if options.with_leaves and found.leaf is not None:
                 leaf = jax.vmap(game.position)(found.leaf)
                 record = record._replace(leaf=leaf, leaf_is_over=found.leaf.terminated)
-            if rule is not None and resigning is not None:
-                record, resigning = resign(rule, resigning, record)
+            if resigning is not None:
+                record, resigning = resign(options.config, resigning, record)
                 after = after._replace(terminated=record.discount == 0)
             return select(after.terminated, begin(ply + 1), Games(after, resigning)), record
 

@@ -17,12 +17,10 @@ from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.keys import WINDOW, key_of
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase, RunState
-from alphagateau.training.selfplay.pending_frames import Pending, settle
 from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, take_batch
 from alphagateau.training.selfplay.selfplay import Games, game_statistics
-from alphagateau.training.selfplay.state import SelfPlayState
-from alphagateau.training.selfplay.targets import frames_from
-from alphagateau.training.selfplay.td_leaf import td_leaf_frames
+from alphagateau.training.selfplay.state import Pending, SelfPlayState, settle
+from alphagateau.training.selfplay.targets import frames_from, td_leaf_frames
 
 
 def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games: Callable | None) -> Phase:

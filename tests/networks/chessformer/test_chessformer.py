@@ -202,7 +202,7 @@ def test_activations_by_hand():
 
 
 def test_deepnorm_is_that_of_an_encoder():
-    net = Encoder(5, 4, 8, 2, 8, "bias", "float32")
+    net = Encoder(5, ChessformerConfig(num_blocks=4, hidden_size=8, num_heads=2, ffn_size=8, position="bias"))
     np.testing.assert_allclose([net.alpha, net.beta], [1.68179, 0.42045], atol=1e-5)
     drawn = {name: np.asarray(w.initializer(jax.random.key(0), (400, 400), jnp.float32)).var() * 400
              for name, w in layer_weights(net).items() if name.startswith("W")}  # fmt: skip
@@ -400,5 +400,5 @@ def test_bfloat16_changes_little(gardner):
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(ConfigError, match=r"network.hidden_size \(30\) must be divisible by 4, network.num_heads"):
         ChessformerConfig(hidden_size=30)
-    assert dataclasses.replace(CF_6M, hidden_size=8).num_heads == 8 and math.isclose(Encoder(
-        8, 8, 256, 8, 256, "shaw", "float32").beta, 0.35355, abs_tol=1e-5)  # fmt: skip
+    assert dataclasses.replace(CF_6M, hidden_size=8).num_heads == 8
+    assert math.isclose(Encoder(8, CF_6M).beta, 0.35355, abs_tol=1e-5)

@@ -21,8 +21,7 @@ from alphagateau.networks.make_network import make_network
 
 def plain_attention(game: Game, config: GateauConfig, variables, positions) -> list[np.ndarray]:
     """Equation (5) on the edges g' that each layer of the plain network gives: [B * E] a layer."""
-    names = ("hidden_size", "num_blocks", "normalization", "message", "batch_norm_momentum")
-    module = ReferenceNetwork(**{name: getattr(config, name) for name in names})
+    module = ReferenceNetwork(config)
     graph = graphs_tuple(game, positions)
     keep = {"capture_intermediates": lambda part, _: isinstance(part, ReferenceLayer), "mutable": ["intermediates"]}
     _, kept = jax.jit(lambda variables: module.apply(variables, graph, False, **keep))(variables)

@@ -9,7 +9,7 @@ from alphagateau.games.actions import edges_by_slot, legal_edge_mask
 from alphagateau.games.notation import from_fens, legal_moves
 from alphagateau.games.variants import get_game
 from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
-from alphagateau.networks.giraffe.move_network import move_features, move_widths, rank_features
+from alphagateau.networks.giraffe.network import move_features, move_widths, rank_features
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import Trained, with_policy
 

@@ -20,7 +20,7 @@ from alphagateau.training.checks import check_experiment, check_heads
 from alphagateau.training.frames import Frame
 from alphagateau.training.learner import make_learner
 from alphagateau.training.losses.policy_value import reduce_terms
-from alphagateau.training.losses.value_bins import hl_gauss
+from alphagateau.training.losses.terms import hl_gauss
 from alphagateau.training.optimizer import make_optimizer
 
 BOARDS, BINS = 4, 16

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.networks.heads import mean_of_bins
-from alphagateau.training.losses.value_bins import cross_entropy, hl_gauss, one_hot
+from alphagateau.training.losses.terms import cross_entropy, hl_gauss, one_hot
 
 WIN_100 = 0.5910258971916128  # the probability of winning of 100 centipawns
 

@@ -16,7 +16,7 @@ from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.pending_frames import no_pending, settle
+from alphagateau.training.selfplay.state import no_pending, settle
 from alphagateau.training.selfplay.targets import frames_from
 
 ROWS, PLIES, LONGEST, ROUNDS = 5, 4, 9, 12  # LONGEST: plies of a game, at most

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from alphagateau.config import HealthConfig
+from alphagateau.config import HealthConfig, SelfPlayConfig
 from alphagateau.runs.health import symptoms
 from alphagateau.training.iteration_metrics import selfplay_metrics
 from alphagateau.training.selfplay.resignation import (
@@ -12,14 +12,13 @@ from alphagateau.training.selfplay.resignation import (
     NOT_LOST,
     NOTHING,
     RESIGNED,
-    ResignationRule,
     Resigning,
     begin_resigning,
     outcome,
     update_resigning,
 )
 
-RULE = ResignationRule(num_plies=2, value=0.9, played_out=0.25)
+RULE = SelfPlayConfig(num_games=1, num_plies=1, resign_plies=2, resign_value=0.9, resign_played_out=0.25)
 
 
 def test_only_own_plies_in_a_row_count():

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from alphagateau.config import SelfPlayConfig
 from alphagateau.games.notation import board_from_fen, from_fen, legal_moves, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
@@ -14,10 +15,9 @@ from alphagateau.games.symmetry import select
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.openings import RandomOpenings, sample_openings
-from alphagateau.training.selfplay.resignation import NOTHING, RESIGNED, ResignationRule
+from alphagateau.training.selfplay.openings import sample_openings
+from alphagateau.training.selfplay.resignation import NOTHING, RESIGNED
 from alphagateau.training.selfplay.selfplay import (
-    CheapSearch,
     Games,
     SelfPlayOptions,
     game_statistics,
@@ -40,6 +40,10 @@ def stack(rows) -> State:
 
 def row_of(tree, row):
     return jax.tree.map(lambda x: x[row], tree)
+
+
+def options_of(**keys) -> SelfPlayOptions:
+    return SelfPlayOptions(SelfPlayConfig(num_games=ROWS, num_plies=PLIES, **keys))
 
 
 def assert_equal(one, other) -> None:
@@ -230,7 +234,7 @@ def test_an_opening_is_a_few_random_legal_moves(gardner):
 
 def test_new_games_begin_where_their_opening_ends(gardner, near_the_end):
     """A share of 1: each game that ends is followed by the row's opening, whose plies are in no Trajectory."""
-    options, rows, key = SelfPlayOptions(openings=RandomOpenings(1.0, 4)), jnp.arange(ROWS), jax.random.key(2)
+    options, rows, key = options_of(random_openings=1.0, opening_plies=4), jnp.arange(ROWS), jax.random.key(2)
     play = jax.jit(make_selfplay(gardner, make_random_search(), PLIES, options))
     _, trajectory = jax.device_get(play({}, key, rows, jnp.int32(0), Games(near_the_end)))
     begin = make_begin(gardner, options, key, rows)
@@ -243,7 +247,7 @@ def test_new_games_begin_where_their_opening_ends(gardner, near_the_end):
     first_boards = jax.jit(lambda ply: make_begin(gardner, own, key, rows)(ply).states.boards[:, 0])
     of_rows = np.stack([first_boards(ply) for ply in range(8)], axis=1)
     assert all(len({board.tobytes() for board in boards}) > 4 for boards in of_rows)
-    rare = SelfPlayOptions(openings=RandomOpenings(0.0, 4))
+    rare = options_of(random_openings=1e-9, opening_plies=4)
     assert_equal(jax.jit(lambda: make_begin(gardner, rare, key, rows)(0).states)(), start_games(gardner, ROWS))
 
 
@@ -258,9 +262,9 @@ def hopeless_for_white(variables, keys, states):
 
 def test_a_player_resigns_at_its_third_hopeless_ply_in_a_row(gardner):
     """White at plies 0, 2 and 4: it resigns at ply 4 instead of moving, and a new game follows at once."""
-    rule, rows = ResignationRule(3, 0.9, 0.0), jnp.arange(ROWS)
-    play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, SelfPlayOptions(resignation=rule)))
-    games = make_begin(gardner, SelfPlayOptions(resignation=rule), jax.random.key(0), rows)(0)
+    options, rows = options_of(resign_plies=3, resign_value=0.9, resign_played_out=0.0), jnp.arange(ROWS)
+    play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, options))
+    games = make_begin(gardner, options, jax.random.key(0), rows)(0)
     games, trajectory = jax.device_get(play({}, jax.random.key(0), rows, jnp.int32(0), games))
     assert (trajectory.position.ply == np.array([0, 1, 2, 3, 4, 0])[:, None]).all()
     assert (trajectory.resignation == np.array([NOTHING] * 4 + [RESIGNED, NOTHING])[:, None]).all()
@@ -289,8 +293,9 @@ def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_n
 
         return run
 
-    cheap = CheapSearch(counted(make_policy_search(gardner, network), calls), 0.25)
-    play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, SelfPlayOptions(cheap)))
+    cheap = counted(make_policy_search(gardner, network), calls)
+    options = options_of(full_search_share=0.25)._replace(cheap_search=cheap)
+    play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, options))
     variables, rows, key = network.init(None), jnp.arange(ROWS), jax.random.key(5)
     games = Games(start_games(gardner, ROWS))
     _, trajectory = jax.device_get(play(variables, key, rows, jnp.int32(0), games))

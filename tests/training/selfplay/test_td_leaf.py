@@ -16,8 +16,8 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop
 from alphagateau.training.checks import check_experiment
 from alphagateau.training.frames import Trajectory
-from alphagateau.training.selfplay.starts import read_starts
-from alphagateau.training.selfplay.td_leaf import td_errors, td_leaf_frames
+from alphagateau.training.selfplay.openings import read_starts
+from alphagateau.training.selfplay.targets import td_errors, td_leaf_frames
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments" / "giraffe_gardner.toml"
 VALUES = jnp.array([[0.10], [-0.30], [0.20], [0.40]])  # for the mover; White's: .10 .30 .20 -.40
@@ -86,13 +86,13 @@ def test_the_start_alone_learns_and_searched_positions_may_train_the_policy(gard
 def test_starts_come_from_a_file(gardner, tmp_path):
     path = tmp_path / "starts.fen"
     path.write_text("# two\n1k1n1/p4/2P2/4P/1K1R1 w - - 0 1\n\n1k1n1/p4/2P2/4P/1K1R1 b - -\n")
-    starts = read_starts(gardner, str(path), 1, 0)
-    assert starts.positions[1].tolist() == [0, 1] and starts.positions[5].tolist() == [2, 3]
+    starts = read_starts(gardner, str(path), 0)
+    assert starts[1].tolist() == [0, 1] and starts[5].tolist() == [2, 3]
     path.write_text("1k1n1/p4/2P2/4P/1K1R1 x - - 0 1")
     with pytest.raises(ConfigError, match=r"^selfplay.starts, .*starts.fen line 1: FEN .* has a wrong side to move"):
-        read_starts(gardner, str(path), 1, 0)
+        read_starts(gardner, str(path), 0)
     with pytest.raises(ConfigError, match=r"^selfplay.starts: nowhere cannot be read: No such file"):
-        read_starts(gardner, "nowhere", 1, 0)
+        read_starts(gardner, "nowhere", 0)
 
 
 def test_td_leaf_asks_for_a_search_with_lines():

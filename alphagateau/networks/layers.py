@@ -1,23 +1,86 @@
-"""Batch, ghost, layer and RMS normalization of rows, each followed by ReLU; equal to flax's modules.
+"""What layers of networks share: initial weights, matrix products of rounded operands, normalization of rows.
 
-Ghost normalization is batch normalization by the statistics of one chunk on one device, which the learner makes of a
-small fixed size (Hoffer et al. 2017).
+Normalizations are each followed by ReLU, and equal to flax's modules. Ghost normalization is batch normalization by the
+statistics of one chunk on one device, which the learner makes of a small fixed size (Hoffer et al. 2017).
 """
 
+import zlib
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from alphagateau.distributed.collectives import mean_over
+from alphagateau.distributed.mesh import mean_over
 from alphagateau.games.state import Array
-from alphagateau.networks.matmul import summed_in
 from alphagateau.networks.network import Variables
 
+Initializer = Callable[..., Array]  # (key, shape) -> values
+ZEROS, ONES = jax.nn.initializers.zeros, jax.nn.initializers.ones
 EPSILON = {"batch": 1e-5, "ghost": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
 
 Norm = Callable[..., tuple[Callable[[Array], Array], Variables]]
+
+
+@lru_cache
+def glorot(gain: float = 1.0) -> Initializer:
+    """Glorot's normal distribution, truncated, `gain` times the variance; equal gains are one function."""
+    return jax.nn.initializers.variance_scaling(gain, "fan_avg", "truncated_normal")
+
+
+GLOROT = glorot()
+
+
+class Weight(NamedTuple):
+    """An array that is learnt."""
+
+    shape: tuple[int, ...]
+    initializer: Initializer
+
+
+def dense(inputs: int, outputs: int) -> dict[str, Weight]:
+    """The weights of a layer x @ kernel + bias."""
+    return {"kernel": Weight((inputs, outputs), GLOROT), "bias": Weight((outputs,), ZEROS)}
+
+
+def draw(key: jax.Array, tree: Any) -> Any:
+    """Float32 arrays for a tree of Weights. Each draws from a key of its name, so that heads may come and go."""
+
+    def one(path, weight: Weight) -> Array:
+        return _draw(weight, jax.random.fold_in(key, zlib.crc32(jax.tree_util.keystr(path).encode())))
+
+    return jax.tree_util.tree_map_with_path(one, tree, is_leaf=lambda x: isinstance(x, Weight))
+
+
+@partial(jax.jit, static_argnums=0)  # of equal shapes compiled once, where a program of all would take long
+def _draw(weight: Weight, key: jax.Array) -> Array:
+    return weight.initializer(key, weight.shape, jnp.float32)
+
+
+def dot(dtype: str, x: Array, w: Array, out: Any = None) -> Array:
+    """The product x @ w of operands rounded to `dtype`; the result has dtype `out`, or that of the sum."""
+    return jnp.dot(x.astype(dtype), w.astype(dtype), preferred_element_type=out or summed_in(dtype))
+
+
+def summed_in(dtype: Any) -> Any:
+    """The dtype of sums of values of `dtype`: float32, or itself where it is wider."""
+    return jnp.promote_types(dtype, jnp.float32)
+
+
+def einsum(subscripts: str, x: Array, y: Array, dtype: str) -> Array:
+    """The einsum of float32 arrays rounded to `dtype`, summed in float32.
+
+    CPUs lack some such products of bfloat16, so there operands are rounded and stay float32.
+    """
+    if dtype == "bfloat16" and jax.default_backend() == "cpu":
+        return jnp.einsum(subscripts, *(jax.lax.reduce_precision(a, exponent_bits=8, mantissa_bits=7) for a in (x, y)))
+    return jnp.einsum(subscripts, x.astype(dtype), y.astype(dtype), preferred_element_type=jnp.float32)
+
+
+def linear(params: Any, x: Array) -> Array:
+    """A dense layer of rows x [..., K]: x @ kernel + bias."""
+    return x @ params["kernel"] + params["bias"]
 
 
 def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) -> Norm:
