@@ -61,7 +61,7 @@ def run(words: Sequence[str]) -> int:
     if not arguments.band:
         raise UsageError("--band must be 1 or more, got 0")
     use_compilation_cache()
-    from alphagateau.cli.players import find_players, measure_each
+    from alphagateau.cli.players import measure_each
     from alphagateau.games.variants import get_game
     from alphagateau.suites.puzzles import PuzzleError, read_puzzles
     from alphagateau.suites.solving import solve
@@ -74,14 +74,12 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(str(error)) from None
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
-    players, left_out_players = find_players(specs, game.name, arguments.simulations)
 
     def solve_all(player: "Player") -> "list[Solution]":
         reporter = make_reporter(len(puzzles), "puzzles", player.name)
         return solve(game, player, puzzles, arguments.seed, reporter)
 
-    solutions, failures = measure_each(players, solve_all)
-    failures = left_out_players + failures
+    solutions, failures = measure_each(specs, game.name, arguments.simulations, solve_all)
     if not solutions:
         raise UsageError(failures[0])
     results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]

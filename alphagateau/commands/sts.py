@@ -67,8 +67,7 @@ def score(arguments: Arguments) -> int:
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import board_of, read_spec
     from alphagateau.runs import files
-    from alphagateau.suites.epd import first_of_each_theme, read_epd
-    from alphagateau.suites.sts import answer, scores
+    from alphagateau.suites.sts import answer, first_of_each_theme, read_epd, scores
 
     spec = read_spec(arguments.player)
     game = get_game(board_of([spec], arguments.game or (None if spec.has_network else "chess")))

@@ -58,6 +58,7 @@ class SearchConfig:
     finisher: str = ""  # a UCI engine that chooses among winning moves
     split: str = "prior"
     has_line: bool = False  # whether its value is that of the last position of a line, as TD-Leaf needs it
+    needs_action_values: bool = False  # of its network
     grows_in_play: bool = False  # whether `uci`, `play` and `board` search by the growing tree in place of it
 
     @property

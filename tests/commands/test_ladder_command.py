@@ -16,7 +16,6 @@ from pretended_runs import write_checkpoint, write_iteration
 from tiny_checkpoints import save_tiny
 
 from alphagateau import config
-from alphagateau.cli import ladder_report
 from alphagateau.cli import ladders as command
 from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
@@ -109,7 +108,7 @@ def seated(runs, monkeypatch):
         return [*made, host_player("engine", board_name=board)], []
 
     monkeypatch.setattr(ladders, "load_players", load)
-    monkeypatch.setattr(ladder_report, "_forward_flops", lambda experiment: {experiment.game: 10.0})
+    monkeypatch.setattr(command, "_forward_flops", lambda experiment: {experiment.game: 10.0})
 
 
 @pytest.mark.whole

@@ -207,7 +207,7 @@ def test_books_of_a_match(random_result, openings: Openings) -> None:
     points = Counter(opening_points(result.records).values())
     assert result.pentanomial == tuple(points[k / 2] for k in range(5))
     assert sum(result.pentanomial) == 64
-    assert result.moves == sum(len(p.record.moves) - 4 for p in result.records)
+    assert result.statistics.moves == sum(len(p.record.moves) - 4 for p in result.records)
     assert result.statistics.moves_per_second > 0
 
 

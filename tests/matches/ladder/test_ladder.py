@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_checkpoints import save_tiny
 
-from alphagateau.cli import ladder_report
+from alphagateau.cli import ladders
 from alphagateau.cli.ladders import run_ladder
 from alphagateau.commands.main import main
 from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_ladder
@@ -280,10 +280,10 @@ def test_flops_of_runs_on_several_boards_are_each_their_own(monkeypatch):
         experiment = replace(smoke, selfplay=replace(smoke.selfplay, num_games=32, boards=runs[folder]))
         return {1: forward_flops(experiment)}
 
-    monkeypatch.setattr(ladder_report, "read_spent", read_spent)
-    monkeypatch.setattr(ladder_report, "experiment_flops", lambda experiment: asked.append(experiment) or len(asked))
+    monkeypatch.setattr(ladders, "read_spent", read_spent)
+    monkeypatch.setattr(ladders, "experiment_flops", lambda experiment: asked.append(experiment) or len(asked))
     players = [Player(str(run), identity=Identity(str(run), 1), key=("", ""), folder=run) for run in runs]
-    assert ladder_report.spent_by([*players, *players]) == {players[0].name: 1, players[1].name: 2}
+    assert ladders.spent_by([*players, *players]) == {players[0].name: 1, players[1].name: 2}
 
 
 @pytest.mark.parametrize(
