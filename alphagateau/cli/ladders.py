@@ -227,7 +227,8 @@ def list_players(
 ) -> tuple[list[PlayerSpec], dict[tuple[str, int], str]]:
     """The specs of all checkpoints to rate, and the name under which each is rated.
 
-    Equal weights that search alike, such as those of two variants before the first iteration, are one player.
+    Equal weights that search alike, such as those of two variants before the first iteration, are one player. Raises
+    PlayerError for options that a player cannot have.
     """
     specs, names, same = [], {}, {}
     query = f"?{study.plan.study.player}" if study.plan.study.player else ""
@@ -237,7 +238,9 @@ def list_players(
         of_run = parse_spec(f"{study.folder / run.name}{query}")
         for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
             name, spec = f"{run.name}/{checkpoint.path.name}", at_checkpoint(of_run, checkpoint)
-            identity = _identity(spec, ladder)
+            manifest = checkpoint.manifest
+            search = player_search(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
+            identity = manifest["weights_hash"], player_search_name(search)
             if identity not in same:
                 specs.append(spec)
             names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
@@ -248,10 +251,3 @@ def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
     """Every `every`-th iteration up to the last, which is rated in any case."""
     whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last]
     return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
-
-
-def _identity(spec: PlayerSpec, ladder: LadderConfig) -> tuple[str, str]:
-    """What makes a player one of its own. Raises PlayerError for options that it cannot have."""
-    manifest = spec.found.manifest
-    search = player_search(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
-    return manifest["weights_hash"], player_search_name(search)

@@ -91,23 +91,17 @@ def run(words: Sequence[str]) -> int:
 
 def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
     """The measures of a player by name. Raises PlayerError."""
-    from alphagateau.suites.labelled_moves import measure, predict
-
-    reporter = make_reporter(len(boards.rows.count), "boards", player.name)
-    return measure(boards, predict(boards, player, seed, reporter), is_best_only) | bins_of(player, boards)
-
-
-def bins_of(player: "Player", boards: "LabelledBoards") -> "dict[str, Estimate]":
-    """What is measured of a network's distributions; nothing of other players."""
     from alphagateau.networks.make_network import make_network
     from alphagateau.suites.intervals import mean
+    from alphagateau.suites.labelled_moves import measure, predict
     from alphagateau.training.labels.measures import measure_bins
 
+    reporter = make_reporter(len(boards.rows.count), "boards", player.name)
+    found = measure(boards, predict(boards, player, seed, reporter), is_best_only)
     if player.network is None:
-        return {}
-    network = make_network(boards.game, player.network)
-    measures = measure_bins(network, player.variables, boards.rows)
-    return {name: mean(values) for name, values in measures.items()}
+        return found
+    bins = measure_bins(make_network(boards.game, player.network), player.variables, boards.rows)
+    return found | {name: mean(values) for name, values in bins.items()}
 
 
 def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:

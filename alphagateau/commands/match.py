@@ -39,11 +39,9 @@ def _read_bounds(words: list[str]) -> tuple[float, float]:
     return low, high
 
 
-def _write_bounds(bounds: tuple[float, float] | None) -> list[str]:
-    return ["None" if bounds is None else f"{bounds[0]:g},{bounds[1]:g}"]
-
-
-BOUNDS = PrimitiveConstructorSpec(1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, _write_bounds)
+BOUNDS = PrimitiveConstructorSpec(
+    1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, lambda x: [f"{x[0]:g},{x[1]:g}" if x else "None"]
+)
 
 
 class Setup(NamedTuple):

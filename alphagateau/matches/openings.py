@@ -101,7 +101,8 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
             identity = states.keys[row, 0].tobytes()
             if identity not in found:
                 found.add(identity)
-                yield one_state(states, row), game.start_fen, _line(game, plies, row)
+                line = (edge_to_uci(game, one_state(before, row), edges[row]) for before, edges in plies[:-1])
+                yield one_state(states, row), game.start_fen, tuple(line)
         num_barren = num_barren + 1 if len(found) == num_before else 0
         num_calls += 1
     for identity, opening in _every_opening(game, num_plies).items():
@@ -142,10 +143,6 @@ def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, n
         if ply < num_plies:
             states = step_states(game, *plies[-1])
     return plies
-
-
-def _line(game: Game, plies: list[tuple[State, np.ndarray]], row: int) -> tuple[str, ...]:
-    return tuple(edge_to_uci(game, one_state(states, row), edges[row]) for states, edges in plies[:-1])
 
 
 def stack_openings(openings: Iterable[Opening]) -> Openings:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals
 from alphagateau.ratings.rate import Ratings
@@ -125,17 +127,13 @@ def describe_method(ratings: Ratings) -> str:
 def print_ratings(ratings: Ratings, title: str) -> None:
     """A table on standard output, the notes below it."""
     rows = []
-    for k in sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k])):
+    for k in sorted(range(len(ratings.players)), key=lambda k: -np.nan_to_num(ratings.rating[k], nan=-np.inf)):
         numbers = f"{ratings.rating[k]:z.0f}", f"{2 * ratings.standard_error[k]:z.0f}"
         rows.append((ratings.players[k], *numbers, ratings.games[k], f"{ratings.score[k]:.3f}"))
     print_results(title, ("player", "rating", "2 sigma", "games", "score"), rows)
     print(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
         print(f"note: {note}")
-
-
-def _or_low(rating: float) -> float:
-    return rating if rating == rating else float("-inf")
 
 
 def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> None:

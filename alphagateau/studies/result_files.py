@@ -55,7 +55,8 @@ def read_result(path: Path) -> StudyResult:
 def _with_estimates(table: dict[str, Any]) -> Any:
     if table.keys() != {*Estimate._fields}:
         return table
-    return Estimate(**{name: math.nan if value is None else value for name, value in table.items()})
+    known: dict[str, Any] = {name: math.nan if value is None else value for name, value in table.items()}
+    return Estimate(**known)
 
 
 def _from_json(table: dict[str, Any]) -> StudyResult:

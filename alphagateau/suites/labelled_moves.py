@@ -50,12 +50,6 @@ class LabelledBoards(NamedTuple):
     states: State  # numpy [R]
 
 
-def enter_boards(game: Game, rows: Any) -> State:
-    """The States [R] of `packed.Boards` [R], without a past; on the device."""
-    rights = jnp.unpackbits(rows.castling[:, None], axis=-1, count=4, bitorder="little").astype(bool)
-    return jax.vmap(game.enter)(rows.board, rows.color, rights, rows.en_passant, rows.halfmove_count, rows.ply)
-
-
 def read_boards(game: Game, columns: Boards, number: int = 0) -> LabelledBoards:
     """The first `number` boards; 0: all."""
     rows, parts = Boards(*(np.asarray(column[: number or None]) for column in columns)), []
@@ -67,8 +61,16 @@ def read_boards(game: Game, columns: Boards, number: int = 0) -> LabelledBoards:
 
 
 @lru_cache
-def _entered(game_name: str):
-    return jax.jit(lambda rows: enter_boards(get_game(game_name), rows))
+def _entered(game_name: str) -> Callable[[Boards], State]:
+    """`packed.Boards` [R] to States [R] without a past."""
+
+    @jax.jit
+    def enter(rows: Any) -> State:
+        rights = jnp.unpackbits(rows.castling[:, None], axis=-1, count=4, bitorder="little").astype(bool)
+        fields = (rows.board, rows.color, rights, rows.en_passant, rows.halfmove_count, rows.ply)
+        return jax.vmap(get_game(game_name).enter)(*fields)
+
+    return enter
 
 
 def predict(boards: LabelledBoards, player: Player, seed: int, report: Callable[[int], None]) -> Predictions:
