@@ -11,7 +11,7 @@ from alphagateau.games.scores import score_text
 from alphagateau.games.small_boards import board_class
 from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
-from alphagateau.reports.drawing.game_viewer import GameView, view_game, viewer_data
+from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, number_cell, table
 
@@ -120,8 +120,9 @@ def _swings(game: AnalysedGame) -> Iterator[Swing]:
 
 def _view(game: AnalysedGame) -> GameView:
     """For the page's board, each move with its glyph."""
-    record, (white, black) = game.record, _names(game)
-    title, board = f"{white} - {black}  {record.result}", board_class(record.game)(record.start_fen)
-    view = view_game(board, record.moves, record.result, title, record.headers)
-    glyphs = [judgement.glyph if judgement else "" for judgement in judgements(game)]
-    return view._replace(moves=[f"{move}{glyph}" for move, glyph in zip(view.moves, glyphs, strict=True)])
+    board, fens, moves = board_class(game.record.game)(game.record.start_fen), [game.record.start_fen], []
+    for uci, judgement in zip(game.record.moves, judgements(game), strict=True):
+        moves.append(board.san_and_push(chess.Move.from_uci(uci)) + (judgement.glyph if judgement else ""))
+        fens.append(board.fen())
+    white, black = _names(game)
+    return GameView(f"{white} - {black}  {game.record.result}", fens, moves, game.record.result, game.record.headers)
