@@ -16,7 +16,6 @@ from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
 from alphagateau.matches.ladder.players import list_specs
-from alphagateau.matches.ladder.protocol import describe_protocol
 from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.player_specs import player_search
 from alphagateau.matches.players import Player
@@ -126,7 +125,7 @@ def report_of(pool: RatedPool) -> RatingsReport:
         notes=pool.notes,
         board=table.game.name,
         learnt_on=learnt_on(pool),
-        protocol={**describe_protocol(table.game, table.openings), **{p.name: p.key[1] or p.key[0] for p in players}},
+        protocol={**pool.protocol, **{p.name: p.key[1] or p.key[0] for p in players}},
     )
 
 

@@ -17,6 +17,7 @@ from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
 from alphagateau.matches.ladder.protocol import (
+    describe_protocol,
     merge_games,
     of_protocol,
     with_protocols,
@@ -43,6 +44,11 @@ class RatedPool(NamedTuple):
     curves: Curves
     records: list[GameRecord]
     notes: list[str]
+
+    @property
+    def protocol(self) -> dict[str, str]:
+        """The protocol of the games by what a reader calls its parts."""
+        return describe_protocol(self.table.game, self.table.openings)
 
 
 def play_ladder(
