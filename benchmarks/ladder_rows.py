@@ -16,7 +16,7 @@ import jax
 from alphagateau.config import LadderConfig
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import rounds
-from alphagateau.matches.ladder.openings import open_openings
+from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.players import Player
 from alphagateau.networks.gateau.config import GateauConfig

@@ -1,29 +1,41 @@
-"""Plays a ladder, prints its ratings and writes its tables, plot and pages, with the costs of its runs."""
+"""Plays a ladder, of a command or of a study, prints its ratings and writes its tables, plot and pages."""
 
+import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from alphagateau import config
+from alphagateau.cli.arguments import usage_errors
+from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.cli.streams import report
 from alphagateau.config import ConfigError, Experiment, LadderConfig
+from alphagateau.distributed.mesh import choose_platform
+from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
 from alphagateau.matches.ladder.players import list_specs
 from alphagateau.matches.ladder.rounds import Callbacks
+from alphagateau.matches.player_specs import player_search
 from alphagateau.matches.players import Player
-from alphagateau.matches.specs import PlayerSpec
+from alphagateau.matches.specs import PlayerSpec, at_checkpoint, parse_spec
+from alphagateau.networks.trained import player_search_name
 from alphagateau.ratings.rate import Ratings
-from alphagateau.reports.boards_page import write_boards_page
 from alphagateau.reports.ladder_page import LearntOn
-from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
-from alphagateau.runs.checkpoint import CheckpointError
+from alphagateau.reports.ratings import RatingsReport, print_ratings, write_boards_page, write_ratings_report
+from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
 from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.run_record import read_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
+from alphagateau.runs.stop import StopRequest
+from alphagateau.studies.results import Names
+from alphagateau.studies.status import Status, whole_checkpoints
+from alphagateau.studies.training import Study
 from alphagateau.training.flops import experiment_flops
 
 WATCH_SECONDS = 5.0  # between two scans for new checkpoints
+COSTS = ("frames", "device_seconds", "simulations", "flops", "joules")
 
 
 def run_ladder(
@@ -85,23 +97,21 @@ def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> l
     """Writes and prints the results of each board as it ends, and at last the page of all boards."""
     reports = {}
     for pool in pools:
-        reports[pool.board] = report_of(pool)
-        write_ratings_report(pool.folder, reports[pool.board])
+        reports[pool.table.game.name] = report_of(pool)
+        write_ratings_report(pool.table.folder, reports[pool.table.game.name])
         print_ratings(pool.ratings, pool.title)
     if len(ladder.boards) > 1:
         write_boards_page(folder, reports)
     return [report.ratings for report in reports.values()]
 
 
-COSTS = ("frames", "device_seconds", "simulations", "flops", "joules")
-
-
 def report_of(pool: RatedPool) -> RatingsReport:
     """The report of a pool, with a column for each kind of cost, empty where a player has none."""
-    spent = spent_by(pool.players)
+    table, players = pool.table, pool.table.players
+    spent = spent_by(players)
     columns: dict[str, dict[str, Any]] = {
-        "search": {p.name: p.identity.search for p in pool.players},
-        "protocol": {p.name: pool.protocol_name for p in pool.players},
+        "search": {p.name: p.identity.search for p in players},
+        "protocol": {p.name: table.protocol for p in players},
         **{unit: {name: _number(getattr(cost, unit)) for name, cost in spent.items()} for unit in COSTS},
         "devices": {name: "; ".join(cost.devices) for name, cost in spent.items()},
     }
@@ -113,20 +123,20 @@ def report_of(pool: RatedPool) -> RatingsReport:
         columns=columns,
         records=pool.records,
         notes=pool.notes,
-        board=pool.board,
+        board=table.game.name,
         learnt_on=learnt_on(pool),
-        protocol={**pool.protocol, **{p.name: p.key[1] or p.key[0] for p in pool.players}},
+        protocol={**pool.protocol, **{p.name: p.key[1] or p.key[0] for p in players}},
     )
 
 
 def learnt_on(pool: RatedPool) -> dict[str, LearntOn]:
     """The boards and iterations that the run of each curve learnt on."""
     by_curve: dict[str, LearntOn] = {}
-    for p in pool.players:
+    for p in pool.table.players:
         folders = [p.folder, *(folder for folder, _ in p.also)]
         for folder, (curve, _) in zip(folders, pool.curves.get(p.name, ()), strict=False):
             if folder is not None and curve not in by_curve:
-                board, (iterations, others) = _board_of(folder) or pool.board, _learnt_before(folder)
+                board, (iterations, others) = _board_of(folder) or pool.table.game.name, _learnt_before(folder)
                 by_curve[curve] = LearntOn(board, iterations, tuple(other for other in others if other != board))
     return by_curve
 
@@ -186,3 +196,57 @@ def _number(value: float) -> float | str:
     if not math.isfinite(value):
         return ""
     return round(value) if value >= 10 or value == round(value) else round(value, 3)
+
+
+def rate_runs(
+    study: Study, known: Mapping[str, Status], folder: Path, stop: StopRequest
+) -> dict[str, tuple[Ratings, Names]]:
+    """Ratings and players by board; none if the study has no ladder or less than two players.
+
+    Raises UsageError for wrong players, anchors or openings; with the file corrected the same command continues.
+    """
+    ladder = study.plan.study.ladder
+    if ladder is None:
+        return {}
+    specs, names = list_players(study, known, ladder)
+    boards = ladder.boards or (study.plan.reference.experiment.game,)
+    if len(specs) + len(ladder.players) < 2:
+        return {}
+    choose_platform(study.plan.reference.experiment.platform)
+    use_compilation_cache()
+    with usage_errors(f"{study.plan.study.name}, [ladder]"):
+        specs += list_specs(ladder.players, ladder.every)
+        whole = dataclasses.replace(ladder, boards=boards)
+        rated = run_ladder(whole, folder, report, lambda: stop.reason is not None, specs=specs)
+    return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, rated, strict=True)}
+
+
+def list_players(
+    study: Study, known: Mapping[str, Status], ladder: LadderConfig
+) -> tuple[list[PlayerSpec], dict[tuple[str, int], str]]:
+    """The specs of all checkpoints to rate, and the name under which each is rated.
+
+    Equal weights that search alike, such as those of two variants before the first iteration, are one player. Raises
+    PlayerError for options that a player cannot have.
+    """
+    specs, names, same = [], {}, {}
+    query = f"?{study.plan.study.player}" if study.plan.study.player else ""
+    for run in study.plan.runs:
+        if not known[run.name].ended:
+            continue
+        of_run = parse_spec(f"{study.folder / run.name}{query}")
+        for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
+            name, spec = f"{run.name}/{checkpoint.path.name}", at_checkpoint(of_run, checkpoint)
+            manifest = checkpoint.manifest
+            search = player_search(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
+            identity = manifest["weights_hash"], player_search_name(search)
+            if identity not in same:
+                specs.append(spec)
+            names[run.name, checkpoint.order[0]] = same.setdefault(identity, name)
+    return specs, names
+
+
+def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
+    """Every `every`-th iteration up to the last, which is rated in any case."""
+    whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last]
+    return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]

@@ -56,7 +56,7 @@ def run(words: Sequence[str]) -> int:
     if len(arguments.words) < 2:
         raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
     use_compilation_cache()
-    from alphagateau.cli.players import find_players, measure_each
+    from alphagateau.cli.players import measure_each
     from alphagateau.data.label_files import read_manifest
     from alphagateau.data.packed import open_packed
     from alphagateau.data.tables import DataError
@@ -67,7 +67,6 @@ def run(words: Sequence[str]) -> int:
     try:
         manifest = read_manifest(Path(folder))
         game = get_game(manifest["game"])
-        players, left_out = find_players(specs, game.name, arguments.simulations)
         columns = open_packed(Path(folder), arguments.split)
     except DataError as error:
         raise UsageError(str(error)) from None
@@ -75,8 +74,11 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
     boards = read_boards(game, columns, arguments.max_boards)
     is_best_only = manifest["target"] == "best"
-    found, failures = measure_each(players, lambda player: measures_of(player, boards, arguments.seed, is_best_only))
-    failures = left_out + failures
+
+    def measure(player: "Player") -> "dict[str, Estimate]":
+        return measures_of(player, boards, arguments.seed, is_best_only)
+
+    found, failures = measure_each(specs, game.name, arguments.simulations, measure)
     if found:
         print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
@@ -89,23 +91,17 @@ def run(words: Sequence[str]) -> int:
 
 def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
     """The measures of a player by name. Raises PlayerError."""
-    from alphagateau.suites.labelled_moves import measure, predict
-
-    reporter = make_reporter(len(boards.rows.count), "boards", player.name)
-    return measure(boards, predict(boards, player, seed, reporter), is_best_only) | bins_of(player, boards)
-
-
-def bins_of(player: "Player", boards: "LabelledBoards") -> "dict[str, Estimate]":
-    """What is measured of a network's distributions; nothing of other players."""
     from alphagateau.networks.make_network import make_network
     from alphagateau.suites.intervals import mean
+    from alphagateau.suites.labelled_moves import measure, predict
     from alphagateau.training.labels.measures import measure_bins
 
+    reporter = make_reporter(len(boards.rows.count), "boards", player.name)
+    found = measure(boards, predict(boards, player, seed, reporter), is_best_only)
     if player.network is None:
-        return {}
-    network = make_network(boards.game, player.network)
-    measures = measure_bins(network, player.variables, boards.rows)
-    return {name: mean(values) for name, values in measures.items()}
+        return found
+    bins = measure_bins(make_network(boards.game, player.network), player.variables, boards.rows)
+    return found | {name: mean(values) for name, values in bins.items()}
 
 
 def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:

@@ -39,11 +39,9 @@ def _read_bounds(words: list[str]) -> tuple[float, float]:
     return low, high
 
 
-def _write_bounds(bounds: tuple[float, float] | None) -> list[str]:
-    return ["None" if bounds is None else f"{bounds[0]:g},{bounds[1]:g}"]
-
-
-BOUNDS = PrimitiveConstructorSpec(1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, _write_bounds)
+BOUNDS = PrimitiveConstructorSpec(
+    1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, lambda x: [f"{x[0]:g},{x[1]:g}" if x else "None"]
+)
 
 
 class Setup(NamedTuple):
@@ -170,23 +168,24 @@ def play(arguments: Arguments, setup: Setup) -> int:
     print_result(arguments, setup, result)
     if arguments.pgn:
         files.write_result(arguments.pgn, games_to_pgn(result.records, setup.title))
-    for name, failure in result.failures.items():
+    for name, failure in result.statistics.failures.items():
         print(f"{name} left the match: {failure}")
     if stop.reason:
         print(f"stopped ({stop.reason}): {counted(result.unfinished, 'game')} without a result")
-    return 1 if stop.reason or result.failures or (result.unfinished and not arguments.sprt) else 0
+    return 1 if stop.reason or result.statistics.failures or (result.unfinished and not arguments.sprt) else 0
 
 
 def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> None:
     """Prints the table, and sentences on the games and the sequential test."""
-    from alphagateau.matches.final_match import print_scores, score_of
+    from alphagateau.matches.final_match import Score, print_scores
     from alphagateau.ratings.sprt import sprt
 
-    print_scores([score_of(setup.a.name, setup.b.name, result)], setup.game.name)
-    live = f", {result.live_fraction:.0%} of searched rows live" if setup.a.variables or setup.b.variables else ""
+    print_scores([Score(setup.a.name, setup.b.name, *result[:5])], setup.game.name)
+    live = f", {result.statistics.live_fraction:.0%} of searched rows live"
+    live = live if setup.a.variables or setup.b.variables else ""
     print(
         f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
-        f"{counted(result.moves, 'move')}{live}"
+        f"{counted(result.statistics.moves, 'move')}{live}"
     )
     has_search = any(player.variables or player.move for player in (setup.a, setup.b))
     if has_search and not all(map(math.isnan, result.nodes)):

@@ -162,7 +162,7 @@ def summary(tally: Tally) -> str:
 
 def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
-    from alphagateau.games.pgn.annotation import annotated_text
+    from alphagateau.games.pgn.accuracy import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag
     from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page

@@ -1,6 +1,9 @@
 """Measures how many puzzles players solve."""
 
+import csv
 import dataclasses
+import hashlib
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,7 +64,7 @@ def run(words: Sequence[str]) -> int:
     if not arguments.band:
         raise UsageError("--band must be 1 or more, got 0")
     use_compilation_cache()
-    from alphagateau.cli.players import find_players, measure_each
+    from alphagateau.cli.players import measure_each
     from alphagateau.games.variants import get_game
     from alphagateau.suites.puzzles import PuzzleError, read_puzzles
     from alphagateau.suites.solving import solve
@@ -74,18 +77,18 @@ def run(words: Sequence[str]) -> int:
         raise UsageError(str(error)) from None
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
-    players, left_out_players = find_players(specs, game.name, arguments.simulations)
 
     def solve_all(player: "Player") -> "list[Solution]":
         reporter = make_reporter(len(puzzles), "puzzles", player.name)
         return solve(game, player, puzzles, arguments.seed, reporter)
 
-    solutions, failures = measure_each(players, solve_all)
-    failures = left_out_players + failures
+    solutions, failures = measure_each(specs, game.name, arguments.simulations, solve_all)
     if not solutions:
         raise UsageError(failures[0])
     results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]
-    about = {"file": Path(file).name, "sha256": _digest(file), "game": game.name}
+    with Path(file).open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    about = {"file": Path(file).name, "sha256": digest, "game": game.name}
     write(arguments, results, [*left_out, *failures], about)
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
     print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
@@ -99,18 +102,15 @@ def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solut
     """The shares of a player: in all, by band of ratings, by theme."""
     from alphagateau.reports.puzzles_page import Band, PuzzleResult
 
-    rows = [(puzzle, solution.is_solved) for puzzle, solution in zip(puzzles, solutions, strict=True)]
-    lows = sorted({puzzle.rating // width * width for puzzle, _ in rows})
-    bands = [
-        Band(low, low + width, _share([solved for puzzle, solved in rows if low <= puzzle.rating < low + width]))
-        for low in lows
-    ]
+    of_bands: dict[int, list[bool]] = {}
     of_themes: dict[str, list[bool]] = {}
-    for puzzle, solved in rows:
+    for puzzle, solution in zip(puzzles, solutions, strict=True):
+        of_bands.setdefault(puzzle.rating // width * width, []).append(solution.is_solved)
         for theme in puzzle.themes:
-            of_themes.setdefault(theme, []).append(solved)
+            of_themes.setdefault(theme, []).append(solution.is_solved)
+    bands = [Band(low, low + width, _share(solved)) for low, solved in sorted(of_bands.items())]
     themes = {theme: _share(solved) for theme, solved in sorted(of_themes.items())}
-    return PuzzleResult(name, _share([solved for _, solved in rows]), bands, themes)
+    return PuzzleResult(name, _share([solution.is_solved for solution in solutions]), bands, themes)
 
 
 def _share(solved: Sequence[bool]):
@@ -139,9 +139,6 @@ def write(
 
 def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:
     """One row a player and puzzle."""
-    import csv
-    import io
-
     from alphagateau.runs.files import write_text
 
     text = io.StringIO()
@@ -164,10 +161,3 @@ def print_shares(results: "Sequence[PuzzleResult]", title: str) -> None:
         span = f"{whole.lower:.1%} - {whole.upper:.1%}"
         rows.append((result.name, whole.solved, f"{whole.share:.1%}", span, *shares))
     print_results(title, ("player", "solved", "share", "2 sigma", *bands), rows, 160)
-
-
-def _digest(file: str) -> str:
-    import hashlib
-
-    with Path(file).open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -37,7 +37,7 @@ def run(words: Sequence[str]) -> int:
         print(rewrite_study(arguments.run, arguments.out))
         return 0
     if (arguments.run / "ratings.csv").exists():
-        from alphagateau.reports.ladder_files import draw_curves
+        from alphagateau.reports.ladder_page import draw_curves
 
         print(draw_curves(arguments.run, arguments.out))
         return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import MaxMegabytes, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
 from alphagateau.cli.streams import make_reporter
@@ -55,10 +55,8 @@ def run(words: Sequence[str]) -> int:
     """Prints the table."""
     arguments = parse(Arguments, words, "sts")
     use_compilation_cache()
-    try:
+    with usage_errors():  # of the file, and of boards that cannot be
         return score(arguments)
-    except ValueError as error:  # of the file, and of boards that cannot be
-        raise UsageError(str(error)) from None
 
 
 def score(arguments: Arguments) -> int:
@@ -67,8 +65,7 @@ def score(arguments: Arguments) -> int:
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import board_of, read_spec
     from alphagateau.runs import files
-    from alphagateau.suites.epd import first_of_each_theme, read_epd
-    from alphagateau.suites.sts import answer, scores
+    from alphagateau.suites.sts import answer, first_of_each_theme, read_epd, scores
 
     spec = read_spec(arguments.player)
     game = get_game(board_of([spec], arguments.game or (None if spec.has_network else "chess")))
@@ -99,9 +96,7 @@ def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     rows = []
     for one in found:
         nodes = "-" if math.isnan(one.nodes) else f"{one.nodes:,.0f}"
-        share = f"{one.score / one.total:.1%}"
-        counts = (one.theme, one.positions, one.score, one.total)
-        rows.append((*counts, share, one.best_moves, nodes, f"{one.random:.0f}"))
+        rows.append((*one[:4], f"{one.score / one.total:.1%}", one.best_moves, nodes, f"{one.random:.0f}"))
     columns = ("theme", "positions", "points", "of", "share", "best moves", "nodes", "random")
     print_results(title, columns, [*rows[:-1], None, rows[-1]])
 

@@ -117,7 +117,7 @@ def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
 
 def write_results(study: "Study", out: Path, failures: dict[str, str], stop: StopRequest) -> None:
     """Plays the ladder and writes the page; a stop on the way leaves no page."""
-    from alphagateau.cli.study_ladder import rate_runs
+    from alphagateau.cli.ladders import rate_runs
     from alphagateau.reports.study import write_study
     from alphagateau.studies.results import gather
     from alphagateau.studies.training import statuses
@@ -139,7 +139,7 @@ def print_status(study: "Study") -> None:
 
     from alphagateau.runs.logging.progress import print_results
     from alphagateau.studies.plan import changed_keys
-    from alphagateau.studies.progress import describe_progress
+    from alphagateau.studies.training import describe_progress
 
     rows, total = describe_progress(study)
     columns = ("run", "iterations", "frames", "steps", "seconds", Column("state"), "left")

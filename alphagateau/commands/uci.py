@@ -3,8 +3,8 @@
 import dataclasses
 import os
 import signal
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import tyro
@@ -35,12 +35,6 @@ class Arguments:
     """kind of device"""
 
 
-def write(text: str) -> None:
-    """Writes a line and flushes it."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def checked_lines(found: "Checkpoint", lines: Iterable[str]) -> Iterator[str]:
     """The lines; the weights are read before the first that needs them, so that the greeting waits for nothing.
 
@@ -68,7 +62,7 @@ def run(words: Sequence[str]) -> int:
     player = find_player(arguments.path)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread = serve(player, checked_lines(player.found, lines_in), write)
+        thread = serve(player, checked_lines(player.found, lines_in), partial(print, flush=True))
     except KeyboardInterrupt:
         os._exit(0)
     if thread.is_alive():  # compiling: nothing else would end it

@@ -58,6 +58,7 @@ class SearchConfig:
     finisher: str = ""  # a UCI engine that chooses among winning moves
     split: str = "prior"
     has_line: bool = False  # whether its value is that of the last position of a line, as TD-Leaf needs it
+    needs_action_values: bool = False  # of its network
     grows_in_play: bool = False  # whether `uci`, `play` and `board` search by the growing tree in place of it
 
     @property
@@ -105,12 +106,15 @@ C = TypeVar("C", Architecture, SearchMethod)
 
 
 class Register(Mapping[str, E], Generic[E]):
-    """Declarations of one kind by name; `tag` is the key of an experiment that names one."""
+    """Declarations of one kind by name; `tag` is the key of an experiment that names one.
+
+    unique: fields, beside the name, in which no two may be equal.
+    """
 
     by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
 
-    def __init__(self, kind: type[E] | None, tag: str):
-        self.tag = tag
+    def __init__(self, kind: type[E] | None, tag: str, unique: tuple[str, ...] = ()):
+        self.tag, self.unique = tag, unique
         self._entries: dict[str, E] = {}
         self._origins: dict[str, str] = {}  # the distribution that each is of
         if kind:
@@ -118,9 +122,11 @@ class Register(Mapping[str, E], Generic[E]):
 
     def add(self, entry: E, origin: str = "alphagateau") -> None:
         """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
-        if self._entries.get(entry.name, entry) != entry:
-            first = self._origins[entry.name]
-            raise ConfigError(f"{self.tag} {show(entry.name)} is registered twice, by {first} and by {origin}")
+        for name, known in self._entries.items():
+            for field in ("name", *self.unique):
+                if known != entry and getattr(known, field) == (value := getattr(entry, field)):
+                    what, first = self.tag if field == "name" else field, self._origins[name]
+                    raise ConfigError(f"{what} {show(value)} is registered twice, by {first} and by {origin}")
         self._entries[entry.name], self._origins[entry.name] = entry, origin
 
     def entry(self, name: Any, prefix: str = "") -> E:
@@ -179,7 +185,7 @@ class ConfigRegister(Register[C]):
         return kept, [f"{self.section}.{key}" for key in taken]
 
 
-GAMES: Register[Any] = Register(None, "game")  # of the records that games/entries.py declares
+GAMES: Register[Any] = Register(None, "game", ("uci_variant",))  # of the records that games/entries.py declares
 NETWORKS = ConfigRegister(Architecture, "architecture", "network", default="gateau")
 SEARCHES = ConfigRegister(SearchMethod, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}

@@ -9,7 +9,7 @@ from rich.table import Column
 from alphagateau.config import Experiment
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.variants import get_game
-from alphagateau.matches.match import MatchResult, games_to_pgn, play_match
+from alphagateau.matches.match import games_to_pgn, play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import match_config, match_search
@@ -40,10 +40,6 @@ class Score(NamedTuple):
         return (self.wins + self.draws / 2) / games if games else float("nan")
 
 
-def score_of(player: str, opponent: str, result: MatchResult) -> Score:
-    return Score(player, opponent, result.wins, result.draws, result.losses, result.unfinished, result.pentanomial)
-
-
 def print_scores(scores: Sequence[Score], title: str) -> None:
     """A table on standard output, and a line a pair on how much stronger its player is."""
     columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", "unfinished", "score")
@@ -61,9 +57,9 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:
     """The scores of the match at the end, if it was played by these weights as in the experiment; else none."""
     known, identity = read_final_match(run), checkpoint.weights_hash(variables)
-    if known and (known["weights_hash"], known["evaluation"]) == (identity, _wanted(experiment)):
-        return [Score._make([*row, pairs]) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
-    return []
+    if not known or (known["weights_hash"], known["evaluation"]) != (identity, _wanted(experiment)):
+        return []
+    return [Score._make([*row, pairs]) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
 
 
 def _wanted(experiment: Experiment) -> list[Any]:
@@ -81,7 +77,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     results = _play(experiment, run, variables, simulations, should_stop)
     if results is None:
         return None
-    scores = [score_of(player, opponent, result) for (player, opponent), result in results.items()]
+    scores = [Score(player, opponent, *result[:5]) for (player, opponent), result in results.items()]
     record = {
         "weights_hash": checkpoint.weights_hash(variables),
         "evaluation": _wanted(experiment),
@@ -96,8 +92,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
 
 def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
     """The pairs of each score in results.json; none in one of an earlier version."""
-    found = [row["pairs"] for row in known.get("strengths", ())]
-    return found or [()] * len(known["scores"])
+    return [row["pairs"] for row in known.get("strengths", ())] or [()] * len(known["scores"])
 
 
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):

@@ -38,16 +38,12 @@ class MatchResult(NamedTuple):
     wins: int
     draws: int
     losses: int
+    unfinished: int  # games that have no result
     pentanomial: tuple[int, ...]  # [5], openings that gave a 0, 1/2, 1, 3/2, 2 points
     tested: tuple[int, ...]  # [5], of these, those that `is_decided` saw last
-    unfinished: int  # games that have no result
-    failures: dict[str, str]  # name of a player that failed -> what it did
     records: list[PlayedGame]  # in the order they ended; those without a result last
-    live_fraction: float  # as in Statistics
-    moves: int
-    seconds: float
-    moves_per_second: float
     nodes: tuple[float, float]  # positions that a and b visited a move, mean; NaN: not counted
+    statistics: Statistics
 
 
 def play_games(
@@ -153,26 +149,21 @@ def _make_decides(
 
 
 def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tested: Sequence[float]) -> MatchResult:
+    def nodes_of(player: Player) -> float:
+        return statistics.nodes.get((player.name, player.identity.search), math.nan)
+
     points = [played.score for played in records if played.score is not None]
     return MatchResult(
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
+        unfinished=2 * len(match.openings) - len(match.done) - len(points),
         pentanomial=pentanomial(opening_points(records).values()),
         tested=pentanomial(tested),
-        unfinished=2 * len(match.openings) - len(match.done) - len(points),
-        failures=statistics.failures,
         records=records,
-        live_fraction=statistics.live_fraction,
-        moves=statistics.moves,
-        seconds=statistics.seconds,
-        moves_per_second=statistics.moves_per_second,
-        nodes=(_nodes(statistics, match.a), _nodes(statistics, match.b)),
+        nodes=(nodes_of(match.a), nodes_of(match.b)),
+        statistics=statistics,
     )
-
-
-def _nodes(statistics: Statistics, player: Player) -> float:
-    return statistics.nodes.get((player.name, player.identity.search), math.nan)
 
 
 def opening_points(records: Iterable[PlayedGame]) -> dict[int, float]:

@@ -85,11 +85,11 @@ def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> O
             f"{num_openings} different openings of {num_plies} plies of {game.name} were asked for, and "
             f"{len(found)} found: ask for fewer, or for more plies"
         )
-    return stack_openings([(state, game.start_fen, line) for state, line in found])
+    return stack_openings(found)
 
 
-def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[tuple[State, tuple[str, ...]]]:
-    """Different unfinished positions of random legal lines, with the lines; at last those that chance did not find."""
+def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
+    """Different unfinished positions of random legal lines; at last those that chance did not find."""
     found: set[bytes] = set()
     num_calls = num_barren = 0
     while num_barren < NUM_BARREN:
@@ -101,7 +101,8 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[tuple[Sta
             identity = states.keys[row, 0].tobytes()
             if identity not in found:
                 found.add(identity)
-                yield one_state(states, row), _line(game, plies, row)
+                line = (edge_to_uci(game, one_state(before, row), edges[row]) for before, edges in plies[:-1])
+                yield one_state(states, row), game.start_fen, tuple(line)
         num_barren = num_barren + 1 if len(found) == num_before else 0
         num_calls += 1
     for identity, opening in _every_opening(game, num_plies).items():
@@ -109,10 +110,10 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[tuple[Sta
             yield opening
 
 
-def _every_opening(game: Game, num_plies: int) -> dict[bytes, tuple[State, tuple[str, ...]]]:
+def _every_opening(game: Game, num_plies: int) -> dict[bytes, Opening]:
     """All unfinished positions after `num_plies` plies, each with one line; none if a ply has more than MAX_MOVES."""
     start = jax.device_get(game.init())
-    layer: dict[bytes, tuple[State, tuple[str, ...]]] = {start.keys[0].tobytes(): (start, ())}
+    layer: dict[bytes, Opening] = {start.keys[0].tobytes(): (start, game.start_fen, ())}
     for _ in range(num_plies):
         before = [one for one in layer.values() if not one[0].terminated]
         moves = [(*one, edge) for one in before for edge in one[0].legal_edges.tolist() if edge >= 0]
@@ -122,11 +123,11 @@ def _every_opening(game: Game, num_plies: int) -> dict[bytes, tuple[State, tuple
         for first in range(0, len(moves), NUM_LINES):
             chunk = moves[first : first + NUM_LINES]
             rows = pad_rows(chunk, NUM_LINES)
-            states = stack_rows([state for state, _, _ in rows])
-            after = step_states(game, states, np.array([edge for _, _, edge in rows], np.int16))
-            for row, (state, line, edge) in enumerate(chunk):
+            states = stack_rows([state for state, *_ in rows])
+            after = step_states(game, states, np.array([edge for *_, edge in rows], np.int16))
+            for row, (state, fen, line, edge) in enumerate(chunk):
                 identity = after.keys[row, 0].tobytes()
-                layer.setdefault(identity, (one_state(after, row), (*line, edge_to_uci(game, state, edge))))
+                layer.setdefault(identity, (one_state(after, row), fen, (*line, edge_to_uci(game, state, edge))))
     return {identity: one for identity, one in layer.items() if not one[0].terminated}
 
 
@@ -144,12 +145,8 @@ def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, n
     return plies
 
 
-def _line(game: Game, plies: list[tuple[State, np.ndarray]], row: int) -> tuple[str, ...]:
-    return tuple(edge_to_uci(game, one_state(states, row), edges[row]) for states, edges in plies[:-1])
-
-
-def stack_openings(openings: Iterable[tuple[State, str, tuple[str, ...]]]) -> Openings:
-    """Openings from States, the FENs that they were reached from, and the moves; one or more."""
+def stack_openings(openings: Iterable[Opening]) -> Openings:
+    """One opening or more, as Openings."""
     states, start_fens, lines = zip(*openings, strict=True)
     return Openings(stack_rows(states), tuple(start_fens), tuple(lines))
 

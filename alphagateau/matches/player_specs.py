@@ -32,7 +32,6 @@ from alphagateau.matches.specs import PlayerSpec, SpecError, name_of, parse_coun
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
 from alphagateau.runs.newest import newest_checkpoint
-from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
@@ -52,7 +51,7 @@ def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, i
     """
     game, finish = get_game(game_name), None
     if finisher := config.finisher:
-        from alphagateau.matches.engine_tie_break import make_finish
+        from alphagateau.matches.uci_player import make_finish
 
         finish = make_finish(game_name, finisher)
     rules = get_endless_game(game_name) if is_endless else game
@@ -136,7 +135,7 @@ def player_search(
 
 def check_search(spec: PlayerSpec, search: SearchConfig, network: NetworkConfig) -> None:
     """Raises SpecError if a player's network lacks what its search needs."""
-    if isinstance(search, ActionValueConfig) and not network.action_values:
+    if search.needs_action_values and not network.action_values:
         raise SpecError(
             f"player {spec.text!r}: its network values no moves, expected one with network.action_values = true"
         )

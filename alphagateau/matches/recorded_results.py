@@ -16,28 +16,18 @@ def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> t
     """A table from a .csv or .pgn file, plain or packed, and notes on what was left out. Raises ResultsError."""
     name = Path(path).name.lower()
     kind = Path(next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)).suffix
-    if kind == ".pgn":
-        return read_pgn_results(path, bounds)
-    if kind != ".csv":
+    if kind not in (".pgn", ".csv"):
         raise ResultsError(f"{path} has suffix {kind!r}, expected .csv or .pgn")
     try:
-        return read_results(read_lines(path, bounds), path), ()
-    except TextFileError as error:
-        raise ResultsError(str(error)) from None
-
-
-def read_pgn_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> tuple[Results, tuple[str, ...]]:
-    """As `read_any_results`, by the White and Black tags of every game, and its Result tag or what ends its moves.
-
-    The moves are not replayed. Raises ResultsError naming file and game.
-    """
-    try:
-        return tabulate(_results(path, bounds))
+        return (
+            tabulate(_results(path, bounds)) if kind == ".pgn" else (read_results(read_lines(path, bounds), path), ())
+        )
     except TextFileError as error:
         raise ResultsError(str(error)) from None
 
 
 def _results(path: str | os.PathLike[str], bounds: Bounds) -> Iterator[tuple[str, GameResult]]:
+    """By the White and Black tags of every game, and its Result tag or what ends its moves, which are not replayed."""
     for written in read_games(read_lines(path, bounds), bounds):
         where = f"{path}, game {written.number} (line {written.line})"
         try:

@@ -12,7 +12,7 @@ from alphagateau.games.rules import Game
 from alphagateau.matches.players import Player
 
 CPU_ROWS = 64  # games in progress: more fill a CPU's searches no better
-LEAST_PARTS = 4  # of the games in progress, one of which an accelerator's search takes
+CPU_PARTS, LEAST_PARTS = 8, 4  # of the games in progress, one of which a search takes: on a CPU, on an accelerator
 COPIES = 4  # of a search's largest values that are in memory at a time; XLA's own figure on a CPU is below this
 MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
 
@@ -29,24 +29,15 @@ def choose_rows(
     networks = [p for p in players if p.search]
     if jax.default_backend() == "cpu":
         rows = min(num_rows or CPU_ROWS, max(num_games, 1))
-        return rows, (choose_rows_per_search(rows, num_games),)
+        # Some games last for ten times the others: with few rows a search, those that wait fill them until the last
+        # few games, and a CPU searches 8 rows nearly as fast, a row, as 64.
+        return rows, (max(rows // CPU_PARTS, 1),)
     parts = max(LEAST_PARTS, len({id(p.variables) for p in networks}) + 2)
     most = min((rows_in_memory(game, p) for p in {id(p.search): p for p in networks}.values()), default=num_games)
     rows = num_rows or max(min(num_games, parts * most), 1)
     at_least = min(rows, CPU_ROWS) // LEAST_PARTS
     widest = max(min(max(min(rows, num_games) // parts, at_least), most * len(jax.local_devices())), 1)
     return rows, tuple(width for width in (widest, widest // 4, widest // 16) if width)
-
-
-def choose_rows_per_search(num_rows: int, num_games: int | None = None) -> int:
-    """So few rows that the games which wait fill them until the last few games.
-
-    Some games last for ten times the others: the last ones leave the rows of many searches empty. A
-    CPU searches 8 rows nearly as fast, a row, as 64; an accelerator does not, and is given larger
-    searches although the last ones are emptier.
-    """
-    parts = 8 if jax.default_backend() == "cpu" else LEAST_PARTS
-    return max(min(num_rows, num_games or num_rows) // parts, 1)
 
 
 def choose_searches_at_once() -> int:

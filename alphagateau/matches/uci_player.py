@@ -4,6 +4,10 @@ What follows the ? is one of nodes, movetime (milliseconds) and depth, the lengt
 given); timeout, the seconds after which an engine that does not answer is given up (60); processes, how many of it run
 at once (1); and any option of the engine. Each move is searched from a clean hash table, so that it depends on the
 game alone.
+
+An engine also breaks ties of players of values in won positions. To such a player every move that keeps a won game won
+is worth the same, and it may never mate. As in Ruoss et al. (2024): where its best moves are all as good as won and the
+engine agrees, the engine's choice among them is played. It searches on the host, from the midst of a device call.
 """
 
 import atexit
@@ -12,20 +16,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess
 import chess.engine
+import numpy as np
 
 from alphagateau.engines.engine import Engine, EngineAnswer, EngineError, EngineSetup, ScoredLine, start_engine
+from alphagateau.games.notation import edge_to_uci, to_board
 from alphagateau.games.pgn.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
+from alphagateau.games.scores import win_chance
+from alphagateau.games.state import Position
+from alphagateau.games.variants import get_game
 from alphagateau.matches.players import Player, Reply
 from alphagateau.matches.specs import PlayerError, PlayerSpec, SpecError, parse_count
 from alphagateau.runs.programs import split_command
+from alphagateau.search.move_values import TieBreak
 
 LIMITS = ("nodes", "movetime", "depth")
+TIE_BREAK_NODES = 10_000
+WON = 0.99  # chance of winning, by the engine, from which it agrees on a tie break
+TIMEOUT = 60.0  # seconds
 WORDS = (*LIMITS, "timeout", "processes")  # of a spec, beside the engine's options
 
 
@@ -56,7 +70,7 @@ def engine_search(spec: PlayerSpec) -> EngineSearch:
     if len(limits) > 1:
         raise UciSpecError(f"player {text!r}: expected one of nodes, movetime and depth")
     processes = parse_count(text, "processes", options.pop("processes", "1"))
-    timeout = _parse_seconds(text, options.pop("timeout", "60"))
+    timeout = _parse_seconds(text, options.pop("timeout", str(TIMEOUT)))
     return EngineSearch(command, limits[0] if limits else ("nodes", 1000), options, timeout, processes)
 
 
@@ -173,3 +187,32 @@ def score_after(line: ScoredLine | None, color: chess.Color) -> chess.engine.Sco
 def _close(engines: list[Engine]) -> None:
     while engines:
         engines.pop().close()
+
+
+@lru_cache
+def make_finish(game_name: str, command: str) -> TieBreak:
+    """A tie break by an engine, which runs until this program ends. Raises UciError if it cannot be started."""
+    game, wanted = get_game(game_name), EngineSearch(command, ("nodes", TIE_BREAK_NODES), {}, TIMEOUT, 1)
+    engine, lock = start_process(wanted, game), threading.Lock()
+
+    def finish(positions: Position, candidates: Any) -> np.ndarray:
+        edges = np.asarray(candidates)
+        found = np.full(len(edges), -1, np.int32)
+        for row in np.flatnonzero(edges[:, 0] >= 0):
+            position = Position(*(np.asarray(x)[row] for x in positions))
+            with lock:
+                found[row] = _choose(game, position, edges[row][edges[row] >= 0].tolist(), engine, wanted)
+        return found
+
+    return finish
+
+
+def _choose(game: Game, position: Position, edges: Sequence[int], engine: Engine, wanted: EngineSearch) -> int:
+    """The engine's edge, or -1 where it does not hold the position for won."""
+    board = to_board(game, position)
+    moves = {edge_to_uci(game, board, edge): edge for edge in edges}
+    line = analyse(engine, wanted, board, [chess.Move.from_uci(uci) for uci in moves]).line
+    if line is None:
+        return -1
+    is_won = line.number > 0 if line.kind == "mate" else win_chance(line.number) >= WON
+    return moves.get(line.move, -1) if is_won else -1

@@ -19,7 +19,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import select_states
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.players import Player
-from alphagateau.matches.specs import PlayerSpec, SpecError, read_spec
+from alphagateau.matches.specs import SpecError, read_spec
 from alphagateau.search.search import Search
 
 ROWS = 32  # positions of a search
@@ -39,17 +39,13 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame])
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
         for name in {record.game for record, _ in batch}:
-            players[name] = players.get(name) or _load(found_spec, name, simulations)
+            if name not in players:
+                players[name] = load_player(found_spec, name, simulations)
+                if players[name].search is None or not players[name].variables:
+                    raise SpecError(f"player {found_spec.path!r} has no network: expected a run or a checkpoint")
             rows = [row for row, (record, _) in enumerate(batch) if record.game == name]
             found |= dict(zip(rows, _analyse(players[name], [batch[row] for row in rows]), strict=True))
         yield from (found[row] for row in range(len(batch)))
-
-
-def _load(spec: PlayerSpec, game_name: str, num_simulations: int | None) -> Player:
-    player = load_player(spec, game_name, num_simulations)
-    if player.search is None or not player.variables:
-        raise SpecError(f"player {spec.path!r} has no network: expected a run or a checkpoint")
-    return player
 
 
 def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:

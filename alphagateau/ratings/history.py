@@ -104,7 +104,10 @@ def _fit_walk(equations: Equations, steps: Steps, walk: Walk) -> Walk:
     """
     num_steps = np.bincount(steps.curve, minlength=len(steps.names))
     for _ in range(MAX_ROUNDS if len(num_steps) else 0):
-        x, squares = _expected_squares(equations, steps, walk)
+        x, information = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
+        covariance = embed(equations.free, inverse(information.toarray()), len(x))
+        variance = difference_variance(covariance, steps.after, steps.before)
+        squares = ((x[steps.after] - x[steps.before]) ** 2 + variance) / steps.length  # E[d^2] / s
         factors = (TAIL + squares / walk.rates[steps.curve]) / (TAIL + 1)
         sums = np.bincount(steps.curve, squares / factors, len(num_steps))
         rates = np.clip(sums / np.maximum(num_steps - 1, 1e-9), LEAST_RATE, LARGEST_RATE)
@@ -114,11 +117,3 @@ def _fit_walk(equations: Equations, steps: Steps, walk: Walk) -> Walk:
         if np.abs(change).max() < MAX_CHANGE:
             break
     return walk
-
-
-def _expected_squares(equations: Equations, steps: Steps, walk: Walk) -> tuple[np.ndarray, np.ndarray]:
-    """The ratings [K + 1] with this prior, and E[d^2] / s of each step [M]."""
-    x, information = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
-    covariance = embed(equations.free, inverse(information.toarray()), len(x))
-    gap = x[steps.after] - x[steps.before]
-    return x, (gap**2 + difference_variance(covariance, steps.after, steps.before)) / steps.length

@@ -8,7 +8,7 @@ from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import describe_search
 from alphagateau.ratings.curves import place_of
 from alphagateau.reports.drawing.tables import number
-from alphagateau.reports.ladder_files import read_rows
+from alphagateau.reports.ladder_page import read_rows
 from alphagateau.runs.spent import Spent
 
 

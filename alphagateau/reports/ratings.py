@@ -1,8 +1,11 @@
-"""Writes rated results as a folder of tables, games, a drawing and a page, and prints them."""
+"""Writes rated results as a folder of tables, games, a drawing and a page, or of several boards, and prints them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals
@@ -10,7 +13,17 @@ from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.drawing.game_viewer import GameView, view_game
-from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
+from alphagateau.reports.drawing.pages import render
+from alphagateau.reports.drawing.tables import Table, number_cell, table
+from alphagateau.reports.ladder_page import (
+    COST_AXES,
+    LadderPage,
+    LearntOn,
+    RatedPlayer,
+    ladder_page,
+    rating_drawing,
+    transfer_chart,
+)
 from alphagateau.runs.files import write_text
 from alphagateau.runs.logging.progress import print_results
 
@@ -114,7 +127,7 @@ def describe_method(ratings: Ratings) -> str:
 def print_ratings(ratings: Ratings, title: str) -> None:
     """A table on standard output, the notes below it."""
     rows = []
-    for k in sorted(range(len(ratings.players)), key=lambda k: -_or_low(ratings.rating[k])):
+    for k in sorted(range(len(ratings.players)), key=lambda k: -np.nan_to_num(ratings.rating[k], nan=-np.inf)):
         numbers = f"{ratings.rating[k]:z.0f}", f"{2 * ratings.standard_error[k]:z.0f}"
         rows.append((ratings.players[k], *numbers, ratings.games[k], f"{ratings.score[k]:.3f}"))
     print_results(title, ("player", "rating", "2 sigma", "games", "score"), rows)
@@ -123,5 +136,39 @@ def print_ratings(ratings: Ratings, title: str) -> None:
         print(f"note: {note}")
 
 
-def _or_low(rating: float) -> float:
-    return rating if rating == rating else float("-inf")
+def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> None:
+    """Writes index.html beside the folders of the boards, whose own pages it names; reports by board."""
+    folder.mkdir(parents=True, exist_ok=True)
+    players = {board: rated_players(report) for board, report in reports.items()}
+    charts = {
+        board: transfer_chart(players[board], board, report.learnt_on, is_band(report.ratings))
+        for board, report in reports.items()
+    }
+    runs = {run: known for report in reports.values() for run, known in report.learnt_on.items()}
+    page = render(
+        "boards.html",
+        title=f"{folder.name}: {', '.join(reports)}",
+        subtitle="the same players, rated on each board by the games played there; each board has a scale of its own",
+        boards=[(board, f"{board}/index.html") for board in reports],
+        charts_of_boards=[(board, chart) for board, chart in charts.items() if chart],
+        runs=run_table(players, runs),
+        notes=[f"{board}: {note}" for board, report in reports.items() for note in report.notes],
+    )
+    write_text(folder / "index.html", page)
+
+
+def run_table(players: Mapping[str, list[RatedPlayer]], runs: Mapping[str, LearntOn]) -> Table:
+    """A row a run: where it learnt, and for each board the first and the last of its iterations that were rated."""
+    header = ["Run", "Learnt on"]
+    for board in players:
+        header += [f"{board}: first", f"{board}: last", "± 2σ"]
+    rows = []
+    for run, known in runs.items():
+        row: list[Any] = [run, ", then ".join([*known.boards_before, known.board])]
+        for board in players:
+            places = [(i, p) for p in players[board] for name, i in p.places if name == run and math.isfinite(p.rating)]
+            ends = [min(places, key=lambda one: one[0])[1], max(places, key=lambda one: one[0])[1]] if places else []
+            row += [number_cell(p.rating, ".0f") for p in ends] or [None, None]
+            row.append(number_cell(2 * ends[1].standard_error, ".0f") if ends else None)
+        rows.append(row)
+    return table(header, rows)

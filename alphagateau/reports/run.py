@@ -1,6 +1,5 @@
 """Builds the HTML page of a run from the files in its folder."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,7 @@ from alphagateau import config
 from alphagateau.config.losses import declared_meaning
 from alphagateau.games.pgn.pgn import GameRecord, read_pgn
 from alphagateau.reports.drawing.charts import CalibrationBin
-from alphagateau.reports.ladder_files import player_of
-from alphagateau.reports.ladder_page import RatedPlayer
+from alphagateau.reports.ladder_page import RatedPlayer, player_of, read_rows
 from alphagateau.reports.ratings import game_view
 from alphagateau.reports.run_page import Event, RunPage, run_page
 from alphagateau.runs.checkpoint import find
@@ -97,10 +95,7 @@ def _sample_games(run: Path) -> tuple[list[GameRecord], list[str]]:
 def _ladder(run: Path) -> list[RatedPlayer]:
     """The ratings of this run's checkpoints, if a ladder was written into its folder `ladder/`."""
     path = run / "ladder" / "ratings.csv"
-    if not path.exists():
-        return []
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [player_of(row) for row in csv.DictReader(file)]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
-        raise RunError(f"{path} is damaged: {type(error).__name__} {error}") from None
+        return [player_of(row) for row in read_rows(path)] if path.exists() else []
+    except config.ConfigError as error:
+        raise RunError(f"{path} is damaged: {error}") from None

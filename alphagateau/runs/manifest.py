@@ -117,8 +117,9 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
         known[SEARCH], also_taken = SEARCHES.read_untrusted(known[SEARCH], drop_unknown=True)
     except ConfigError as error:
         raise ConfigError(f"it names a network or a search that no installed version or plug-in has: {error}") from None
-    if known[SEARCH].get("algorithm") == "action_value" and not network.action_values:
-        raise ConfigError('search.algorithm is "action_value", and its network values no moves')
+    algorithm = known[SEARCH].get("algorithm", SEARCHES.default)
+    if SEARCHES[algorithm].config.needs_action_values and not network.action_values:
+        raise ConfigError(f"search.algorithm is {show(algorithm)}, and its network values no moves")
     boards = network.statistics_boards
     if not {*boards} <= GAMES.keys():
         raise ConfigError(f"network.board_statistics names {show(', '.join(boards))}, expected {', '.join(GAMES)}")

@@ -26,6 +26,7 @@ class PolicyConfig(SearchConfig):
 class ActionValueConfig(SearchConfig):
     """No search: the move that the network values highest."""
 
+    needs_action_values = True
     algorithm: Literal["action_value"] = entry("kind of search", SEARCHES, default="action_value")
     endings: Literal["exact", "repetition", "none"] = choice(
         "moves valued by rule: mates and draws, those that repeat a position a third time, or none", default="exact"

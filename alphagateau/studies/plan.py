@@ -87,7 +87,10 @@ def num_iterations(experiment: Experiment, budget: BudgetConfig, where: str) -> 
 
 def changed_keys(plan: Plan) -> dict[str, dict[str, Any]]:
     """The keys in which variants differ, and the value of each variant (absent: it has no such key)."""
-    flat = {v.name: config.flatten(v.experiment) | _more_keys(v) for v in plan.variants}
+    flat: dict[str, dict[str, Any]] = {}
+    for v in plan.variants:
+        limits = {f"budget.{unit}": limit for unit, limit in vars(v.budget).items() if limit}
+        flat[v.name] = config.flatten(v.experiment) | limits | ({"init_from": v.init_from} if v.init_from else {})
     keys = dict.fromkeys(key for values in flat.values() for key in values)
     found = {key: {name: values[key] for name, values in flat.items() if key in values} for key in keys}
     return {
@@ -95,9 +98,3 @@ def changed_keys(plan: Plan) -> dict[str, dict[str, Any]]:
         for key, values in found.items()
         if len(values) < len(flat) or any(value != next(iter(values.values())) for value in values.values())
     }
-
-
-def _more_keys(variant: Variant) -> dict[str, Any]:
-    """What a run depends on beside its experiment."""
-    limits = {f"budget.{unit}": limit for unit, limit in vars(variant.budget).items() if limit}
-    return limits | ({"init_from": variant.init_from} if variant.init_from else {})

@@ -47,52 +47,49 @@ def _row(row: Measured) -> dict[str, Any]:
 def read_result(path: Path) -> StudyResult:
     """The result that `as_json` wrote into a file. Raises RunError."""
     try:
-        return _from_json(json.loads(path.read_text(encoding="utf-8")))
+        return _from_json(json.loads(path.read_text(encoding="utf-8"), object_hook=_with_estimates))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is damaged or of another version: {type(error).__name__} {error}") from None
 
 
+def _with_estimates(table: dict[str, Any]) -> Any:
+    if table.keys() != {*Estimate._fields}:
+        return table
+    known: dict[str, Any] = {name: math.nan if value is None else value for name, value in table.items()}
+    return Estimate(**known)
+
+
 def _from_json(table: dict[str, Any]) -> StudyResult:
-    simple: dict[str, Any] = {name: table[name] for name in SIMPLE}
-    simple["seeds"] = tuple(table["seeds"])
+    simple: dict[str, Any] = {name: table[name] for name in SIMPLE} | {"seeds": tuple(table["seeds"])}
     machine = table["machine"]
     return StudyResult(
         **simple,
-        runs=[_run_from(run, machine["runs"][name]) for name, run in table["runs"].items()],
+        runs=[_run_from(run, **machine["runs"][name]) for name, run in table["runs"].items()],
         measures=[
-            Measure(name, m["form"], [_row_from(row) for row in m["variants"].values()])
+            Measure(name, m["form"], [_row_from(**row) for row in m["variants"].values()])
             for name, m in table["measures"].items()
         ],
         curves=[
-            Curve(
-                board,
-                variant,
-                [_point_from(p, s) for p, s in zip(points, machine["curves"][board][variant], strict=True)],
-            )
+            Curve(board, variant, list(map(_point_from, points, machine["curves"][board][variant])))
             for board, variants in table["curves"].items()
             for variant, points in variants.items()
         ],
     )
 
 
-def _run_from(run: dict[str, Any], machine: dict[str, Any]) -> RunResult:
-    cost, seconds = {k: v for k, v in run.items() if k in Cost._fields}, machine["seconds"]
+def _run_from(run: dict[str, Any], seconds: float, devices: str, commits: list[str]) -> RunResult:
     rest = {k: v for k, v in run.items() if k not in Cost._fields}
-    commits = tuple(machine["commits"])
-    return RunResult(cost=Cost(**cost, seconds=seconds), devices=machine["devices"], commits=commits, **rest)
+    return RunResult(cost=_cost_from(run, seconds), devices=devices, commits=tuple(commits), **rest)
 
 
-def _row_from(row: dict[str, Any]) -> Measured:
-    values, differences = ({int(k): v for k, v in row[name].items()} for name in ("values", "differences"))
-    difference = _estimate(row["difference"]) if row["difference"] else None
-    return Measured(row["variant"], values, _estimate(row["mean"]), differences, difference)
+def _row_from(values: dict[str, float], differences: dict[str, float], **row: Any) -> Measured:
+    by_seed = [{int(seed): value for seed, value in x.items()} for x in (values, differences)]
+    return Measured(values=by_seed[0], differences=by_seed[1], **row)
 
 
 def _point_from(point: dict[str, Any], seconds: float) -> CurvePoint:
-    cost = Cost(**{k: v for k, v in point.items() if k in Cost._fields}, seconds=seconds)
-    return CurvePoint(cost, _estimate(point["elo"]), point["low"], point["high"])
+    return CurvePoint(_cost_from(point, seconds), point["elo"], point["low"], point["high"])
 
 
-def _estimate(table: dict[str, Any]) -> Estimate:
-    known: dict[str, Any] = {name: math.nan if value is None else value for name, value in table.items()}
-    return Estimate(**known)
+def _cost_from(table: dict[str, Any], seconds: float) -> Cost:
+    return Cost(**{k: v for k, v in table.items() if k in Cost._fields}, seconds=seconds)

@@ -138,30 +138,29 @@ def _rating_measure(plan: Plan, runs: Sequence[RunResult], board: str, ratings: 
     players = {(r.variant, r.seed): names.get((r.name, r.cost.iterations), "") for r in runs if r.ended}
     players = {place: name for place, name in players.items() if name in ratings.players}
 
-    def value(place: tuple[str, int]) -> float:
-        return float(ratings.rating[ratings.players.index(players[place])])
+    def named(places: Sequence[tuple[str, int]]) -> list[str]:
+        return [players[place] for place in places]
 
-    def mean(places: Sequence[tuple[str, int]]) -> Estimate:
-        return mean_rating(ratings, [players[place] for place in places])
-
-    def difference(places: Sequence[tuple[str, int]], others: Sequence[tuple[str, int]]) -> Estimate:
-        return paired_difference(ratings, [players[p] for p in places], [players[p] for p in others])
-
-    values = {place: value(place) for place in players}
-    return Measure(f"Elo on {board}", ".0f", _compare(plan, values, mean, difference))
+    values = {place: float(ratings.rating[ratings.players.index(name)]) for place, name in players.items()}
+    rows = _compare(
+        plan,
+        values,
+        lambda places: mean_rating(ratings, named(places)),
+        lambda places, others: paired_difference(ratings, named(places), named(others)),
+    )
+    return Measure(f"Elo on {board}", ".0f", rows)
 
 
 def _metric_measure(plan: Plan, runs: Sequence[RunResult], name: str) -> Measure:
     """The last values of a metric, which have no error of measurement that is known."""
     values = {(r.variant, r.seed): r.metrics[name] for r in runs if r.ended and name in r.metrics}
-
-    def mean(places: Sequence[tuple[str, int]]) -> Estimate:
-        return mean_over_seeds([values[place] for place in places])
-
-    def difference(places: Sequence[tuple[str, int]], others: Sequence[tuple[str, int]]) -> Estimate:
-        return mean_over_seeds([values[a] - values[b] for a, b in zip(places, others, strict=True)])
-
-    return Measure(name, ".4g", _compare(plan, values, mean, difference))
+    rows = _compare(
+        plan,
+        values,
+        lambda places: mean_over_seeds([values[place] for place in places]),
+        lambda places, others: mean_over_seeds([values[a] - values[b] for a, b in zip(places, others, strict=True)]),
+    )
+    return Measure(name, ".4g", rows)
 
 
 def _compare(

@@ -1,15 +1,18 @@
 """Compares a player's moves and its ranking of them with labels.
 
-A board has no past.
+A board has no past. The published "Kendall's tau" is no rank correlation: the code of Ruoss et al. (2024) hands the two
+orders (argsort) to it in the place of the two sequences of ranks, so a good ranking scores 0.3. It depends on how moves
+are numbered.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.stats
 
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards
 from alphagateau.games.move_numbers import action_names
@@ -22,7 +25,6 @@ from alphagateau.matches.players import Player
 from alphagateau.search.search import ILLEGAL
 from alphagateau.suites.answers import Answers, Positions, find_answers, key_parts_of
 from alphagateau.suites.intervals import Estimate, mean, share
-from alphagateau.suites.rank_correlation import tau_b, tau_published
 
 ROWS = 128  # boards of a device call
 TOPS = 1, 3  # moves of the highest prior
@@ -48,12 +50,6 @@ class LabelledBoards(NamedTuple):
     states: State  # numpy [R]
 
 
-def enter_boards(game: Game, rows: Any) -> State:
-    """The States [R] of `packed.Boards` [R], without a past; on the device."""
-    rights = jnp.unpackbits(rows.castling[:, None], axis=-1, count=4, bitorder="little").astype(bool)
-    return jax.vmap(game.enter)(rows.board, rows.color, rights, rows.en_passant, rows.halfmove_count, rows.ply)
-
-
 def read_boards(game: Game, columns: Boards, number: int = 0) -> LabelledBoards:
     """The first `number` boards; 0: all."""
     rows, parts = Boards(*(np.asarray(column[: number or None]) for column in columns)), []
@@ -65,8 +61,16 @@ def read_boards(game: Game, columns: Boards, number: int = 0) -> LabelledBoards:
 
 
 @lru_cache
-def _entered(game_name: str):
-    return jax.jit(lambda rows: enter_boards(get_game(game_name), rows))
+def _entered(game_name: str) -> Callable[[Boards], State]:
+    """`packed.Boards` [R] to States [R] without a past."""
+
+    @jax.jit
+    def enter(rows: Any) -> State:
+        rights = jnp.unpackbits(rows.castling[:, None], axis=-1, count=4, bitorder="little").astype(bool)
+        fields = (rows.board, rows.color, rights, rows.en_passant, rows.halfmove_count, rows.ply)
+        return jax.vmap(get_game(game_name).enter)(*fields)
+
+    return enter
 
 
 def predict(boards: LabelledBoards, player: Player, seed: int, report: Callable[[int], None]) -> Predictions:
@@ -153,3 +157,28 @@ def _taus(
     numbers = [number[move] for move in legal_moves(boards.game, one_state(boards.states, row))]
     truth, prediction = q[row, : len(numbers)], ranking[row, : len(numbers)]
     return tau_b(truth, prediction), tau_published(truth, prediction, numbers)
+
+
+def tau_b(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """Kendall's tau-b of two [n]; 1 of a single move, 0 of a prediction that is all ties, NaN of such a truth."""
+    if len(truth) == 1:
+        return 1.0
+    if (truth == truth[0]).all():
+        return float("nan")
+    if (prediction == prediction[0]).all():
+        return 0.0
+    return _tau(truth, prediction)
+
+
+def tau_published(truth: np.ndarray, prediction: np.ndarray, numbers: Sequence[int]) -> float:
+    """What the published code calls Kendall's tau, of moves by their `action_names` number, which orders ties."""
+    if len(truth) == 1:
+        return 1.0
+    order = np.argsort(numbers)
+    orders = (np.argsort(np.asarray(x)[order], kind="stable") for x in (truth, prediction))
+    return _tau(*orders)
+
+
+def _tau(x: np.ndarray, y: np.ndarray) -> float:
+    found: Any = scipy.stats.kendalltau(x, y, variant="b")
+    return float(found.statistic)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from alphagateau.cli import study_ladder
+from alphagateau.cli import ladders
 from alphagateau.cli.arguments import UsageError
 from alphagateau.config import LadderConfig
 from alphagateau.matches.specs import read_spec
@@ -21,6 +21,6 @@ def test_an_anchor_that_does_not_play_is_one_sentence(monkeypatch, tmp_path):
         study=SimpleNamespace(name="s", ladder=ladder),
         reference=SimpleNamespace(experiment=SimpleNamespace(platform="auto")),
     )
-    monkeypatch.setattr(study_ladder, "list_players", lambda *_: ([read_spec(f"uci:{ENGINE}?nodes=50")], {}))
+    monkeypatch.setattr(ladders, "list_players", lambda *_: ([read_spec(f"uci:{ENGINE}?nodes=50")], {}))
     with pytest.raises(UsageError, match=r"^s, \[ladder\]: .*rondom"):
-        study_ladder.rate_runs(SimpleNamespace(plan=plan), {}, tmp_path, SimpleNamespace(reason=None))
+        ladders.rate_runs(SimpleNamespace(plan=plan), {}, tmp_path, SimpleNamespace(reason=None))

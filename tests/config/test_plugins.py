@@ -199,6 +199,13 @@ def test_two_of_one_name_are_an_error_that_names_both(toys, monkeypatch):
         registers.load_plugins()
 
 
+def test_two_boards_of_one_uci_variant_are_refused(toys):
+    """As the UCI engine would play one of them by the name of the other."""
+    other = GameEntry(**{**vars(TOY_BOARD), "name": "other"})
+    with pytest.raises(config.ConfigError, match=r'uci_variant "toy" is registered twice, by register\(\) and by'):
+        alphagateau.register(other)
+
+
 def test_only_declarations_are_registered():
     with pytest.raises(
         config.ConfigError, match="a table is no declaration: expected one of Architecture, SearchMethod"

@@ -9,10 +9,9 @@ import pytest
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
-from alphagateau.matches.engine_tie_break import make_finish
 from alphagateau.matches.find_moves import compiled_search
 from alphagateau.matches.specs import PlayerError
-from alphagateau.matches.uci_player import UciError
+from alphagateau.matches.uci_player import UciError, make_finish
 from alphagateau.search.search import SearchOutput
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")

@@ -28,7 +28,7 @@ from alphagateau.matches.match import opening_points, play_games, play_match
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.openings import Openings, make_openings, one_state, read_openings
 from alphagateau.matches.players import Player, random_player
-from alphagateau.matches.search_rows import choose_rows_per_search
+from alphagateau.matches.search_rows import choose_rows
 from alphagateau.matches.specs import PlayerError
 from alphagateau.runs.stop import StopRequest
 from alphagateau.search.baselines import make_policy_search, make_random_search
@@ -200,15 +200,15 @@ def random_result(gardner: Game, openings: Openings):
 def test_books_of_a_match(random_result, openings: Openings) -> None:
     result = random_result
     assert result.wins + result.draws + result.losses == 128
-    assert result.unfinished == 0 and not result.failures
+    assert result.unfinished == 0 and not result.statistics.failures
     assert {(p.opening, p.a_is_white) for p in result.records} == {(q, c) for q in range(64) for c in (True, False)}
     scores = Counter(played.score for played in result.records)
     assert (scores[1.0], scores[0.5], scores[0.0]) == (result.wins, result.draws, result.losses)
     points = Counter(opening_points(result.records).values())
     assert result.pentanomial == tuple(points[k / 2] for k in range(5))
     assert sum(result.pentanomial) == 64
-    assert result.moves == sum(len(p.record.moves) - 4 for p in result.records)
-    assert result.moves_per_second > 0
+    assert result.statistics.moves == sum(len(p.record.moves) - 4 for p in result.records)
+    assert result.statistics.moves_per_second > 0
 
 
 def test_records_say_what_python_chess_says(random_result, openings: Openings) -> None:
@@ -225,7 +225,7 @@ def test_records_say_what_python_chess_says(random_result, openings: Openings) -
 
 
 def test_rows_searched_belong_to_live_games_in_one_match(random_result) -> None:
-    assert random_result.live_fraction >= 0.85
+    assert random_result.statistics.live_fraction >= 0.85
 
 
 def test_game_depends_on_no_other_game(gardner: Game, random_result, openings: Openings) -> None:
@@ -387,12 +387,12 @@ def test_illegal_move_is_said_of_its_player(gardner: Game, openings: Openings) -
     cheat = Player("cheat", move=lambda start_fen, moves: "e2e4")
     result = play_match(gardner, Match(random_player(), cheat, openings.select(range(3))), rows_per_search=ROWS)
     assert (result.wins, result.draws, result.losses, result.unfinished) == (0, 0, 0, 6)
-    assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.failures["cheat"]
+    assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.statistics.failures["cheat"]
 
 
-@pytest.mark.parametrize(("num_rows", "num_games", "rows"), [(64, None, 8), (64, 128, 8), (64, 40, 5), (2, 2, 1)])
-def test_rows_of_a_search(num_rows: int, num_games: int | None, rows: int) -> None:
-    assert choose_rows_per_search(num_rows, num_games) == rows
+@pytest.mark.parametrize(("num_rows", "num_games", "rows"), [(64, 128, 8), (64, 40, 5), (2, 2, 1)])
+def test_rows_of_a_search(gardner, num_rows: int, num_games: int, rows: int) -> None:
+    assert choose_rows(gardner, [], num_games, num_rows) == (min(num_rows, num_games), (rows,))
 
 
 TWO_DEVICES = """

@@ -10,7 +10,7 @@ from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alphagateau.matches.recorded_results import read_any_results, read_pgn_results
+from alphagateau.matches.recorded_results import read_any_results
 from alphagateau.ratings.results import ResultsError, Row
 from alphagateau.ratings.results_files import RESULTS_HEADER
 
@@ -63,7 +63,7 @@ def game(white="a", black="b", result="1-0", moves="1. e4 e5", end=None) -> str:
 
 def test_pgn_results_carry_colors_and_leave_out_what_has_no_result(results_file):
     text = game() + game("b", "a", "1/2-1/2") + game(result="*") + game("c", "c") + game("b", "a")
-    results, notes = read_pgn_results(results_file(text, "games.pgn"))
+    results, notes = read_any_results(results_file(text, "games.pgn"))
     assert results.rows == (Row("a", "b", 1, 0, 0, 1), Row("a", "b", 0, 1, 1, -1))
     assert notes == (
         "left out: 1 of 5 games, unfinished (result *)",
@@ -73,19 +73,19 @@ def test_pgn_results_carry_colors_and_leave_out_what_has_no_result(results_file)
 
 
 def test_a_name_with_escapes_is_the_name_that_they_stand_for(results_file):
-    assert read_pgn_results(results_file(game('a\\"q\\"', "b\\\\")))[0].players == ('a"q"', "b\\")
+    assert read_any_results(results_file(game('a\\"q\\"', "b\\\\"), "games.pgn"))[0].players == ('a"q"', "b\\")
 
 
 def test_pgn_games_without_empty_lines_or_final_results_are_not_lost(results_file):
     # As the paper's authors published theirs; chess.pgn.read_headers takes the three for one game
     text = game(end="").replace("\n\n", "\n") * 3
-    assert read_pgn_results(results_file(text))[0].rows == (Row("a", "b", 3, 0, 0, 1),)
+    assert read_any_results(results_file(text, "games.pgn"))[0].rows == (Row("a", "b", 3, 0, 0, 1),)
 
 
 def test_pgn_comments_and_variant_games_are_passed_over(results_file):
     moves = '1. e4 {[White "no"]\n[Result "0-1"] 0-1\n} e5 ; 0-1 {\n% {\n2. Nf3'
     gardner = '[Variant "Gardner"]\n[FEN "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"]\n' + game()
-    found = read_pgn_results(results_file(game(moves=moves) + gardner + game(moves="")))
+    found = read_any_results(results_file(game(moves=moves) + gardner + game(moves=""), "games.pgn"))
     assert found[0].rows == (Row("a", "b", 3, 0, 0, 1),)
 
 
@@ -106,16 +106,16 @@ def test_pgn_comments_and_variant_games_are_passed_over(results_file):
 def test_malformed_pgn_names_file_and_game(results_file, text, said):
     path = results_file(text, "games.pgn")
     with pytest.raises(ResultsError, match=said) as caught:
-        read_pgn_results(path)
+        read_any_results(path)
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
 def test_pgn_may_be_in_the_encoding_of_its_standard(results_file):
     path = results_file(game(white="Müller").encode("latin-1"), "games.pgn")
-    assert read_pgn_results(path)[0].players[0] == "Müller"
+    assert read_any_results(path)[0].players[0] == "Müller"
     text = game().replace('"x"', '"A…"')  # whose byte is a line end to Unicode
     path = results_file(text.encode("cp1252"), "ellipsis.pgn")
-    assert sum(sum(row[2:5]) for row in read_pgn_results(path)[0].rows) == 1
+    assert sum(sum(row[2:5]) for row in read_any_results(path)[0].rows) == 1
 
 
 def test_suffix_chooses_the_reader(results_file):
@@ -174,4 +174,4 @@ def test_what_is_left_out_of_an_unplayed_game_is_said(results_file):
 
 @pytest.mark.parametrize("half", ["1/2", "\u00bd-\u00bd", "1/2\u20131/2", "0.5-0.5"])
 def test_a_half_is_a_draw_in_the_tag_and_behind_the_moves(results_file, half):
-    assert read_pgn_results(results_file(game(result=half)))[0].rows == (Row("a", "b", 0, 1, 0, 1),)
+    assert read_any_results(results_file(game(result=half), "games.pgn"))[0].rows == (Row("a", "b", 0, 1, 0, 1),)

@@ -135,7 +135,7 @@ def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -
     player = fake("well", "nodes=1&Style=Very Risky&Move Overhead=5&processes=2")
     assert player.name == "Fake well fake.py well nodes=1 Move Overhead=5 Style=Very Risky"
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
-    assert (result.unfinished, result.failures) == (0, {})
+    assert (result.unfinished, result.statistics.failures) == (0, {})
     itself = play_match(gardner, Match(player, player, openings), rows_per_search=1)
     assert itself.pentanomial == (0, 0, 2, 0, 0)
 
@@ -153,7 +153,7 @@ def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -
 def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, manner: str, message: str) -> None:
     player = fake(manner, f"nodes=1&timeout={8 if manner in ('hang', 'babble') else 60}")
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
-    assert message in result.failures[player.name]
+    assert message in result.statistics.failures[player.name]
     assert result.unfinished == 4 and len(result.records) == 4
     assert all(message in played.record.termination for played in result.records)
     assert any(len(played.record.moves) > 5 for played in result.records)
@@ -247,7 +247,7 @@ def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Opening
     assert "Fairy" in player.name and player.name.endswith(" nodes=300 Skill Level=20")
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     player.close()
-    assert result.failures == {} and result.unfinished == 0
+    assert result.statistics.failures == {} and result.unfinished == 0
     assert result.wins >= 3
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from alphagateau.commands.main import main
 from alphagateau.config import ConfigError
-from alphagateau.reports.ladder_files import draw_curves, player_of, read_rows
+from alphagateau.reports.ladder_page import draw_curves, player_of, read_rows
 
 QUICKSTART = Path(__file__).parents[2] / "eval" / "quickstart"
 HEADER = "player,rating,standard_error,games,score,flops\n"

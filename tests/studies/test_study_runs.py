@@ -20,10 +20,9 @@ from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import budget, training
 from alphagateau.studies.plan import changed_keys, make_plan
-from alphagateau.studies.progress import describe_progress
 from alphagateau.studies.result_files import as_json
 from alphagateau.studies.results import gather
-from alphagateau.studies.training import Study, statuses, train_runs
+from alphagateau.studies.training import Study, describe_progress, statuses, train_runs
 
 STUDY = """
 base = "smoke"

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from alphagateau.suites.rank_correlation import tau_b, tau_published
+from alphagateau.suites.labelled_moves import tau_b, tau_published
 
 TRUTH, PREDICTION = np.array([0.2, 0.4, 0.1, 0.3, 0.5]), np.array([0.1, 0.4, 0.2, 0.3, 0.5])
 NUMBERS = [0, 1, 2, 3, 4]

@@ -9,8 +9,7 @@ import pytest
 from alphagateau.commands.main import main
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import Player, Reply, random_player
-from alphagateau.suites.epd import EpdError, first_of_each_theme, read_epd
-from alphagateau.suites.sts import answer, scores
+from alphagateau.suites.sts import EpdError, answer, first_of_each_theme, read_epd, scores
 
 LINES = """\
 7k/8/8/8/8/8/8/KR6 w - - bm Rh1; id "STS(v2.0) Open Files.001"; c8 "10 4 3"; c9 "b1h1 b1b8 b1h1";

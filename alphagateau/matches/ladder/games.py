@@ -4,15 +4,18 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, NonNegativeInt, TypeAdapter
 
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note
 from alphagateau.matches.players import Player
 from alphagateau.ratings.results import Results, Row, make_results
+from alphagateau.ratings.results_files import COUNTS
 from alphagateau.runs.files import filling, write_text
 
-POINTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}
+PlayerKey = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class LadderGamesError(ValueError):
@@ -22,10 +25,10 @@ class LadderGamesError(ValueError):
 class StoredGame(NamedTuple):
     """A game with a result, as a line of games.jsonl."""
 
-    white: tuple[str, ...]  # identity
-    black: tuple[str, ...]
-    opening: int
-    result: str
+    white: PlayerKey
+    black: PlayerKey
+    opening: NonNegativeInt
+    result: Annotated[str, Field(pattern="^(1-0|1/2-1/2|0-1)$")]
     termination: str
     start_fen: str
     moves: tuple[str, ...]
@@ -34,6 +37,7 @@ class StoredGame(NamedTuple):
     date: str = ""  # of its end, as in PGN; "": stored before dates were
 
 
+STORED = TypeAdapter(StoredGame)
 GameKey = tuple[tuple[str, ...], tuple[str, ...], int, str]
 
 
@@ -67,27 +71,12 @@ def read_games(path: Path, repair: bool = True) -> list[StoredGame]:
     games = []
     for number, line in enumerate(lines, 1):
         try:
-            games.append(_parse_game(line))
-        except (ValueError, TypeError):
+            games.append(STORED.validate_json(line, strict=True))
+        except ValueError:
             raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
     if rest and repair:  # the next game must start on a line of its own
         write_text(path, "".join(line + "\n" for line in lines))
     return games
-
-
-def _parse_game(line: str) -> StoredGame:
-    """Raises ValueError or TypeError for a line that is no game."""
-    game = StoredGame(**json.loads(line))
-    texts = [game.white, game.black, game.moves, game.comments]
-    if not all(isinstance(x, list | tuple) and all(isinstance(text, str) for text in x) for x in texts):
-        raise TypeError("expected lists of texts")
-    fields = [game.result, game.termination, game.start_fen, game.protocol, game.date]
-    if type(game.opening) is not int or game.opening < 0 or not all(isinstance(text, str) for text in fields):
-        raise TypeError("expected the number of an opening, and texts")
-    if not (game.white and game.black and game.result in POINTS):
-        raise ValueError("expected two players and a result")
-    white, black, moves, comments = map(tuple, texts)
-    return game._replace(white=white, black=black, moves=moves, comments=comments)
 
 
 def of_players(games: Sequence[StoredGame], players: Sequence[Player]) -> tuple[list[StoredGame], list[str]]:
@@ -112,7 +101,7 @@ def tabulate(games: Sequence[StoredGame], players: Sequence[Player]) -> Results:
     games = sorted(
         (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
     )
-    rows = [Row(names[g.white], names[g.black], *POINTS[g.result], 1) for g in games if g.result in POINTS]
+    rows = [Row(names[g.white], names[g.black], *COUNTS[g.result], 1) for g in games]
     return make_results(rows, [p.name for p in players])
 
 

@@ -13,7 +13,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, of_players, read_games, tabulate, to_records
-from alphagateau.matches.ladder.openings import open_openings
+from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
 from alphagateau.matches.ladder.protocol import (
@@ -24,7 +24,6 @@ from alphagateau.matches.ladder.protocol import (
     write_protocol,
 )
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
-from alphagateau.matches.players import Player
 from alphagateau.matches.specs import PlayerSpec, board_of
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.rate import Ratings, rate
@@ -38,17 +37,18 @@ class MissingPlayers(LadderGamesError):
 class RatedPool(NamedTuple):
     """The players of a board with their games and ratings: all that a report of them needs."""
 
-    folder: Path
+    table: Table
     title: str
-    board: str
-    players: list[Player]
     results: Results
     ratings: Ratings
     curves: Curves
     records: list[GameRecord]
     notes: list[str]
-    protocol: dict[str, str]
-    protocol_name: str
+
+    @property
+    def protocol(self) -> dict[str, str]:
+        """The protocol of the games by what a reader calls its parts."""
+        return describe_protocol(self.table.game, self.table.openings)
 
 
 def play_ladder(
@@ -125,16 +125,5 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
     name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
     records = to_records(games, players, table.game.name, name)
-    return RatedPool(
-        table.folder,
-        f"{name}: {table.game.name}",
-        table.game.name,
-        players,
-        results,
-        ratings,
-        curves,
-        records,
-        [*table.notes, *notes, *others],
-        protocol={"board": table.game.name, **describe_protocol(table.game, table.openings)},
-        protocol_name=table.protocol,
-    )
+    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others]
+    return RatedPool(table, title, results, ratings, curves, records, notes)

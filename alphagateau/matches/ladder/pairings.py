@@ -2,28 +2,24 @@
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.games import LadderGamesError
-from alphagateau.matches.ladder.meetings import is_random
-from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings
+from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings, is_random
 from alphagateau.matches.players import Player
-from alphagateau.ratings.curves import Curves
-from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
+from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, make_results
 
 
 class Standing(NamedTuple):
-    """What the next meetings go by. closed: pairs that have played all openings. planned: being played."""
+    """The basis of the next meetings; of its rules, closed pairs have played all openings, planned ones are playing."""
 
     names: Sequence[str]
     results: Results
-    curves: Curves
-    closed: Collection[frozenset[str]] = ()
-    planned: Sequence[Pairing] = ()
+    rules: PairingRules = ANYBODY
 
 
 def games_a_meeting(ladder: LadderConfig) -> int:
@@ -61,10 +57,9 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
         return []
     num_games = games_a_meeting(ladder)
     if ladder.matching == "informative":
-        rules = PairingRules(_curves(ladder, standing), standing.closed, standing.planned)
         num_pairs = max(len(standing.names) // 2, 1)
         origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
-        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, origin, rules)
+        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, origin, standing.rules)
         return _first_games(_merged(found), left)
     if ladder.matching == "paper":
         return _first_games(paper_pairings(standing.names, standing.results, num_games), left)
@@ -76,7 +71,7 @@ def games_left(ladder: LadderConfig, standing: Standing) -> float:
     limit = ladder.max_games or math.inf
     if ladder.matching == "informative" and not (ladder.max_games or ladder.target_error):
         limit = 20 * len(standing.names)
-    return limit - sum(sum(row[2:5]) for row in standing.results.rows) - sum(p.games for p in standing.planned)
+    return limit - sum(sum(row[2:5]) for row in standing.results.rows) - sum(p.games for p in standing.rules.planned)
 
 
 def _first_games(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
@@ -102,7 +97,7 @@ def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
         return False
     names = set(standing.names)
     results = make_results([row for row in standing.results.rows if {*row[:2]} <= names], standing.names)
-    ratings = rate(results, ladder.method, _anchor(ladder, standing), curves=_curves(ladder, standing))
+    ratings = rate(results, ladder.method, _anchor(ladder, standing), curves=standing.rules.curves)
     return is_precise(ratings, ladder.target_error)
 
 
@@ -111,16 +106,11 @@ def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:
     return ladder.anchor if ladder.anchor in standing.names else None
 
 
-def _curves(ladder: LadderConfig, standing: Standing) -> Curves | None:
-    """None: each player is rated by itself."""
-    return standing.curves if ladder.method == "history" else None
-
-
 def _missing_games(standing: Standing, num_games: int) -> list[Pairing]:
     played: dict[frozenset[str], int] = {}
     for row in standing.results.rows:
         pair = frozenset(row[:2])
         played[pair] = played.get(pair, 0) + sum(row[2:5])
-    pairs = [(a, b) for a, b in itertools.combinations(standing.names, 2) if {a, b} not in standing.closed]
+    pairs = [(a, b) for a, b in itertools.combinations(standing.names, 2) if {a, b} not in standing.rules.closed]
     left = [Pairing(a, b, num_games - played.get(frozenset((a, b)), 0)) for a, b in pairs]
     return [p for p in left if p.games > 0]

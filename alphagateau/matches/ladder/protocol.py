@@ -12,7 +12,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.rules import RULES_VERSION, Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, key_of, read_games, write_games
-from alphagateau.matches.ladder.openings import NumberedOpenings, count_openings
+from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings
 
 UNKNOWN = "unknown openings"  # of games stored before protocols were, if they began otherwise
 
@@ -20,6 +20,7 @@ UNKNOWN = "unknown openings"  # of games stored before protocols were, if they b
 def describe_protocol(game: Game, openings: NumberedOpenings) -> dict[str, str]:
     """The protocol by what a reader calls its parts."""
     return {
+        "board": game.name,
         "openings": openings.name,
         "ply limit": str(game.max_plies),
         "rules version": str(RULES_VERSION),

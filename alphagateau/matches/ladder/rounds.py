@@ -15,15 +15,14 @@ from alphagateau.config import LadderConfig
 from alphagateau.config.records import counted
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
-from alphagateau.matches.ladder.meetings import Meeting, OpeningsPart, meet, to_stored
-from alphagateau.matches.ladder.openings import NumberedOpenings
+from alphagateau.matches.ladder.meetings import Meeting, NumberedOpenings, OpeningsPart, meet, to_stored
 from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings, part_of
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import Statistics, play_games
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.players import Player
 from alphagateau.matches.search_rows import choose_rows
-from alphagateau.ratings.pairing import Pairing
+from alphagateau.ratings.pairing import Pairing, PairingRules
 
 
 class Callbacks(NamedTuple):
@@ -142,7 +141,9 @@ def _next_meetings(sitting: Sitting) -> list[Meeting]:
         sitting.closed |= {frozenset(p[:2]) for p, meeting in zip(pairings, met, strict=True) if meeting is None}
         meetings = [meeting for meeting in met if meeting]
         if meetings:
-            callbacks.report(f"{table.game.name}: {_count(sitting)}; next {_describe(meetings)}")
+            num_games = sum(meeting.num_games for meeting in meetings)
+            then = f"{counted(num_games, 'game')} of {counted(len(meetings), 'pair')}"
+            callbacks.report(f"{table.game.name}: {_count(sitting)}; next {then}")
             return meetings
     return []
 
@@ -150,12 +151,10 @@ def _next_meetings(sitting: Sitting) -> list[Meeting]:
 def _standing(sitting: Sitting) -> Standing:
     players = sitting.table.players
     names = [p.name for p in players if p.name not in sitting.failures]
-    planned = [
-        Pairing(meeting.a.name, meeting.b.name, meeting.num_games)
-        for one in sitting.in_progress
-        for meeting in one.meetings
-    ]
-    return Standing(names, tabulate(sitting.games, players), curves_of(players), sitting.closed, planned)
+    meetings = [meeting for one in sitting.in_progress for meeting in one.meetings]
+    planned = [Pairing(meeting.a.name, meeting.b.name, meeting.num_games) for meeting in meetings]
+    curves = curves_of(players) if sitting.table.ladder.method == "history" else None
+    return Standing(names, tabulate(sitting.games, players), PairingRules(curves, sitting.closed, planned))
 
 
 def _keep(sitting: Sitting, played: PlayedGame) -> None:
@@ -173,11 +172,6 @@ def _count(sitting: Sitting) -> str:
     return f"{counted(len(sitting.games) + ended, 'game')} played" + (
         f", {num_playing} in progress" if num_playing else ""
     )
-
-
-def _describe(meetings: Sequence[Meeting]) -> str:
-    num_games = sum(meeting.num_games for meeting in meetings)
-    return f"{counted(num_games, 'game')} of {counted(len(meetings), 'pair')}"
 
 
 def _left(name: str, why: str) -> str:

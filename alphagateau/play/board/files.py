@@ -10,7 +10,6 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.specs import PlayerSpec, name_of
 from alphagateau.play.opponents import plays
 from alphagateau.reports.drawing.pages import UNSHOWABLE, environment
-from alphagateau.runs.checkpoint import Checkpoint
 
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 
@@ -30,25 +29,19 @@ def files(players: Sequence[PlayerSpec]) -> dict[str, tuple[bytes, str]]:
 
 def setup_of(players: Sequence[PlayerSpec]) -> dict[str, Any]:
     """What the page must know from the start: the boards that can be played, and the checkpoints."""
-    shown = [_player(player.found) for player in players]
-    boards = [name for name in GAMES if any(name in player["boards"] for player in shown)]
-    own = shown[0]["game"]
-    return {"board": own, "boards": [_board(name) for name in boards], "players": shown}
-
-
-def _player(found: Checkpoint) -> dict[str, Any]:
-    manifest = found.manifest
-    return {
-        "name": name_of(found),
-        "hash": manifest["weights_hash"],
-        "game": manifest["game"],
-        "architecture": manifest["network"].get("architecture", ""),
-        "parameters": manifest["parameters"],
-        "boards": [name for name in GAMES if plays(found, name)],
-    }
-
-
-def _board(name: str) -> dict[str, Any]:
-    game = get_game(name)
-    title = name.removesuffix("_chess").replace("_", " ").title()
-    return {"name": name, "title": f"{title} {game.size}×{game.size}", "size": game.size, "fen": game.start_fen}
+    shown, boards = [], []
+    for found in (player.found for player in players):
+        manifest = found.manifest
+        about = {
+            "name": name_of(found),
+            "hash": manifest["weights_hash"],
+            "game": manifest["game"],
+            "architecture": manifest["network"].get("architecture", ""),
+            "parameters": manifest["parameters"],
+            "boards": [name for name in GAMES if plays(found, name)],
+        }
+        shown.append(about)
+    for game in (get_game(name) for name in GAMES if any(name in player["boards"] for player in shown)):
+        title = f"{game.name.removesuffix('_chess').replace('_', ' ').title()} {game.size}×{game.size}"
+        boards.append({"name": game.name, "title": title, "size": game.size, "fen": game.start_fen})
+    return {"board": shown[0]["game"], "boards": boards, "players": shown}

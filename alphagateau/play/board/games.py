@@ -52,19 +52,18 @@ def games_of(text: str) -> list[dict[str, Any]]:
     for number, record in enumerate(records, 1):
         if len(record.moves) > MAX_PLIES:
             raise ValueError(f"PGN game {number} has {len(record.moves)} moves: expected at most {MAX_PLIES}")
-    return [_game_of(record) for record in records]
-
-
-def _game_of(record: GameRecord) -> dict[str, Any]:
-    return {
-        "board": record.game,
-        "fen": record.start_fen,
-        "moves": record.moves,
-        "white": record.headers.get("White", "?"),
-        "black": record.headers.get("Black", "?"),
-        "result": record.result,
-        "reason": record.termination,
-    }
+    return [
+        {
+            "board": record.game,
+            "fen": record.start_fen,
+            "moves": record.moves,
+            "white": record.headers.get("White", "?"),
+            "black": record.headers.get("Black", "?"),
+            "result": record.result,
+            "reason": record.termination,
+        }
+        for record in records
+    ]
 
 
 def pgn_of(game: Game, request: GameRequest, players: Sequence[PlayerSpec]) -> str:

@@ -15,7 +15,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.matches.ladder.games import LadderGamesError, key_of, read_games
 from alphagateau.matches.ladder.ladder import merge_ladders, play_ladder
-from alphagateau.matches.ladder.openings import count_openings, open_openings, take_openings
+from alphagateau.matches.ladder.meetings import count_openings, open_openings, take_openings
 from alphagateau.matches.ladder.protocol import write_protocol
 from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.player_specs import player_search

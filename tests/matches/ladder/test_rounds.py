@@ -75,7 +75,7 @@ def test_the_error_asked_for_is_reached_by_the_method_that_rates(play, tmp_path,
 
 def test_only_an_error_relative_to_the_anchor_sends_everybody_against_it():
     names = list("abcdef")
-    standing = Standing(names, make_results([], names), {})
+    standing = Standing(names, make_results([], names))
     met = next_pairings(LadderConfig(players=tuple(names), anchor="a", max_games=60), standing)
     assert sorted(name for pairing in met for name in pairing[:2]) == names
     met = next_pairings(LadderConfig(players=tuple(names), anchor="a", target_error=50.0), standing)
