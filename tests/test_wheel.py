@@ -1,103 +1,85 @@
-"""What is installed is whole: declared dependencies are what the code imports, and a wheel works without a checkout."""
+"""Wheel and source distribution are whole: each trains, plays and rates where no checkout is."""
 
-import ast
-import os
-import re
+import csv
+import json
 import subprocess
 import sys
+import tarfile
 import tomllib
-from importlib.metadata import packages_distributions
+import zipfile
 from pathlib import Path
 
 import pytest
+from environments import make_environment, run
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PRIVATE_JAX = {"alphagateau/distributed/jax_internals.py"}
 
 
-def name_of(requirement: str) -> str:
-    """The package that a requirement asks for, spelt as the standard says."""
-    found = re.match(r"[\w.-]+", requirement)
-    assert found is not None
-    return re.sub(r"[-_.]+", "-", found[0]).lower()
-
-
-def imports(path: Path) -> set[str]:
-    """The modules that a file imports, dotted, wherever in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add(node.module or "")
-    return found
-
-
-def imported_packages() -> set[str]:
-    """Packages, as pip names them, of all third-party modules that the code imports."""
-    modules = {name.partition(".")[0] for path in (ROOT / "alphagateau").rglob("*.py") for name in imports(path)}
-    providers = packages_distributions()
-    ours = {"alphagateau", *sys.stdlib_module_names}
-    return {name_of(providers[module][0]) for module in modules - ours}
-
-
-def test_every_package_that_the_code_imports_is_a_declared_dependency_and_no_other():
-    assert imported_packages() == {name_of(requirement) for requirement in PROJECT["dependencies"]}
-
-
-def test_jax_is_bounded_as_long_as_private_modules_of_it_are_imported():
-    private = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "alphagateau").rglob("*.py")
-        if any(name.startswith("jax._src") for name in imports(path))
-    }
-    assert private <= PRIVATE_JAX
-    (bounds,) = [requirement for requirement in PROJECT["dependencies"] if name_of(requirement) == "jax"]
-    assert not private or re.fullmatch(r"jax>=0\.\d+\.\d+,<0\.\d+", bounds)
-
-
-def test_constraints_pin_every_dependency_to_one_version():
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
-    pinned = {name_of(line) for line in lines if re.fullmatch(r"[\w.-]+==[\w.]+", line)}
-    wanted = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
-    assert {name_of(requirement) for requirement in wanted} <= pinned
+def build(source: Path, out: Path, target: str) -> Path:
+    """Builds a `wheel` or an `sdist` of the package in `source` without a network."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(out), "-t", target]
+    subprocess.run(command, cwd=source, check=True, stdout=subprocess.DEVNULL)
+    (built,) = out.glob({"wheel": "*.whl", "sdist": "*.tar.gz"}[target])
+    return built
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
-    """A folder into which a wheel of the package, built here, is installed without its dependencies."""
-    wheels, target = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("installed")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-w", str(wheels)], check=True)
-    (wheel,) = wheels.glob("alphagateau-*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", str(target), str(wheel)], check=True)
-    return target
+def built(tmp_path_factory) -> dict[str, Path]:
+    out = tmp_path_factory.mktemp("built")
+    return {target: build(ROOT, out, target) for target in ("wheel", "sdist")}
 
 
-def run_installed(installed: Path, folder: Path, *words: str) -> str:
-    """Standard output of a Python of its own that finds the installed package and no checkout."""
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
 
 @pytest.mark.whole
-def test_a_wheel_holds_all_that_a_run_reads(installed):
-    files = {path: path.relative_to(ROOT) for path in (ROOT / "alphagateau").rglob("*") if path.is_file()}
-    files |= {path: Path("alphagateau", path.relative_to(ROOT)) for path in (ROOT / "experiments").rglob("*.toml")}
-    for path, place in files.items():
-        if path.suffix != ".pyc":
-            assert (installed / place).read_bytes() == path.read_bytes()
-    (licenses,) = installed.glob("alphagateau-*.dist-info/licenses")
-    assert {path.name for path in licenses.iterdir()} == {"LICENSE", "NOTICE"}
+def test_a_wheel_holds_the_package_with_its_experiments_and_nothing_else(built):
+    files = {path.relative_to(ROOT).as_posix(): path for path in files_below(ROOT / "alphagateau")}
+    files |= {f"alphagateau/{path.relative_to(ROOT).as_posix()}": path for path in files_below(ROOT / "experiments")}
+    found = contents(built["wheel"])
+    described = {name for name in found if name.startswith(f"alphagateau-{PROJECT['version']}.dist-info/")}
+    assert {name: found[name] for name in {*found} - described} == {name: files[name].read_bytes() for name in files}
+    about = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "LICENSE", "NOTICE"}
+    assert {name.rpartition("/")[2] for name in described} == about
+    assert "alphagateau/py.typed" in found and max(map(len, found.values())) < 2**18
 
 
 @pytest.mark.whole
-def test_a_wheel_finds_quickstart_by_name_without_a_checkout(installed, tmp_path):
-    where = run_installed(installed, tmp_path, "-P", "-c", "import alphagateau; print(alphagateau.__file__)")
-    assert Path(where.strip()).is_relative_to(installed)
-    assert "--seed" in run_installed(
-        installed, tmp_path, "-m", "alphagateau.commands.main", "train", "quickstart", "--help"
-    )
+def test_the_source_distribution_builds_the_same_wheel(built, tmp_path):
+    with tarfile.open(built["sdist"]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    assert max(path.stat().st_size for path in files_below(source)) < 2**21
+    assert contents(build(source, tmp_path / "again", "wheel")) == contents(built["wheel"])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_what_is_installed_trains_plays_and_rates_in_an_empty_folder(built, target, tmp_path):
+    environment, folder = make_environment(tmp_path / "environment"), tmp_path / "empty"
+    folder.mkdir()
+    run(environment, folder, "pip", "install", str(built[target]))
+    where = run(environment, folder, "python", "-c", "import alphagateau; print(alphagateau.__file__)")
+    assert Path(where.strip()).is_relative_to(tmp_path / "environment")
+
+    def alphagateau(*words: str) -> str:
+        return run(environment, folder, "alphagateau", *words)
+
+    assert alphagateau("--version") == f"alphagateau {PROJECT['version']}\n"
+    alphagateau("train", "smoke", "--num-iterations", "1")
+    assert json.loads(alphagateau("info", "checkpoints/smoke", "--json"))["iteration"] == 1
+    alphagateau("match", "checkpoints/smoke", "random", "--games", "2", "--simulations", "2")
+    options = ["--matching", "all", "--games-per-pair", "2", "--simulations", "2"]
+    alphagateau("ladder", "checkpoints/smoke", "random", *options, "--out", "rated")
+    with open(folder / "rated" / "results.csv", encoding="utf-8") as file:
+        played = [sum(int(row[result]) for result in ("wins", "draws", "losses")) for row in csv.DictReader(file)]
+    assert played == [2, 2, 2]  # of iterations 0 and 1 and the random mover
+    assert "random" in alphagateau("rate", "rated/results.csv")
+    alphagateau("report", "checkpoints/smoke")
