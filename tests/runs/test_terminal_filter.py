@@ -1,6 +1,7 @@
 """No text of a stranger gives a terminal an order."""
 
 import ast
+import io
 import sys
 from pathlib import Path
 
@@ -37,6 +38,22 @@ def test_whatever_is_printed_is_filtered_once(capsys):
     out, err = capsys.readouterr()
     assert out.count(SHOWN) == 5 and err.count(SHOWN) == 3
     assert out.count("\x1b") == 1 and "\x1b" not in err and "\r" not in out + err
+
+
+def test_the_bar_of_a_run_keeps_its_own_orders_and_no_others(monkeypatch):
+    """They were shown as text: a terminal filled with them, from the first second of a run."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with printing_visibly():
+        reporter = Reporter()
+        with reporter.running(0, 2):
+            print(ORDER, file=sys.stderr)
+            reporter.phase("train", 1.0)
+    printed = terminal.getvalue()
+    assert printed.count(SHOWN) == 1 and "\r\x1b[2Ktrain" in printed
+    assert r"\x1b" not in printed.replace(SHOWN, "")
 
 
 def test_an_error_is_one_line_whatever_it_quotes(capsys, monkeypatch):

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from rich.text import Text
 
-from alphagateau.runs.terminal import visible
+from alphagateau.runs.terminal import printing_visibly, visible
 
 # The metrics in the line of an iteration: a format, then their names.
 SHOWN = (
@@ -41,7 +41,8 @@ class Reporter:
     """Reports a run's progress: a live bar with the time left on a terminal, plain lines elsewhere."""
 
     def __init__(self, is_quiet: bool = False) -> None:
-        self.console = VisibleConsole(stderr=True, quiet=is_quiet)
+        # The stream of now: while a bar is shown, rich puts one of its own into the place of standard error.
+        self.console = VisibleConsole(file=sys.stderr, quiet=is_quiet)
         self._progress: Progress | None = None
         self._task: Any = None
 
@@ -58,7 +59,7 @@ class Reporter:
             TimeElapsedColumn(),  # so that a program that is long compiled is no standstill
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=self.console) as progress:
+        with Progress(*columns, console=self.console) as progress, printing_visibly():
             self._progress = progress
             self._task = progress.add_task("starting", total=total, completed=done)
             yield
