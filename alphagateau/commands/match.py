@@ -181,10 +181,11 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import print_scores, score_of
     from alphagateau.ratings.sprt import sprt
+    from alphagateau.runs.logging.progress import say
 
     print_scores([score_of(setup.a.name, setup.b.name, result)], setup.game.name)
     live = f", {result.live_fraction:.0%} of searched rows live" if setup.a.variables or setup.b.variables else ""
-    print(
+    say(
         f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{counted(result.moves, 'move')}{live}"
     )
@@ -194,4 +195,4 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     if arguments.sprt:
         low, high = arguments.sprt
         test = f"Elo {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
-        print(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")
+        say(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")

@@ -17,7 +17,7 @@ from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
-from alphagateau.runs.logging.progress import print_results
+from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_record import read_final_match
 
@@ -55,7 +55,7 @@ def print_scores(scores: Sequence[Score], title: str) -> None:
     print_results(title, columns, rows)
     for s in scores:
         if any(s.pairs):
-            print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
+            say(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
 
 
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:

@@ -12,7 +12,7 @@ from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.ladder_page import COST_AXES, LadderPage, LearntOn, RatedPlayer, ladder_page, rating_drawing
 from alphagateau.runs.files import write_text
-from alphagateau.runs.logging.progress import print_results
+from alphagateau.runs.logging.progress import print_results, say
 
 if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
     from alphagateau.games.pgn.pgn import GameRecord
@@ -118,9 +118,9 @@ def print_ratings(ratings: Ratings, title: str) -> None:
         numbers = f"{ratings.rating[k]:z.0f}", f"{2 * ratings.standard_error[k]:z.0f}"
         rows.append((ratings.players[k], *numbers, ratings.games[k], f"{ratings.score[k]:.3f}"))
     print_results(title, ("player", "rating", "2 sigma", "games", "score"), rows)
-    print(f"method: {describe_method(ratings)}")
+    say(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 def _or_low(rating: float) -> float:

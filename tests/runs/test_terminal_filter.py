@@ -10,7 +10,7 @@ from rich.table import Table
 
 import alphagateau
 from alphagateau.commands import main as command
-from alphagateau.runs.logging.progress import Reporter, print_table, warn
+from alphagateau.runs.logging.progress import Reporter, print_table, say, warn
 from alphagateau.runs.terminal import printing_freely, printing_visibly, visible
 
 ORDER = "\x1b]0;title\x07\x1b[2K\r\x9b1A\x08\u202egnp\u2028\ud800"
@@ -86,3 +86,21 @@ def test_help_is_coloured_where_a_terminal_shows_it(words, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert command.main(words) == 0
     assert r"\x1b" not in capsys.readouterr().out
+
+
+def test_a_line_is_wrapped_between_words_on_a_terminal_and_a_path_stays_whole(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    say("written to checkpoints/of_a_long_name/smoke in 3 s")
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    say("written to checkpoints/of_a_long_name/smoke in 3 s")
+    lines = terminal.getvalue().splitlines()
+    assert [line.rstrip() for line in lines] == [
+        "written to",
+        "checkpoints/of_a_long_name/smoke",
+        "in 3 s",
+        "written to checkpoints/of_a_long_name/smoke in 3 s",
+    ]
