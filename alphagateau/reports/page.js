@@ -136,7 +136,7 @@ if (viewer) {
     }
   }
 
-  games.forEach((one, i) => make("option", find("select"), { value: i }, `${i + 1}. ${one.title}`));
+  games.forEach((one, i) => make("option", find("select"), { value: i }, one.title));
   find(".choice").hidden = games.length < 2;
   find("select").addEventListener("change", (event) => show(+event.target.value, 0));
   find(".buttons").addEventListener("click", (event) => {

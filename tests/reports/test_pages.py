@@ -63,7 +63,12 @@ def sample_report(name: str = "Ada") -> str:
     ]
     page = RunPage(
         name,
-        facts={"commit": name, "versions": {"jax": name}, "devices": [name, name]},
+        facts={
+            "version of orbax-checkpoint": "5073d7b595a8d885",
+            "commit": name,
+            "versions": {"jax": name},
+            "devices": [name, name],
+        },
         metrics=rows,
         config={name: {"size": 3}},
         meaning={name: name},
