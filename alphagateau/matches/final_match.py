@@ -46,12 +46,14 @@ def score_of(player: str, opponent: str, result: MatchResult) -> Score:
 
 def print_scores(scores: Sequence[Score], title: str) -> None:
     """A table on standard output, and a line a pair on how much stronger its player is."""
-    columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", "unfinished", "score")
+    unfinished = ["unfinished"] if any(s.unfinished for s in scores) else []
+    columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", *unfinished, "score")
     rows = []
     for s in scores:
         games = s.wins + s.draws + s.losses
         shown = f"{s.score:.3f}" if games else "-"
-        rows.append((s.player, s.opponent, games, s.wins, s.draws, s.losses, s.unfinished, shown))
+        counts = (games, s.wins, s.draws, s.losses, s.unfinished)
+        rows.append((s.player, s.opponent, *counts[: len(columns) - 3], shown))
     print_results(title, columns, rows)
     for s in scores:
         if any(s.pairs):
