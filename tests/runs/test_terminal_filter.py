@@ -10,7 +10,7 @@ from rich.table import Table
 
 import alphagateau
 from alphagateau.commands import main as command
-from alphagateau.runs.logging.progress import Reporter, print_table, say, warn
+from alphagateau.runs.logging.progress import Reporter, print_results, print_table, say, warn
 from alphagateau.runs.terminal import printing_freely, printing_visibly, visible
 
 ORDER = "\x1b]0;title\x07\x1b[2K\r\x9b1A\x08\u202egnp\u2028\ud800"
@@ -104,3 +104,13 @@ def test_a_line_is_wrapped_between_words_on_a_terminal_and_a_path_stays_whole(mo
         "in 3 s",
         "written to checkpoints/of_a_long_name/smoke in 3 s",
     ]
+
+
+def test_names_that_differ_at_their_end_stay_apart_in_a_narrow_table(monkeypatch, capsys):
+    """The runs `gateau_parameters-0` and `gateau_parameters-1` were both `gateau_paramet…`."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "20")
+    print_results("runs", ("run", "games"), [("gateau_parameters-0", 1), ("gateau_parameters-1", 2)])
+    printed = capsys.readouterr().out
+    assert "…" not in printed and "-0" in printed and "-1" in printed

@@ -120,7 +120,9 @@ def print_results(
         columns: of a name alone, the first is flush left and the others are flush right.
         rows: their cells; None is a line between two rows.
     """
-    named = (Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns))
+    named = [Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns)]
+    for column in named:
+        column.overflow = "fold"  # an ellipsis would make two runs one
     table = Table(*named, title=title, title_justify="left")
     for row in rows:
         if row is None:
