@@ -10,6 +10,8 @@ import io
 import itertools
 import math
 import re
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -26,7 +28,7 @@ from tyro.constructors import (
 from alphagateau.cli.outputs import refusal
 from alphagateau.config.records import choices_of, fields_of, nearest, sections_of, show, suggestion
 from alphagateau.runs.stop import parse_duration
-from alphagateau.runs.terminal import printing_freely
+from alphagateau.runs.terminal import at_words, printing_freely
 
 T = TypeVar("T")
 REGISTRY = ConstructorRegistry()
@@ -72,18 +74,21 @@ DURATION = PrimitiveConstructorSpec[float | None](
 
 def parse(kind: type[T], words: Sequence[str], command: str, default: T | None = None) -> T:
     """The argument record of a command. Raises UsageError, and SystemExit(0) after --help."""
-    box = io.StringIO()
+    box, shown = io.StringIO(), io.StringIO()
+    shown.isatty = sys.stdout.isatty  # pyright: ignore[reportAttributeAccessIssue], for colours
     options: dict[str, Any] = {} if default is None else {"default": default}
     prog = f"alphagateau {command}"
     if {"-h", "--help"} & set(words):  # alone, or tyro leaves out what stands before it
         words = ["--help"]
     try:
-        with contextlib.redirect_stderr(box), printing_freely():
+        with contextlib.redirect_stderr(box), contextlib.redirect_stdout(shown):
             arguments, unknown = tyro.cli(
                 kind, prog=prog, args=words, registry=REGISTRY, config=MARKERS, return_unknown_args=True, **options
             )
     except SystemExit as stop:
         if not stop.code:
+            with printing_freely():
+                print(wrapped(shown.getvalue()), end="")
             raise
         raise UsageError(_one_sentence(box.getvalue(), kind, command)) from None
     if unknown:
@@ -91,6 +96,14 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
     if why := refusal(arguments):
         raise UsageError(why)
     return arguments
+
+
+def wrapped(text: str) -> str:
+    """The lines of a help at most as wide as the terminal; an example stays whole, and boxes are so already."""
+    width = shutil.get_terminal_size().columns
+    lines = text.splitlines(keepends=True)
+    plain = [len(line) > width + 1 and not line.startswith(("│", "Example: ")) and "\x1b" not in line for line in lines]
+    return "".join(f"{at_words(x, width)}\n" if is_plain else x for x, is_plain in zip(lines, plain, strict=True))
 
 
 def help_of(kind: type[T], command: str, default: T | None = None) -> str:

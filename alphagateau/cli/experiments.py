@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import tyro
 
 from alphagateau import config
-from alphagateau.cli.arguments import UsageError, help_of, parse
+from alphagateau.cli.arguments import UsageError, help_of, parse, wrapped
 from alphagateau.config import ConfigError, Experiment, show
 
 
@@ -62,7 +62,7 @@ def print_help(kind: type[Arguments], words: Sequence[str], command: str, defaul
         raise UsageError(f"--help {show(section)}: expected one of {', '.join(sections)}, or all")
     else:
         print(head + by_name["positional"] + by_name["options"], end="")
-        print(f" Options of a section: --help SECTION, one of {', '.join(sections)}; --help all")
+        print(wrapped(f" Options of a section: --help SECTION, one of {', '.join(sections)}; --help all\n"), end="")
     raise SystemExit(0)
 
 

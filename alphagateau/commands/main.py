@@ -82,13 +82,16 @@ def run_command(name: str, words: list[str]) -> int:
 def print_commands() -> None:
     """Prints the first line of each command's help."""
     from importlib import import_module
+    from shutil import get_terminal_size
 
     from alphagateau import __doc__ as about
+    from alphagateau.runs.terminal import at_words
 
     print(f"usage: alphagateau COMMAND [OPTIONS]\n\n{str(about).splitlines()[0]}\n")
     for name in COMMANDS:
-        print(f"  {name:9}  {import_module(f'alphagateau.commands.{name}').Arguments.__doc__.splitlines()[0]}")
-    print("\nalphagateau COMMAND --help describes a command, alphagateau --version prints the version.")
+        meaning = import_module(f"alphagateau.commands.{name}").Arguments.__doc__.splitlines()[0]
+        print(at_words(f"  {name:9}  {meaning}", get_terminal_size().columns).replace("\n", "\n" + " " * 13))
+    print("\nalphagateau COMMAND --help describes a command, --version prints the version.")
 
 
 def check_text(words: list[str]) -> None:

@@ -179,11 +179,12 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import Score, print_scores
     from alphagateau.ratings.sprt import sprt
+    from alphagateau.runs.logging.progress import say
 
     print_scores([Score(setup.a.name, setup.b.name, *result[:5])], setup.game.name)
     live = f", {result.statistics.live_fraction:.0%} of searched rows live"
     live = live if setup.a.variables or setup.b.variables else ""
-    print(
+    say(
         f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{counted(result.statistics.moves, 'move')}{live}"
     )
@@ -193,4 +194,4 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
     if arguments.sprt:
         low, high = arguments.sprt
         test = f"Elo {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
-        print(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")
+        say(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")

@@ -137,7 +137,7 @@ def print_status(study: "Study") -> None:
     """Prints what differs between variants, how far each run is, and how long the rest may take."""
     from rich.table import Column
 
-    from alphagateau.runs.logging.progress import print_results
+    from alphagateau.runs.logging.progress import print_results, say
     from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.training import describe_progress
 
@@ -150,5 +150,5 @@ def print_status(study: "Study") -> None:
         others = [f"{name} {value}" for name, value in values.items() if value != usual]
         others += [f"{v.name} none" for v in study.plan.variants if v.name not in values and usual != "none"]
         if others:  # none where some have no such key, and its value is called none
-            print(f"{key}: {reference} {usual}; {', '.join(others)}")
-    print(f"training still takes {total} here, one run after the other; the ladder comes after it")
+            say(f"{key}: {reference} {usual}; {', '.join(others)}")
+    say(f"training time left, one run after the other: {total}; the ladder comes after it")

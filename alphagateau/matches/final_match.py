@@ -17,7 +17,7 @@ from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
-from alphagateau.runs.logging.progress import print_results
+from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_record import read_final_match
 
@@ -42,16 +42,18 @@ class Score(NamedTuple):
 
 def print_scores(scores: Sequence[Score], title: str) -> None:
     """A table on standard output, and a line a pair on how much stronger its player is."""
-    columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", "unfinished", "score")
+    unfinished = ["unfinished"] if any(s.unfinished for s in scores) else []
+    columns = ("player", Column("opponent"), "games", "wins", "draws", "losses", *unfinished, "score")
     rows = []
     for s in scores:
         games = s.wins + s.draws + s.losses
         shown = f"{s.score:.3f}" if games else "-"
-        rows.append((s.player, s.opponent, games, s.wins, s.draws, s.losses, s.unfinished, shown))
+        counts = (games, s.wins, s.draws, s.losses, s.unfinished)
+        rows.append((s.player, s.opponent, *counts[: len(columns) - 3], shown))
     print_results(title, columns, rows)
     for s in scores:
         if any(s.pairs):
-            print(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
+            say(f"{s.player} against {s.opponent}: {strength(s.pairs)}")
 
 
 def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Score]:

@@ -52,7 +52,7 @@ def analysis_page(name: str, games: Sequence[AnalysedGame], num_games: int) -> s
         notes=notes,
         thresholds=thresholds,
         sections_of_games=[game_section(game, number) for number, game in enumerate(games)],
-        games=viewer_data([_view(game) for game in games]),
+        games=viewer_data([_view(game, number) for number, game in enumerate(games)]),
     )
 
 
@@ -71,18 +71,20 @@ def game_section(game: AnalysedGame, number: int) -> GameSection:
     """A game's curve, and its swings from the first."""
     found = list(_swings(game))
     worst = sorted(sorted(found, key=lambda swing: -swing.lost)[:MAX_SWINGS])
-    white, black = _names(game)
     sides = zip(_names(game), game_accuracy(game.chances, game.white_begins), _losses(game), strict=True)
     accuracy = [
         (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
         for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
     ]
-    title = f"{number + 1}. {white} - {black}  {game.record.result}"
-    return GameSection(title, accuracy, _curve(game, found), worst, len(found))
+    return GameSection(_title(game, number), accuracy, _curve(game, found), worst, len(found))
 
 
 def _names(game: AnalysedGame) -> tuple[str, str]:
     return game.record.headers.get("White", "?"), game.record.headers.get("Black", "?")
+
+
+def _title(game: AnalysedGame, number: int) -> str:
+    return f"{number + 1}. {' - '.join(_names(game))}  {game.record.result}"
 
 
 def _losses(game: AnalysedGame) -> tuple[str, str]:
@@ -118,11 +120,10 @@ def _swings(game: AnalysedGame) -> Iterator[Swing]:
         board.push(move)
 
 
-def _view(game: AnalysedGame) -> GameView:
+def _view(game: AnalysedGame, number: int) -> GameView:
     """For the page's board, each move with its glyph."""
     board, fens, moves = board_class(game.record.game)(game.record.start_fen), [game.record.start_fen], []
     for uci, judgement in zip(game.record.moves, judgements(game), strict=True):
         moves.append(board.san_and_push(chess.Move.from_uci(uci)) + (judgement.glyph if judgement else ""))
         fens.append(board.fen())
-    white, black = _names(game)
-    return GameView(f"{white} - {black}  {game.record.result}", fens, moves, game.record.result, game.record.headers)
+    return GameView(_title(game, number), fens, moves, game.record.result, game.record.headers)

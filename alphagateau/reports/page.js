@@ -59,8 +59,8 @@ if (viewer) {
       make("rect", board, { ...box, class: "square-" + shade });
       const piece = now[row][column] || "";
       if (before && piece !== (before[row][column] || "")) make("rect", board, { ...box, class: "moved" });
-      if (x === 0) make("text", board, { x: 5, y: 100 * y + 19, class: "on-" + shade }, size - row);
-      if (y === size - 1) make("text", board, { x: 100 * x + 86, y: 100 * size - 7, class: "on-" + shade }, String.fromCharCode(97 + column));
+      if (x === 0) make("text", board, { x: 5, y: 100 * y + 19 }, size - row);
+      if (y === size - 1) make("text", board, { x: 100 * x + 86, y: 100 * size - 7 }, String.fromCharCode(97 + column));
       if (/^[pnbrqk]$/i.test(piece)) {
         const color = piece === piece.toUpperCase() ? "white" : "black";
         make("use", board, { ...box, class: color, href: "#piece-" + piece.toLowerCase() });
@@ -136,7 +136,7 @@ if (viewer) {
     }
   }
 
-  games.forEach((one, i) => make("option", find("select"), { value: i }, `${i + 1}. ${one.title}`));
+  games.forEach((one, i) => make("option", find("select"), { value: i }, one.title));
   find(".choice").hidden = games.length < 2;
   find("select").addEventListener("change", (event) => show(+event.target.value, 0));
   find(".buttons").addEventListener("click", (event) => {

@@ -25,7 +25,7 @@ from alphagateau.reports.ladder_page import (
     transfer_chart,
 )
 from alphagateau.runs.files import write_text
-from alphagateau.runs.logging.progress import print_results
+from alphagateau.runs.logging.progress import print_results, say
 
 if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
     from alphagateau.games.pgn.pgn import GameRecord
@@ -131,9 +131,9 @@ def print_ratings(ratings: Ratings, title: str) -> None:
         numbers = f"{ratings.rating[k]:z.0f}", f"{2 * ratings.standard_error[k]:z.0f}"
         rows.append((ratings.players[k], *numbers, ratings.games[k], f"{ratings.score[k]:.3f}"))
     print_results(title, ("player", "rating", "2 sigma", "games", "score"), rows)
-    print(f"method: {describe_method(ratings)}")
+    say(f"method: {describe_method(ratings)}")
     for note in ratings.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> None:

@@ -65,19 +65,21 @@ def _means(runs: Sequence["RunResult"]) -> list[Any]:
 
 
 def measure_table(measure: "Measure") -> Table:
-    """A row a variant: its mean, each seed's value, the difference to the reference and what that rests on."""
-    header = ["Variant", "Mean", "±", "By seed", "Difference", "±", "By seed", "± by games alone", "Seeds", "It is"]
+    """A row a variant: its mean, the difference to the reference, its reading, what it rests on, each seed's values."""
+    header = ["Variant", "Mean", "±", "Difference", "±", "It is", "Seeds", "± by games alone"]
+    header += ["Mean by seed", "Difference by seed"]
     return table(header, [_measure_row(row, measure.form) for row in measure.rows])
 
 
 def _measure_row(row: "Measured", form: str) -> list[Any]:
-    from_mean = [number_cell(row.mean.mean, form), number_cell(row.mean.half_width, form), _by_seed(row.values, form)]
+    from_mean = [number_cell(row.mean.mean, form), number_cell(row.mean.half_width, form)]
+    by_seed, count = _by_seed(row.values, form), len(row.values)
     if row.difference is None:
-        return [row.variant, *from_mean, None, None, None, None, len(row.values), "reference" if row.values else ""]
+        return [row.variant, *from_mean, None, None, "reference" if count else "", count, None, by_seed, None]
     d, signed = row.difference, f"+{form}"
-    cells = [number_cell(d.mean, signed), number_cell(d.half_width, form), _by_seed(row.differences, signed)]
     measured = number_cell(1.96 * d.measured if d.measured else math.nan, form)
-    return [row.variant, *from_mean, *cells, measured, d.num_seeds, says(d)]
+    difference = [number_cell(d.mean, signed), number_cell(d.half_width, form), says(d), d.num_seeds, measured]
+    return [row.variant, *from_mean, *difference, by_seed, _by_seed(row.differences, signed)]
 
 
 def _by_seed(values: dict[int, float], form: str) -> str:
@@ -96,8 +98,9 @@ def says(difference: "Estimate") -> str:
 def difference_chart(measure: "Measure", reference: str) -> Chart | None:
     """Differences to the reference one above the other, with their intervals."""
     rows = [(r.variant, r.difference.mean, r.difference.half_width / 2) for r in measure.rows if r.difference]
-    label = f"{measure.name}, difference to {reference}"
-    return dot_chart(rows, Labels(f"{label}, with 95 % intervals", x=label)) if rows else None
+    label = f"difference to {reference}"
+    labels = Labels(f"{measure.name}, {label}, with 95 % intervals", x=label)
+    return dot_chart(rows, labels, "small") if rows else None
 
 
 def curve_charts(result: "StudyResult") -> list[Chart]:

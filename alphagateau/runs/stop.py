@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,9 +43,14 @@ class StopRequest:
         while number := numbers.recv(1):
             if number[0] not in SIGNALS:
                 continue
+            is_seen = sys.stderr is not None and sys.stderr.isatty()
             if self._signal is not None:
+                if is_seen:
+                    os.write(2, b"\x1b[?25h\n")  # the cursor, which a bar hides
                 os._exit(128 + number[0])
             self._signal = signal.Signals(number[0])
+            if is_seen:  # what is in progress may take a minute
+                print("stopping after what is in progress; a second Ctrl-C ends it at once", file=sys.stderr)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

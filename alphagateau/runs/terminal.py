@@ -5,6 +5,7 @@ output of engines may have them, and end in tables and error sentences.
 """
 
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
@@ -16,6 +17,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(letter if _is_harmless(letter) else ascii(letter)[1:-1] for letter in text)
+
+
+def at_words(line: str, width: int) -> str:
+    """The line, broken between words into lines of a width; a longer word, such as a path, stays whole."""
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _is_harmless(letter: str) -> bool:

@@ -60,6 +60,15 @@ def test_help_names_the_commands(capsys):
     assert main([]) == 2
 
 
+def test_no_line_of_help_is_wider_than_the_terminal_but_an_example(capsys, monkeypatch):
+    """Paragraphs went on to the next line in the middle of a word."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (["--help"], *([name, "--help"] for name in COMMANDS), ["train", "smoke", "--help", "all"]):
+        assert main(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if len(line) > 80 and not line.startswith("Example: ")] == [], words
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_example_in_a_commands_help_is_understood(name, capsys):
     assert main([name, "--help"]) == 0

@@ -1,5 +1,6 @@
 """Signals and deadlines: what is heard, and that a second signal does not wait."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,21 @@ def test_a_second_signal_ends_a_process_that_is_inside_a_device_call(number):
             process.wait(0.5)
         process.send_signal(number)
         assert process.wait(60) == 128 + number
+
+
+def test_ctrl_c_on_a_terminal_is_answered_at_once_and_the_second_brings_the_cursor_back():
+    """There was no word for as long as the device call took, and then no cursor."""
+    openpty = pytest.importorskip("pty").openpty
+    ours, theirs = openpty()
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=theirs) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        with os.fdopen(ours, "rb") as terminal:
+            answer = terminal.readline()
+            assert answer == b"stopping after what is in progress; a second Ctrl-C ends it at once\r\n"
+            process.send_signal(signal.SIGINT)
+            assert terminal.readline() == b"\x1b[?25h\r\n"
+    os.close(theirs)
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -1,6 +1,7 @@
 """No text of a stranger gives a terminal an order."""
 
 import ast
+import io
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from rich.table import Table
 
 import alphagateau
 from alphagateau.commands import main as command
-from alphagateau.runs.logging.progress import Reporter, print_table, warn
+from alphagateau.runs.logging.progress import Reporter, print_results, print_table, say, warn
 from alphagateau.runs.terminal import printing_freely, printing_visibly, visible
 
 ORDER = "\x1b]0;title\x07\x1b[2K\r\x9b1A\x08\u202egnp\u2028\ud800"
@@ -37,6 +38,22 @@ def test_whatever_is_printed_is_filtered_once(capsys):
     out, err = capsys.readouterr()
     assert out.count(SHOWN) == 5 and err.count(SHOWN) == 3
     assert out.count("\x1b") == 1 and "\x1b" not in err and "\r" not in out + err
+
+
+def test_the_bar_of_a_run_keeps_its_own_orders_and_no_others(monkeypatch):
+    """They were shown as text: a terminal filled with them, from the first second of a run."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with printing_visibly():
+        reporter = Reporter()
+        with reporter.running(0, 2):
+            print(ORDER, file=sys.stderr)
+            reporter.phase("train", 1.0)
+    printed = terminal.getvalue()
+    assert printed.count(SHOWN) == 1 and "\r\x1b[2Ktrain" in printed
+    assert r"\x1b" not in printed.replace(SHOWN, "")
 
 
 def test_an_error_is_one_line_whatever_it_quotes(capsys, monkeypatch):
@@ -69,3 +86,31 @@ def test_help_is_coloured_where_a_terminal_shows_it(words, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert command.main(words) == 0
     assert r"\x1b" not in capsys.readouterr().out
+
+
+def test_a_line_is_wrapped_between_words_on_a_terminal_and_a_path_stays_whole(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    say("written to checkpoints/of_a_long_name/smoke in 3 s")
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    say("written to checkpoints/of_a_long_name/smoke in 3 s")
+    lines = terminal.getvalue().splitlines()
+    assert [line.rstrip() for line in lines] == [
+        "written to",
+        "checkpoints/of_a_long_name/smoke",
+        "in 3 s",
+        "written to checkpoints/of_a_long_name/smoke in 3 s",
+    ]
+
+
+def test_names_that_differ_at_their_end_stay_apart_in_a_narrow_table(monkeypatch, capsys):
+    """The runs `gateau_parameters-0` and `gateau_parameters-1` were both `gateau_paramet…`."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "20")
+    print_results("runs", ("run", "games"), [("gateau_parameters-0", 1), ("gateau_parameters-1", 2)])
+    printed = capsys.readouterr().out
+    assert "…" not in printed and "-0" in printed and "-1" in printed

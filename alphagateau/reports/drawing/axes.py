@@ -60,7 +60,7 @@ def ticks(axis: Axis) -> list[float]:
 
 def tick_label(value: float) -> str:
     """12, 0.25, 15k, 3.4M, 1e-05."""
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+    for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / (1e3 if unit == 'k' else limit):.6g}{unit}"
     return f"{value:.6g}"

@@ -157,10 +157,10 @@ def _chart(labels: Labels, kind: str, x_axis: Axis, y_axis: Axis, series: Sequen
     return Chart(labels, kind, *SIZES[kind], x_axis, y_axis, *ticks, series, **more)
 
 
-def dot_chart(rows: Sequence[tuple[str, float, float]], labels: Labels) -> Chart:
+def dot_chart(rows: Sequence[tuple[str, float, float]], labels: Labels, kind: str = "wide") -> Chart:
     """Values one above the other, each (name, value, standard error), the first at the top."""
     left = LETTER_WIDTH * max((min(len(name), MAX_NAME) for name, *_ in rows), default=0) + 2 * RIGHT
-    width, height = max(SIZES["wide"][0], left + SIZES["small"][0]), TOP + ROW_HEIGHT * (len(rows) + 1) + BOTTOM
+    width, height = max(SIZES[kind][0], left + SIZES[kind][0] // 2), TOP + ROW_HEIGHT * (len(rows) + 1) + BOTTOM
     errors = [e if is_shown(e, False) else 0.0 for *_, e in rows]
     spans = [x + k * e for (_, x, _), e in zip(rows, errors, strict=True) for k in (-2, 0, 2)]
     x_axis, y_axis = make_axis(spans, left, width - RIGHT), make_axis((), height - BOTTOM, TOP)
@@ -174,7 +174,7 @@ def dot_chart(rows: Sequence[tuple[str, float, float]], labels: Labels) -> Chart
         points.append(Point(px, py, f"{name}: {value}", bar))
         y_ticks.append((py, shortened(name)))
     dots = PlacedSeries("", 0, MARKERS[0], "", points, False)
-    return Chart(labels, "wide", width, height, x_axis, y_axis, labeled_ticks(x_axis), y_ticks, [dots])
+    return Chart(labels, kind, width, height, x_axis, y_axis, labeled_ticks(x_axis), y_ticks, [dots])
 
 
 def standalone(heading: str, charts: Sequence[Chart]) -> str:

@@ -10,7 +10,10 @@ MAX_SIZE = 26  # files a to z
 
 
 class GameView(NamedTuple):
-    """A game to step through: FENs from the start on, each move (SAN or UCI) leading to the next FEN."""
+    """A game to step through: FENs from the start on, each move (SAN or UCI) leading to the next FEN.
+
+    title: with the game's number, as its choice among others has it.
+    """
 
     title: str
     fens: Sequence[str]

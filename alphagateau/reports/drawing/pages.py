@@ -49,5 +49,5 @@ def without_variables(css: str, theme: str) -> str:
 
 
 def breakable(value: object) -> Markup:
-    """Text that a narrow column may also break after a slash or an underscore that is not near either end."""
-    return Markup(re.sub("(?<=.{10}[/_])(?=.{4})", "<wbr>", escape(value)))
+    """Text that a narrow column may also break after a slash, underscore or dot that is not near either end."""
+    return Markup(re.sub(r"(?<=.{10}[/_])(?=.{4})|(?<=.{10}\.)(?=[a-z]{4})", "<wbr>", escape(value)))

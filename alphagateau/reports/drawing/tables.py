@@ -73,12 +73,21 @@ def _shown(value: object) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """A table of Cell, str, int, float or None. Raises ValueError for a row that is not as long as the header."""
+    """A table of Cell, str, int, float or None, unknown cells aligned as the rest of their column.
+
+    Raises ValueError for a row that is not as long as the header.
+    """
     cells = [[_cell(value) for value in row] for row in rows]
     for row in cells:
         if len(row) != len(header):
             raise ValueError(f"a table row has {len(row)} cells: expected {len(header)}")
-    return Table(header, cells)
+    is_number = [
+        any(cell.order is not None and math.isfinite(cell.order) for cell in column)
+        for column in zip(*cells, strict=True)
+    ]
+    return Table(
+        header, [[c if n else c._replace(order=None) for c, n in zip(row, is_number, strict=True)] for row in cells]
+    )
 
 
 def _cell(value: Any) -> Cell:

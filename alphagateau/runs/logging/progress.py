@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from rich.text import Text
 
-from alphagateau.runs.terminal import visible
+from alphagateau.runs.terminal import at_words, printing_visibly, visible
 
 # The metrics in the line of an iteration: a format, then their names.
 SHOWN = (
@@ -38,10 +38,11 @@ class VisibleConsole(Console):
 
 
 class Reporter:
-    """Reports a run's progress: a live bar with the time left on a terminal, plain lines elsewhere."""
+    """Reports a run's progress: a live bar on a terminal, and a line an iteration."""
 
     def __init__(self, is_quiet: bool = False) -> None:
-        self.console = VisibleConsole(stderr=True, quiet=is_quiet)
+        # The stream of now: while a bar is shown, rich puts one of its own into the place of standard error.
+        self.console = VisibleConsole(file=sys.stderr, quiet=is_quiet)
         self._progress: Progress | None = None
         self._task: Any = None
 
@@ -56,9 +57,8 @@ class Reporter:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),  # so that a program that is long compiled is no standstill
-            TimeRemainingColumn(),
         )
-        with Progress(*columns, console=self.console) as progress:
+        with Progress(*columns, console=self.console) as progress, printing_visibly():
             self._progress = progress
             self._task = progress.add_task("starting", total=total, completed=done)
             yield
@@ -70,8 +70,8 @@ class Reporter:
             self._progress.update(self._task, description=text, completed=done)
 
     def say(self, text: str) -> None:
-        """One line."""
-        self.console.print(text, highlight=False, soft_wrap=True)
+        """One line, wrapped between words where a terminal is narrower."""
+        say(text, self.console)
 
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
         """Prints one line on a finished iteration; `left`: seconds still to go, by the pace so far."""
@@ -104,6 +104,13 @@ class Timer:
         return taken
 
 
+def say(text: str, console: VisibleConsole | None = None) -> None:
+    """Prints a line on standard output, or on `console`, wrapped between words where a terminal is narrower."""
+    console = console or VisibleConsole()
+    shown = at_words(text, console.width) if console.is_terminal else text
+    console.print(shown, highlight=False, soft_wrap=True)
+
+
 def print_results(
     title: str, columns: Sequence[str | Column], rows: Iterable[Sequence[Any] | None], width: int = 120
 ) -> None:
@@ -113,7 +120,9 @@ def print_results(
         columns: of a name alone, the first is flush left and the others are flush right.
         rows: their cells; None is a line between two rows.
     """
-    named = (Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns))
+    named = [Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns)]
+    for column in named:
+        column.overflow = "fold"  # an ellipsis would make two runs one
     table = Table(*named, title=title, title_justify="left")
     for row in rows:
         if row is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import chess
 import pytest
 from chromium import Page, browsing
+from looking import CUT, FAINT
 from markup import browser
 from serving import serving
 from tiny_checkpoints import save_tiny
@@ -284,6 +285,7 @@ def test_it_fits_a_phone_in_dark_and_light(page: Page, name: str):
         for width in (360, 820, 1280):
             page.look(width, 740, scheme)
             assert page.do("document.documentElement.scrollWidth") <= width
+            assert page.do(FAINT) == {} and page.do(CUT) == []
             sizes = page.do("[find('#frame').clientWidth, find('#frame').clientHeight]")
             assert abs(sizes[0] - sizes[1]) <= 1 and sizes[0] >= 280
             picture(page, pictures)
