@@ -114,16 +114,17 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
         last = branches[-1]
         if last in waiting:
             met.append((nodes, branches))
-        elif math.isnan(tree.worth[last]):
+        elif math.isnan(tree.at.worth[last]):
             waiting[last] = nodes, branches
         else:
-            _back_up(tree, nodes, branches, float(tree.worth[last]))
+            _back_up(tree, nodes, branches, tree.at.worth[last])
             done += 1
     if waiting:
         _expand(tree, list(waiting.values()))
     for nodes, branches in met:
-        tree.node_tries[nodes] -= 1
-        tree.tries[branches] -= 1
+        for node, branch in zip(nodes, branches, strict=True):
+            tree.at.node_tries[node] -= 1
+            tree.at.tries[branch] -= 1
     return done + len(waiting)
 
 
@@ -140,18 +141,18 @@ def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
 
     Each counts as tried.
     """
-    nodes, branches, node = [], [], tree.root
+    at, nodes, branches, node = tree.at, [], [], tree.root
     while True:
-        if branch == tree.first[node] + tree.taken[node]:
-            tree.improved[branch] = tree.priors[branch] * tree.rest[node]
-            tree.taken[node] += 1
-            tree.taken_priors[node] += tree.priors[branch]
+        if branch == at.first[node] + at.taken[node]:
+            at.improved[branch] = at.priors[branch] * at.rest[node]
+            at.taken[node] += 1
+            at.taken_priors[node] += at.priors[branch]
         nodes.append(node)
         branches.append(branch)
-        tree.node_tries[node] += 1
-        tree.tries[branch] += 1
-        node = int(tree.children[branch])
-        if node < 0 or not math.isnan(tree.worth[branch]):
+        at.node_tries[node] += 1
+        at.tries[branch] += 1
+        node = at.children[branch]
+        if node < 0 or not math.isnan(at.worth[branch]):
             return nodes, branches
         branch = _select(tree, node)
 
@@ -161,17 +162,17 @@ def _select(tree: Tree, node: int) -> int:
 
     Of the branches not yet taken, which differ by their priors only, the first is the best.
     """
-    if tree.is_stale[node]:
+    at = tree.at
+    if at.is_stale[node]:
         improve(tree, node)
-    first, taken = int(tree.first[node]), int(tree.taken[node])
-    end, score, best = first + taken, -math.inf, 0
-    if taken:
-        scores = tree.improved[first:end] - tree.tries[first:end] * (1 / (1 + int(tree.node_tries[node])))
-        best = int(scores.argmax())
-        score = float(scores[best])
-    if taken < tree.counts[node] and tree.priors[end] * tree.rest[node] > score:
+    first, taken = at.first[node], at.taken[node]
+    end, score, best, share = first + taken, -math.inf, first, 1 / (1 + at.node_tries[node])
+    for branch in range(first, end):
+        if (new := at.improved[branch] - at.tries[branch] * share) > score:
+            score, best = new, branch
+    if taken < at.counts[node] and at.priors[end] * at.rest[node] > score:
         return end
-    return first + best
+    return best
 
 
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
@@ -237,15 +238,16 @@ def _branches(
 
 def _back_up(tree: Tree, nodes: list[int], branches: list[int], value: float) -> None:
     """Adds a visit and its value, which is for the player who took the last branch."""
+    at = tree.at
     for node, branch in zip(reversed(nodes), reversed(branches), strict=True):
-        tree.node_visits[node] += 1
-        tree.node_totals[node] += value
-        tree.is_stale[node] = True
-        visits, total = int(tree.visits[branch]) + 1, float(tree.totals[branch]) + value
-        tree.visits[branch], tree.totals[branch] = visits, total
-        if math.isnan(tree.worth[branch]):
-            tree.means[branch] = total / visits
-        value *= float(tree.discounts[node])
+        at.node_visits[node] += 1
+        at.node_totals[node] += value
+        at.is_stale[node] = True
+        at.visits[branch] += 1
+        at.totals[branch] += value
+        if math.isnan(at.worth[branch]):
+            at.means[branch] = at.totals[branch] / at.visits[branch]
+        value *= at.discounts[node]
 
 
 def _prove(tree: Tree, nodes: list[int], branches: list[int]) -> None:
