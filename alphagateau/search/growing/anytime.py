@@ -12,13 +12,9 @@ import math
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.rules import Game, reward_and_discount
-from alphagateau.games.state import Array, State
-from alphagateau.games.symmetry import select
-from alphagateau.networks.network import Network, Variables
+from alphagateau.games.state import State
 from alphagateau.search.growing.tree import (
     BATCH,
     Evaluate,
@@ -31,45 +27,9 @@ from alphagateau.search.growing.tree import (
     proof_of,
     set_worth,
 )
-from alphagateau.search.search import Search, evaluate_states
 
 CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
 DESCENTS = 4 * BATCH  # for one batch, of which some meet
-LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
-
-
-def make_evaluate(game: Game, network: Network) -> Evaluate:
-    """The one function of a search, compiled for BATCH moves at a time and for the root alone, which costs less."""
-
-    def evaluate(variables: Variables, states: State, edges: Array) -> Leaves:
-        moved = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
-        after = select(edges < 0, states, moved)
-        reward, discount = reward_and_discount(states, after)
-        logits, value = evaluate_states(game, network, variables, after)
-        return Leaves(after, logits, value, reward, discount)
-
-    return jax.jit(evaluate)
-
-
-def make_root_evaluate(game: Game, search: Search) -> Evaluate:
-    """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
-
-    Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
-    branch starts with its value.
-    """
-
-    def look(variables: Variables, states: State, edges: Array) -> Leaves:
-        first = jax.tree.map(lambda x: x[:1], states)
-        found = search(variables, jax.random.split(jax.random.key(0), 1), first)
-        logits, values = found.prior_logits, found.move_values
-        if values is not None:  # exact near the highest, where it matters
-            logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
-            is_played = first.legal_edges == found.edge[:, None]
-            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
-        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
-
-    return jax.jit(look)
 
 
 def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
@@ -79,8 +39,9 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
     so, 0 if it does not count them.
     """
     states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
-    evaluate = evaluate or tree.evaluate
-    leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(1, -1, np.int32)))
+    leaves = jax.device_get((evaluate or tree.evaluate)(tree.variables, states, None, None))
+    if tree.known:
+        tree.known.clear()
     tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
     if leaves.move_values is not None:
@@ -114,16 +75,17 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
         last = branches[-1]
         if last in waiting:
             met.append((nodes, branches))
-        elif math.isnan(tree.worth[last]):
+        elif math.isnan(tree.at.worth[last]):
             waiting[last] = nodes, branches
         else:
-            _back_up(tree, nodes, branches, float(tree.worth[last]))
+            _back_up(tree, nodes, branches, tree.at.worth[last])
             done += 1
     if waiting:
         _expand(tree, list(waiting.values()))
     for nodes, branches in met:
-        tree.node_tries[nodes] -= 1
-        tree.tries[branches] -= 1
+        for node, branch in zip(nodes, branches, strict=True):
+            tree.at.node_tries[node] -= 1
+            tree.at.tries[branch] -= 1
     return done + len(waiting)
 
 
@@ -140,18 +102,18 @@ def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
 
     Each counts as tried.
     """
-    nodes, branches, node = [], [], tree.root
+    at, nodes, branches, node = tree.at, [], [], tree.root
     while True:
-        if branch == tree.first[node] + tree.taken[node]:
-            tree.improved[branch] = tree.priors[branch] * tree.rest[node]
-            tree.taken[node] += 1
-            tree.taken_priors[node] += tree.priors[branch]
+        if branch == at.first[node] + at.taken[node]:
+            at.improved[branch] = at.priors[branch] * at.rest[node]
+            at.taken[node] += 1
+            at.taken_priors[node] += at.priors[branch]
         nodes.append(node)
         branches.append(branch)
-        tree.node_tries[node] += 1
-        tree.tries[branch] += 1
-        node = int(tree.children[branch])
-        if node < 0 or not math.isnan(tree.worth[branch]):
+        at.node_tries[node] += 1
+        at.tries[branch] += 1
+        node = at.children[branch]
+        if node < 0 or not math.isnan(at.worth[branch]):
             return nodes, branches
         branch = _select(tree, node)
 
@@ -161,38 +123,34 @@ def _select(tree: Tree, node: int) -> int:
 
     Of the branches not yet taken, which differ by their priors only, the first is the best.
     """
-    if tree.is_stale[node]:
+    at = tree.at
+    if at.is_stale[node]:
         improve(tree, node)
-    first, taken = int(tree.first[node]), int(tree.taken[node])
-    end, score, best = first + taken, -math.inf, 0
-    if taken:
-        scores = tree.improved[first:end] - tree.tries[first:end] * (1 / (1 + int(tree.node_tries[node])))
-        best = int(scores.argmax())
-        score = float(scores[best])
-    if taken < tree.counts[node] and tree.priors[end] * tree.rest[node] > score:
+    first, taken = at.first[node], at.taken[node]
+    end, score, best, share = first + taken, -math.inf, first, 1 / (1 + at.node_tries[node])
+    for branch in range(first, end):
+        if (new := at.improved[branch] - at.tries[branch] * share) > score:
+            score, best = new, branch
+    if taken < at.counts[node] and at.priors[end] * at.rest[node] > score:
         return end
-    return first + best
+    return best
 
 
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
-    """Evaluates the last branch of each way on the device; each gets a node, or a proof if the game is over."""
-    parents, edges = np.zeros(BATCH, np.int32), np.full(BATCH, -1, np.int32)
-    parents[: len(ways)] = [nodes[-1] for nodes, _ in ways]
-    edges[: len(ways)] = [tree.edges[branches[-1]] for _, branches in ways]
-    states = jax.tree.map(lambda x: x[parents], tree.states)
-    leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, edges))
-    values, is_over = (leaves.rewards + leaves.discounts * leaves.values).tolist(), (leaves.discounts == 0).tolist()
-    rows = np.flatnonzero(leaves.discounts[: len(ways)])
+    """Evaluates the last branch of each way; each gets a node, or a proof if the game is over."""
+    parents, edges = np.array([nodes[-1] for nodes, _ in ways]), tree.edges[[branches[-1] for _, branches in ways]]
+    leaves = tree.evaluate(tree.variables, jax.tree.map(lambda x: x[parents], tree.states), edges, tree.known)
+    values, rows = (leaves.rewards + leaves.discounts * leaves.values).tolist(), np.flatnonzero(leaves.discounts)
     node = _add_nodes(tree, leaves, rows, parents[rows])
-    for row, (nodes, branches) in enumerate(ways):
+    for (nodes, branches), value, discount in zip(ways, values, leaves.discounts, strict=True):
         tree.deepest = max(tree.deepest, len(branches))
-        if is_over[row]:
-            set_worth(tree, branches[-1], values[row], 0)
-            _prove(tree, nodes, branches)
-        else:
+        if discount:
             tree.children[branches[-1]] = node
             node += 1
-        _back_up(tree, nodes, branches, values[row])
+        else:
+            set_worth(tree, branches[-1], value, 0)
+            _prove(tree, nodes, branches)
+        _back_up(tree, nodes, branches, value)
 
 
 def _add_nodes(
@@ -237,15 +195,16 @@ def _branches(
 
 def _back_up(tree: Tree, nodes: list[int], branches: list[int], value: float) -> None:
     """Adds a visit and its value, which is for the player who took the last branch."""
+    at = tree.at
     for node, branch in zip(reversed(nodes), reversed(branches), strict=True):
-        tree.node_visits[node] += 1
-        tree.node_totals[node] += value
-        tree.is_stale[node] = True
-        visits, total = int(tree.visits[branch]) + 1, float(tree.totals[branch]) + value
-        tree.visits[branch], tree.totals[branch] = visits, total
-        if math.isnan(tree.worth[branch]):
-            tree.means[branch] = total / visits
-        value *= float(tree.discounts[node])
+        at.node_visits[node] += 1
+        at.node_totals[node] += value
+        at.is_stale[node] = True
+        at.visits[branch] += 1
+        at.totals[branch] += value
+        if math.isnan(at.worth[branch]):
+            at.means[branch] = at.totals[branch] / at.visits[branch]
+        value *= at.discounts[node]
 
 
 def _prove(tree: Tree, nodes: list[int], branches: list[int]) -> None:

@@ -2,12 +2,14 @@
 
 A node owns a run of branches, one a legal move, the highest prior first, so that branches already taken come before the
 others. A node's values are for the player to move, a branch's for the player who takes it. Each visit updates the sums
-that a descent needs: a call of numpy on thirty numbers costs as much as one on three.
+that a descent needs: a call of numpy on thirty numbers costs as much as one on three, so that descents and what they
+back up read and write one number at a time, through memory views of the arrays.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
@@ -24,19 +26,22 @@ NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays of Tree, without states
 
 
 class Leaves(NamedTuple):
-    """Evaluations of the States after B moves, by the device."""
+    """Evaluations of B States, most of them after a move."""
 
     states: State  # [B], after the move
-    prior_logits: Array  # float32 [B, S], over the slots of the states
-    values: Array  # float32 [B], for the player to move there; 0 if the game is over
-    rewards: Array  # float32 [B], for the player who moved
-    discounts: Array  # float32 [B], of `reward_and_discount`: 0 if the game is over
+    prior_logits: Array | np.ndarray  # float32 [B, S], over the slots of the states; 0 if the move ended the game
+    values: Array | np.ndarray  # float32 [B], for the player to move there; 0 if the game is over
+    rewards: Array | np.ndarray  # float32 [B], for the player who moved
+    discounts: Array | np.ndarray  # float32 [B], of `reward_and_discount`: 0 if the game is over
     move_values: Array | None = None  # float32 [B, S], of a search that values every move
     num_nodes: Array | None = None  # int32 [B], positions visited by a search
 
 
-# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1: the state itself is evaluated.
-Evaluate = Callable[[Variables, State, Any], Leaves]
+# (logits [S], value) by what a network without history sees of a position.
+Evaluations = dict[Any, tuple[np.ndarray, np.float32]]
+# (variables, states [B], edges int [B], known) -> Leaves [B] of the states after these moves, B up to BATCH; edges
+# None: of the states themselves. What is `known` is not evaluated again, what is new is added; None: nothing is known.
+Evaluate = Callable[[Variables, State, Any, Evaluations | None], Leaves]
 
 
 class Proof(NamedTuple):
@@ -75,6 +80,8 @@ class Tree:
     children: np.ndarray  # int32 [L], the node below, -1: none yet
     worth: np.ndarray  # float32 [L], of the Proof, NaN if not proven
     plies: np.ndarray  # int32 [L], of the Proof, from after the move
+    at: SimpleNamespace  # memory views of the arrays above, by name, whose items are Python's numbers
+    known: Evaluations | None = None  # by this search, of a network without history
     num_nodes: int = 0
     num_branches: int = 0
     deepest: int = 0  # plies below the root
@@ -88,8 +95,11 @@ def bytes_per_node(game: Game) -> int:
     return state + NODE_BYTES + BRANCHES_PER_NODE * BRANCH_BYTES
 
 
-def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
-    """An empty tree for `capacity` nodes; the system commits its memory as nodes are written."""
+def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int, sees_history: bool = True) -> Tree:
+    """An empty tree for `capacity` nodes; the system commits its memory as nodes are written.
+
+    A network that does not see history evaluates each position of a search once.
+    """
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
     states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
@@ -101,7 +111,8 @@ def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: in
     of_branches |= dict.fromkeys(("priors", "means", "improved", "worth"), np.float32)
     arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
     arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
-    return Tree(evaluate, variables, states, **arrays)
+    at = SimpleNamespace(**{name: memoryview(array) for name, array in arrays.items()})
+    return Tree(evaluate, variables, states, at=at, known=None if sees_history else {}, **arrays)
 
 
 def branches_of(tree: Tree, node: int) -> slice:
@@ -142,34 +153,34 @@ def improve(tree: Tree, node: int) -> None:
     Danihelka et al. 2022, section 4 and appendix D, as in mctx: Q of a branch not yet visited mixes the node's value
     and those visited, and sigma rescales all to VALUE_SCALE (MAXVISIT_INIT + most visits).
     """
-    first, taken = int(tree.first[node]), int(tree.taken[node])
+    at, first, taken = tree.at, tree.at.first[node], tree.at.taken[node]
     here = slice(first, first + taken)
-    priors, means, most = tree.priors[here].tolist(), tree.means[here].tolist(), int(tree.visits[here].max())
-    is_lost = (tree.worth[here] == -1).tolist()
-    is_known = [visits and not lost for visits, lost in zip(tree.visits[here].tolist(), is_lost, strict=True)]
+    priors, means, visits = at.priors[here].tolist(), at.means[here].tolist(), at.visits[here].tolist()
+    is_lost = [worth == -1 for worth in at.worth[here].tolist()]
+    is_known = [count and not lost for count, lost in zip(visits, is_lost, strict=True)]
     mixed = _mixed_value(tree, node, [row for row in range(taken) if is_known[row]], priors, means)
     qvalues = [mean if known else mixed for mean, known in zip(means, is_known, strict=True)]
-    has_rest = taken < int(tree.counts[node])
+    has_rest = taken < at.counts[node]
     high, low = (end(qvalues + [mixed] * has_rest) for end in (max, min))
-    scale = VALUE_SCALE * (MAXVISIT_INIT + most) / max(high - low, 1e-8)
+    scale = VALUE_SCALE * (MAXVISIT_INIT + max(visits)) / max(high - low, 1e-8)
     weights = [
         0.0 if lost else prior * math.exp(scale * (qvalue - high))
         for prior, qvalue, lost in zip(priors, qvalues, is_lost, strict=True)
     ]
     rest = math.exp(scale * (mixed - high)) if has_rest else 0.0
-    total = max(sum(weights) + rest * max(0.0, 1 - float(tree.taken_priors[node])), 1e-30)
-    tree.improved[here], tree.rest[node] = [weight / total for weight in weights], rest / total
-    tree.is_stale[node] = False
+    total = max(sum(weights) + rest * max(0.0, 1 - at.taken_priors[node]), 1e-30)
+    tree.improved[here], at.rest[node] = [weight / total for weight in weights], rest / total
+    at.is_stale[node] = False
 
 
 def _mixed_value(tree: Tree, node: int, known: list[int], priors: list[float], means: list[float]) -> float:
     """The Q of a branch not yet visited: the node's value and those of `known` branches, mixed."""
-    num_visits = int(tree.node_visits[node]) - 1
+    value, num_visits = tree.at.values[node], tree.at.node_visits[node] - 1
     if not known:
-        return float(tree.values[node])
+        return value
     weights = sum(priors[row] for row in known)
     mean = sum(priors[row] * means[row] for row in known) / max(weights, 1e-30)
-    return (float(tree.values[node]) + num_visits * mean) / (1 + num_visits)
+    return (value + num_visits * mean) / (1 + num_visits)
 
 
 def improved_policy(tree: Tree, node: int) -> np.ndarray:
