@@ -1,7 +1,7 @@
 """Times Gumbel search by levels against one leaf of a game a call, and counts its calls and their rows."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from alphagateau.search.gumbel.levels import ROWS_A_GAME, make_schedule, pack
 from alphagateau.search.make_search import make_search
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
 
+ORDERS: dict[str, Literal["level", "leaf"]] = {"fast": "level", "plain": "leaf"}
 PLIES = 40  # of self-play by the policy before a search, after which games are far apart
 LABELLED = ChessformerConfig(  # of checkpoints/chess_labelled
     hidden_size=128, num_blocks=6, num_heads=4, ffn_size=192, position="bias", square_embedding="edges", attacks=True
@@ -75,7 +76,7 @@ def search_rows(rounds: int) -> Iterator[Row]:
         states = selfplay_states(game, network, variables, case.num_games)
         keys = jax.random.split(jax.random.key(1), case.num_games)
         calls = {}
-        for name, batch_by in (("fast", "level"), ("plain", "leaf")):
+        for name, batch_by in ORDERS.items():
             config = GumbelConfig(num_simulations=case.num_simulations, batch_by=batch_by)
             run = jax.jit(make_search(game, network, config))
             calls[name] = lambda run=run: run(variables, keys, states)  # noqa: B023

@@ -5,6 +5,9 @@ are evaluated together, and those of all games are packed into the rows of a cal
 own is complete, whatever the others do. Private functions of mctx are used, as in `batched_mctx`.
 """
 
+# pyright: reportCallIssue=false
+# mctx's records are dataclasses of chex, whose constructors pyright does not see.
+
 from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
