@@ -94,9 +94,9 @@ def test_a_line_is_wrapped_between_words_on_a_terminal_and_a_path_stays_whole(mo
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", terminal)
-    say("written to checkpoints/of_a_long_name/smoke in 3 s")
+    say("written to checkpoints/of_a_long_name/smoke in 3\xa0s")
     monkeypatch.setattr(terminal, "isatty", lambda: False)
-    say("written to checkpoints/of_a_long_name/smoke in 3 s")
+    say("written to checkpoints/of_a_long_name/smoke in 3\xa0s")
     lines = terminal.getvalue().splitlines()
     assert [line.rstrip() for line in lines] == [
         "written to",

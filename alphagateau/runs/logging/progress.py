@@ -76,7 +76,8 @@ class Reporter:
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
         """Prints one line on a finished iteration; `left`: seconds still to go, by the pace so far."""
         shown = [text.format(*(values[name] for name in names)) for text, *names in SHOWN if names[0] in values]
-        self.say("  ".join([f"iteration {iteration}/{total}", *shown, f"{timedelta(seconds=round(left))} left"]))
+        parts = [f"iteration {iteration}/{total}", *shown, f"{timedelta(seconds=round(left))} left"]
+        self.say("  ".join(part.replace(" ", "\xa0") for part in parts))  # a number stays with its unit
 
 
 class Timer:
@@ -105,10 +106,13 @@ class Timer:
 
 
 def say(text: str, console: VisibleConsole | None = None) -> None:
-    """Prints a line on standard output, or on `console`, wrapped between words where a terminal is narrower."""
+    """Prints a line on standard output, or on `console`, wrapped between words where a terminal is narrower.
+
+    At a no-break space it is not wrapped, and a space is printed.
+    """
     console = console or VisibleConsole()
     shown = at_words(text, console.width) if console.is_terminal else text
-    console.print(shown, highlight=False, soft_wrap=True)
+    console.print(shown.replace("\xa0", " "), highlight=False, soft_wrap=True)
 
 
 def print_results(
