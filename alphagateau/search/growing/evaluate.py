@@ -17,7 +17,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.growing.tree import BATCH, Evaluate, Evaluations, Leaves
 from alphagateau.search.search import Search, evaluate_states
 
-SIZES = (1, 4, 12, BATCH)  # rows that the network is compiled for
+SIZES = (1, 4, 8, BATCH)  # rows that the network is compiled for
 MOST_KNOWN = 16384  # evaluations that are kept, some 20 MB on 8x8
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
