@@ -126,10 +126,10 @@ def _select(tree: Tree, node: int) -> int:
     at = tree.at
     if at.is_stale[node]:
         improve(tree, node)
-    first, taken = at.first[node], at.taken[node]
+    improved, tries, first, taken = at.improved, at.tries, at.first[node], at.taken[node]
     end, score, best, share = first + taken, -math.inf, first, 1 / (1 + at.node_tries[node])
     for branch in range(first, end):
-        if (new := at.improved[branch] - at.tries[branch] * share) > score:
+        if (new := improved[branch] - tries[branch] * share) > score:
             score, best = new, branch
     if taken < at.counts[node] and at.priors[end] * at.rest[node] > score:
         return end

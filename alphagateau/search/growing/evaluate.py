@@ -1,7 +1,7 @@
 """Evaluates the leaves of a growing tree: moves are stepped 16 at a time, and the network runs on what is new.
 
-A game that is over needs no network, nor does a position that was evaluated before, by a network without history. On a
-CPU the cost of the rest grows with its rows, so it is split into batches of few sizes, each compiled once.
+By a network without history no game that is over is evaluated, nor a position that was before. On a CPU the cost of the
+rest grows with its rows, so it is split into batches of few sizes, each compiled once.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.growing.tree import BATCH, Evaluate, Evaluations, Leaves
 from alphagateau.search.search import Search, evaluate_states
 
-SIZES = (1, 4, 12, BATCH)  # rows that the network is compiled for
+SIZES = (1, 4, 8, BATCH)  # rows that the network is compiled for
 MOST_KNOWN = 16384  # evaluations that are kept, some 20 MB on 8x8
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
@@ -50,32 +50,34 @@ def make_evaluate(game: Game, network: Network, sizes_of: Callable[[int], list[i
         return after, *reward_and_discount(states, after)
 
     @jax.jit
-    def apply(variables: Variables, states: State) -> tuple:
-        return evaluate_states(game, network, variables, states)
+    def apply(variables: Variables, states: State, rows: jax.Array) -> tuple:
+        return evaluate_states(game, network, variables, _take(states, rows))
 
     def evaluate(variables: Variables, states: State, edges: Any = None, known: Evaluations | None = None) -> Leaves:
         count = len(states.color)
-        rewards, discounts = np.zeros(count, np.float32), np.ones(count, np.float32)
+        rows = np.resize(np.arange(count), BATCH)
+        after = _take(states, rows), np.zeros(BATCH, np.float32), np.ones(BATCH, np.float32)
         if edges is not None:
-            rows = np.resize(np.arange(count), BATCH)
-            stepped = jax.device_get(step(_take(states, rows), edges[rows]))
-            states, rewards, discounts = _take(stepped, slice(count))
-        keys = range(count) if known is None else _position_keys(states)
-        known = {} if known is None else known
+            after = step(after[0], edges[rows])
+        if known is None:  # nothing to wait for before the network can run
+            known, wanted = {}, [(row, row) for row in range(count)]
+        else:
+            states, _, discounts = jax.device_get(after)
+            wanted = [(row, key) for row, key in enumerate(_position_keys(states)[:count]) if discounts[row]]
         if len(known) > MOST_KNOWN:
             known.clear()
-        wanted = [(row, key) for row, key in enumerate(keys) if discounts[row]]
         new = {key: row for row, key in wanted if key not in known}
         left, batches = list(new.values()), []
         for size in sizes_of(len(new)):
-            batches.append(apply(variables, _take(states, np.resize(left[:size], size))))
+            batches.append(apply(variables, after[0], np.resize(left[:size], size)))
             left = left[size:]
-        found = (row for batch in jax.device_get(batches) for row in zip(*batch, strict=True))
+        (states, rewards, discounts), batches = jax.device_get((after, batches))
+        found = (row for batch in batches for row in zip(*batch, strict=True))
         known.update(zip(new, found, strict=False))  # the last batch ends in rows of no meaning
-        logits, values = np.zeros(states.legal_edges.shape, np.float32), np.zeros(count, np.float32)
+        logits, values = np.zeros(states.legal_edges.shape, np.float32), np.zeros(BATCH, np.float32)
         for row, key in wanted:
             logits[row], values[row] = known[key]
-        return Leaves(states, logits, values, rewards, discounts)
+        return _take(Leaves(states, logits, values, rewards, discounts), slice(count))
 
     return evaluate
 

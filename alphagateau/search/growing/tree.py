@@ -29,7 +29,7 @@ class Leaves(NamedTuple):
     """Evaluations of B States, most of them after a move."""
 
     states: State  # [B], after the move
-    prior_logits: Array | np.ndarray  # float32 [B, S], over the slots of the states; 0 if the move ended the game
+    prior_logits: Array | np.ndarray  # float32 [B, S], over the slots of the states; arbitrary if the game is over
     values: Array | np.ndarray  # float32 [B], for the player to move there; 0 if the game is over
     rewards: Array | np.ndarray  # float32 [B], for the player who moved
     discounts: Array | np.ndarray  # float32 [B], of `reward_and_discount`: 0 if the game is over
