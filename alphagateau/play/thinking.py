@@ -11,15 +11,14 @@ import numpy as np
 
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State, stack_rows
+from alphagateau.games.state import State
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.player_specs import match_search
 from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_evaluate, may_grow
-from alphagateau.search.growing.anytime import grow, is_done, start_tree
-from alphagateau.search.growing.evaluate import SIZES, batch_sizes, make_evaluate, make_root_evaluate, whole_batch
+from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_root_evaluate, start_tree
 from alphagateau.search.growing.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
 from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
 
@@ -89,16 +88,13 @@ def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any =
     game, config = get_game(game_name), network_config(spec.found)
     rules = get_endless_game(game_name)  # who ends a game is not the one who thinks about it
     variables = jax.device_put(load_weights(spec.found, game_name), device)
-    is_cpu = (device.platform if device else jax.default_backend()) == "cpu"
-    evaluate = make_evaluate(rules, make_network(game, config), batch_sizes if is_cpu else whole_batch)
-    tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game), config.history)
+    evaluate = make_evaluate(rules, make_network(game, config))
+    tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game))
     evaluate_root = (
-        make_root_evaluate(match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
+        make_root_evaluate(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
     )
     thinker = Thinker(game, jax.jit(rules.step), tree, evaluate_root=evaluate_root)
     start = replay(thinker, game.start_fen, ())
-    for size in () if spec.search else SIZES:  # no search has to wait for a compiler
-        evaluate(variables, stack_rows([start.state] * size), None, None)
     for _ in range(2):  # compiles, then measures
         thinker.root_cost = thinker.batch_cost = UNMEASURED
         think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))

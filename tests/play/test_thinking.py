@@ -10,7 +10,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_endless_game
 from alphagateau.play.clock import UNMEASURED, Clock, budget, fixed, learn
 from alphagateau.play.thinking import Limits, Thinker, Watch, replay, think
-from alphagateau.search.growing.evaluate import make_evaluate
+from alphagateau.search.growing.anytime import make_evaluate
 from alphagateau.search.growing.tree import make_tree
 
 LOOK, BATCH = 0.01, 0.1  # seconds
@@ -27,10 +27,10 @@ class Simulated:
     def __init__(self, game: Game, evaluate: Any) -> None:
         self.now, self.rows = 0.0, []
 
-        def timed(variables: Any, states: Any, edges: Any, known: Any):
-            self.rows.append(len(states.color))
-            self.now += LOOK if edges is None else BATCH
-            return evaluate(variables, states, edges, known)
+        def timed(variables: Any, states: Any, edges: Any):
+            self.rows.append(len(edges))
+            self.now += LOOK if len(edges) == 1 else BATCH
+            return evaluate(variables, states, edges)
 
         variables = {"prior_logits": jnp.zeros(game.num_edges), "material": jnp.float32(0.1)}
         self.thinker = Thinker(game, jax.jit(get_endless_game(game.name).step), make_tree(game, timed, variables, 4096))

@@ -26,7 +26,7 @@ from alphagateau.networks.trained import network_config
 from alphagateau.play.board.requests import GameRequest
 from alphagateau.play.opponents import check_plays
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
-from alphagateau.search.growing.tree import BATCH, Leaves
+from alphagateau.search.growing.anytime import BATCH, Leaves
 from alphagateau.search.growing.tree_lines import Line, lines, prior_weights, root_value
 
 TREE_MEGABYTES = 128
@@ -85,7 +85,8 @@ def _states(thinker: Thinker, request: GameRequest) -> Iterator[State]:
 
 
 def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
-    return thinker.tree.evaluate(thinker.tree.variables, stack_rows(pad_rows(states, BATCH)), None, None)
+    batch = stack_rows(pad_rows(states, BATCH))
+    return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
 
 
 def _value(game: Game, state: State, value: float) -> float:

@@ -12,9 +12,13 @@ import math
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.state import State
+from alphagateau.games.rules import Game, reward_and_discount
+from alphagateau.games.state import Array, State
+from alphagateau.games.symmetry import select
+from alphagateau.networks.network import Network, Variables
 from alphagateau.search.growing.tree import (
     BATCH,
     Evaluate,
@@ -27,9 +31,45 @@ from alphagateau.search.growing.tree import (
     proof_of,
     set_worth,
 )
+from alphagateau.search.search import Search, evaluate_states
 
 CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
 DESCENTS = 4 * BATCH  # for one batch, of which some meet
+LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
+
+
+def make_evaluate(game: Game, network: Network) -> Evaluate:
+    """The one function of a search, compiled for BATCH moves at a time and for the root alone, which costs less."""
+
+    def evaluate(variables: Variables, states: State, edges: Array) -> Leaves:
+        moved = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
+        after = select(edges < 0, states, moved)
+        reward, discount = reward_and_discount(states, after)
+        logits, value = evaluate_states(game, network, variables, after)
+        return Leaves(after, logits, value, reward, discount)
+
+    return jax.jit(evaluate)
+
+
+def make_root_evaluate(game: Game, search: Search) -> Evaluate:
+    """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
+
+    Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
+    branch starts with its value.
+    """
+
+    def look(variables: Variables, states: State, edges: Array) -> Leaves:
+        first = jax.tree.map(lambda x: x[:1], states)
+        found = search(variables, jax.random.split(jax.random.key(0), 1), first)
+        logits, values = found.prior_logits, found.move_values
+        if values is not None:  # exact near the highest, where it matters
+            logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
+            is_played = first.legal_edges == found.edge[:, None]
+            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
+        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
+
+    return jax.jit(look)
 
 
 def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
@@ -39,9 +79,8 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
     so, 0 if it does not count them.
     """
     states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
-    leaves = jax.device_get((evaluate or tree.evaluate)(tree.variables, states, None, None))
-    if tree.known:
-        tree.known.clear()
+    evaluate = evaluate or tree.evaluate
+    leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(1, -1, np.int32)))
     tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
     if leaves.move_values is not None:
@@ -126,10 +165,10 @@ def _select(tree: Tree, node: int) -> int:
     at = tree.at
     if at.is_stale[node]:
         improve(tree, node)
-    improved, tries, first, taken = at.improved, at.tries, at.first[node], at.taken[node]
+    first, taken = at.first[node], at.taken[node]
     end, score, best, share = first + taken, -math.inf, first, 1 / (1 + at.node_tries[node])
     for branch in range(first, end):
-        if (new := improved[branch] - tries[branch] * share) > score:
+        if (new := at.improved[branch] - at.tries[branch] * share) > score:
             score, best = new, branch
     if taken < at.counts[node] and at.priors[end] * at.rest[node] > score:
         return end
@@ -137,20 +176,24 @@ def _select(tree: Tree, node: int) -> int:
 
 
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
-    """Evaluates the last branch of each way; each gets a node, or a proof if the game is over."""
-    parents, edges = np.array([nodes[-1] for nodes, _ in ways]), tree.edges[[branches[-1] for _, branches in ways]]
-    leaves = tree.evaluate(tree.variables, jax.tree.map(lambda x: x[parents], tree.states), edges, tree.known)
-    values, rows = (leaves.rewards + leaves.discounts * leaves.values).tolist(), np.flatnonzero(leaves.discounts)
+    """Evaluates the last branch of each way on the device; each gets a node, or a proof if the game is over."""
+    parents, edges = np.zeros(BATCH, np.int32), np.full(BATCH, -1, np.int32)
+    parents[: len(ways)] = [nodes[-1] for nodes, _ in ways]
+    edges[: len(ways)] = [tree.edges[branches[-1]] for _, branches in ways]
+    states = jax.tree.map(lambda x: x[parents], tree.states)
+    leaves = jax.tree.map(np.asarray, tree.evaluate(tree.variables, states, edges))
+    values, is_over = (leaves.rewards + leaves.discounts * leaves.values).tolist(), (leaves.discounts == 0).tolist()
+    rows = np.flatnonzero(leaves.discounts[: len(ways)])
     node = _add_nodes(tree, leaves, rows, parents[rows])
-    for (nodes, branches), value, discount in zip(ways, values, leaves.discounts, strict=True):
+    for row, (nodes, branches) in enumerate(ways):
         tree.deepest = max(tree.deepest, len(branches))
-        if discount:
+        if is_over[row]:
+            set_worth(tree, branches[-1], values[row], 0)
+            _prove(tree, nodes, branches)
+        else:
             tree.children[branches[-1]] = node
             node += 1
-        else:
-            set_worth(tree, branches[-1], value, 0)
-            _prove(tree, nodes, branches)
-        _back_up(tree, nodes, branches, value)
+        _back_up(tree, nodes, branches, values[row])
 
 
 def _add_nodes(

@@ -26,22 +26,19 @@ NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays of Tree, without states
 
 
 class Leaves(NamedTuple):
-    """Evaluations of B States, most of them after a move."""
+    """Evaluations of the States after B moves, by the device."""
 
     states: State  # [B], after the move
-    prior_logits: Array | np.ndarray  # float32 [B, S], over the slots of the states; arbitrary if the game is over
-    values: Array | np.ndarray  # float32 [B], for the player to move there; 0 if the game is over
-    rewards: Array | np.ndarray  # float32 [B], for the player who moved
-    discounts: Array | np.ndarray  # float32 [B], of `reward_and_discount`: 0 if the game is over
+    prior_logits: Array  # float32 [B, S], over the slots of the states
+    values: Array  # float32 [B], for the player to move there; 0 if the game is over
+    rewards: Array  # float32 [B], for the player who moved
+    discounts: Array  # float32 [B], of `reward_and_discount`: 0 if the game is over
     move_values: Array | None = None  # float32 [B, S], of a search that values every move
     num_nodes: Array | None = None  # int32 [B], positions visited by a search
 
 
-# (logits [S], value) by what a network without history sees of a position.
-Evaluations = dict[Any, tuple[np.ndarray, np.float32]]
-# (variables, states [B], edges int [B], known) -> Leaves [B] of the states after these moves, B up to BATCH; edges
-# None: of the states themselves. What is `known` is not evaluated again, what is new is added; None: nothing is known.
-Evaluate = Callable[[Variables, State, Any, Evaluations | None], Leaves]
+# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1: the state itself is evaluated.
+Evaluate = Callable[[Variables, State, Any], Leaves]
 
 
 class Proof(NamedTuple):
@@ -81,7 +78,6 @@ class Tree:
     worth: np.ndarray  # float32 [L], of the Proof, NaN if not proven
     plies: np.ndarray  # int32 [L], of the Proof, from after the move
     at: SimpleNamespace  # memory views of the arrays above, by name, whose items are Python's numbers
-    known: Evaluations | None = None  # by this search, of a network without history
     num_nodes: int = 0
     num_branches: int = 0
     deepest: int = 0  # plies below the root
@@ -95,11 +91,8 @@ def bytes_per_node(game: Game) -> int:
     return state + NODE_BYTES + BRANCHES_PER_NODE * BRANCH_BYTES
 
 
-def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int, sees_history: bool = True) -> Tree:
-    """An empty tree for `capacity` nodes; the system commits its memory as nodes are written.
-
-    A network that does not see history evaluates each position of a search once.
-    """
+def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
+    """An empty tree for `capacity` nodes; the system commits its memory as nodes are written."""
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
     states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
@@ -112,7 +105,7 @@ def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: in
     arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
     arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
     at = SimpleNamespace(**{name: memoryview(array) for name, array in arrays.items()})
-    return Tree(evaluate, variables, states, at=at, known=None if sees_history else {}, **arrays)
+    return Tree(evaluate, variables, states, at=at, **arrays)
 
 
 def branches_of(tree: Tree, node: int) -> slice:

@@ -11,8 +11,7 @@ import pytest
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.search.growing.anytime import grow, is_done, start_tree
-from alphagateau.search.growing.evaluate import make_evaluate
+from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, start_tree
 from alphagateau.search.growing.tree import (
     BATCH,
     Tree,
