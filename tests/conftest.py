@@ -1,5 +1,8 @@
 """What the test session shares: compiled programs kept on disk, a network told what to say, a tiny real one."""
 
+import contextlib
+import ctypes
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +85,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _programs_are_dropped():
-    """Compiled programs go with the module that used them: those of a whole session take gigabytes."""
+    """Compiled programs go with the module that used them, and their memory: a session's take gigabytes."""
     yield
     jax.clear_caches()
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # glibc alone
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
