@@ -89,7 +89,7 @@ def pack(schedule: Schedule, num_rows: int) -> tuple[Rows, Schedule, Array]:
     order = jnp.argsort(schedule.level - schedule.levels.counts)
     ends = jnp.cumsum(waiting[order])
     row = jnp.arange(num_rows)
-    place = jnp.searchsorted(ends, row, side="right")
+    place = jnp.searchsorted(ends, row, side="right", method="compare_all")
     game = order.at[place].get(mode="fill", fill_value=num_games)
     starts = jnp.zeros_like(ends).at[order].set(ends - waiting[order])
     offset = row - starts[game]
