@@ -22,8 +22,10 @@ if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.matches.match import MatchResult
     from alphagateau.matches.openings import Openings
     from alphagateau.matches.players import Player
+    from alphagateau.ratings.sprt import Sprt
 
 MOST_ELO = 4000  # of a test's bounds: far beyond it a score is 0 or 1 to the last digit
+MOST_NORMALIZED_ELO = 200  # as `ratings.sprt` has it
 
 
 def _read_bounds(words: list[str]) -> tuple[float, float]:
@@ -90,6 +92,8 @@ class Arguments:
     """games in progress at a time; 0: 64, on an accelerator as many as its memory allows"""
     sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
     """stop as soon as a sequential test decides whether A is stronger than B by ELO0 or by ELO1"""
+    normalized: bool = False
+    """ELO0 and ELO1 are normalized Elo, 347 for one standard deviation of a game's points"""
     alpha: Annotated[float, number(float)] = 0.05
     """the test's chance to decide for ELO1 where ELO0 is true"""
     beta: Annotated[float, number(float)] = 0.05
@@ -119,8 +123,12 @@ def check(arguments: Arguments) -> None:
     alpha, beta = arguments.alpha, arguments.beta
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
         raise UsageError(f"--alpha and --beta must be above 0, and below 1 together, got {alpha:g} and {beta:g}")
-    if (alpha, beta) != (Arguments.alpha, Arguments.beta) and arguments.sprt is None:
-        raise UsageError("--alpha and --beta are chances of a sequential test: give its bounds, such as --sprt 0,10")
+    if arguments.sprt is None and (arguments.normalized or (alpha, beta) != (Arguments.alpha, Arguments.beta)):
+        raise UsageError(
+            "--alpha, --beta and --normalized are of a sequential test: give its bounds, such as --sprt 0,10"
+        )
+    if arguments.sprt and arguments.normalized and max(map(abs, arguments.sprt)) > MOST_NORMALIZED_ELO:
+        raise UsageError(f"--sprt takes up to {MOST_NORMALIZED_ELO} normalized Elo either way, got {arguments.sprt}")
 
 
 def read(arguments: Arguments) -> Setup:
@@ -148,12 +156,11 @@ def play(arguments: Arguments, setup: Setup) -> int:
     """Plays the games, prints the table and writes PGN."""
     from alphagateau.matches.match import games_to_pgn, play_match
     from alphagateau.matches.match_games import Match
-    from alphagateau.ratings.sprt import sprt
     from alphagateau.runs import files
     from alphagateau.runs.stop import StopRequest
 
     game, a, b, openings = setup
-    bounds, chances, stop = arguments.sprt, (arguments.alpha, arguments.beta), StopRequest()
+    stop = StopRequest()
     with ExitStack() as held:
         held.callback(a.close)
         held.callback(b.close)
@@ -163,7 +170,7 @@ def play(arguments: Arguments, setup: Setup) -> int:
             Match(a, b, openings, arguments.seed),
             num_rows=arguments.rows,
             should_stop=lambda: stop.reason is not None,
-            is_decided=bounds and (lambda counts: sprt(counts, *bounds, *chances).decision != "continue"),
+            is_decided=arguments.sprt and (lambda counts: sequential_test(arguments, counts).decision != "continue"),
         )
     print_result(arguments, setup, result)
     if arguments.pgn:
@@ -175,10 +182,17 @@ def play(arguments: Arguments, setup: Setup) -> int:
     return 1 if stop.reason or result.statistics.failures or (result.unfinished and not arguments.sprt) else 0
 
 
+def sequential_test(arguments: Arguments, counts: Sequence[int]) -> "Sprt":
+    """The test that the options name, of pairs of games counted by their points [5]."""
+    from alphagateau.ratings.sprt import sprt
+
+    assert arguments.sprt
+    return sprt(counts, *arguments.sprt, arguments.alpha, arguments.beta, is_normalized=arguments.normalized)
+
+
 def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> None:
     """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import Score, print_scores
-    from alphagateau.ratings.sprt import sprt
     from alphagateau.runs.logging.progress import say
 
     print_scores([Score(setup.a.name, setup.b.name, *result[:5])], setup.game.name)
@@ -193,5 +207,6 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
         print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
     if arguments.sprt:
         low, high = arguments.sprt
-        test = f"Elo {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
-        say(f"the sequential test ({test}) {sprt(result.tested, low, high, arguments.alpha, arguments.beta)}")
+        unit = "normalized Elo" if arguments.normalized else "Elo"
+        test = f"{unit} {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
+        say(f"the sequential test ({test}) {sequential_test(arguments, result.tested)}")

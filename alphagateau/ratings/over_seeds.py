@@ -1,74 +1,143 @@
-"""Means over seeds, with intervals that cover other seeds too."""
+"""Means and differences of variants over seeds, with intervals that cover other seeds too."""
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.optimize
+import scipy.special
 import scipy.stats
 
-from alphagateau.ratings.rate import Ratings
-
 LEVEL = 0.95  # of an interval
-NORMAL = float(scipy.stats.norm.ppf((1 + LEVEL) / 2))
+POWER = 0.8  # with which a detectable difference is found
+NODES = 100  # of a quadrature; with more a quantile changes by less than 1e-4 of itself
+
+LARGE = 1e6  # degrees of freedom, of a variance that is known
 
 
 class Estimate(NamedTuple):
-    """A mean over seeds."""
+    """A mean over seeds, or the mean difference of two variants on equal seeds."""
 
     mean: float
     standard_error: float  # NaN where it is unknown
     half_width: float  # of the 95 % interval
     measured: float  # the part of the standard error that games alone explain
-    spread: float  # standard deviation over seeds
+    spread: float  # standard deviation over seeds, pooled over the variants; NaN where it is unknown
     num_seeds: int
+    at_once: float = math.nan  # of a difference: half of the interval that holds with all others at once
+    detectable: float = math.nan  # the true difference that such an interval tells from 0 with chance POWER
 
 
-def mean_over_seeds(values: Any, covariance: Any = 0.0) -> Estimate:
-    """The mean of values x_s [S], measured with error covariance C [S, S], as an estimate for all seeds.
+class Scatter(NamedTuple):
+    """Mean square of residuals, of which `errors` is expected of games, and its degrees of freedom; 0 without any."""
 
-    Model: x_s = mu + seed_s + error_s, seeds independent, errors as C says. With s^2 the sample variance of the x_s, v
-    the mean of C's diagonal and c that off it, s^2 is expected to be Var(seed) + v - c, so that
+    mean_square: float
+    errors: float
+    freedom: float
 
-        Var(mean) = Var(seed) / S + sum(C) / S^2 = s^2 / S + c
 
-    (the moment estimate of random effects: DerSimonian and Laird 1986, Controlled Clinical Trials 7, 177-188, with
-    equal weights and correlated errors). s^2 is not taken for less than v - c, what the errors alone scatter. Half of
-    the interval is sqrt(t^2 s^2 / S + 1.96^2 c), t Student's of S - 1 degrees of freedom, for c, what all seeds share
-    such as the anchor's error, is known: Banerjee (1960, Sankhya 22, 357-358) shows that such a sum covers at least
-    as often as its parts. Where little is shared, two seeds make an interval of 12.7 standard errors each way, three
-    4.3, five 2.8. One seed: measurement alone, 1.96.
+def compare_over_seeds(
+    values: Mapping[tuple[str, int], float], covariance: Any = 0.0, reference: str = ""
+) -> dict[str, tuple[Estimate, Estimate | None]]:
+    """Each variant's mean over its seeds, and its difference to the reference on the seeds of both, None without any.
+
+    Two-way model with the seed as block: x_vs = mu_v + b_s + e_vs + g_vs. The seeds' b and e are normal and of one
+    variance each for all variants, the games' g has covariance C. Of the residuals P x, with n degrees of freedom,
+
+        M = x' P x / n,    E[M] = Var(e) + tr(P C) / n
+
+    (Scheffe 1959, The Analysis of Variance, 4.2 and 8.1), so an estimate a' x of a difference has variance
+
+        a' a M + k,    k = a' C a - a' a tr(P C) / n
+
+    where k is known: 0 if all runs' errors are alike. Half of its interval is sqrt(t^2 a' a M + 1.96^2 k), t Student's,
+    the squares of the two half-widths added (Zou and Donner 2008, Stat. Med. 27, 1693-1702), and no less than one
+    standard error of the games. For a mean P leaves the seeds in, whose b counts too, and the degrees of freedom are
+    Satterthwaite's (1946, Biometrics Bull. 2, 110-114). Without residuals the games alone count.
+
+    Args:
+        values: by (variant, seed).
+        covariance: C of the games' errors, in the order of the values; a number for all.
     """
-    x = np.asarray(values, dtype=np.float64)
-    size = len(x)
-    errors = np.broadcast_to(np.asarray(covariance, dtype=np.float64), (size, size))
-    measured = math.sqrt(max(errors.sum(), 0.0)) / size
-    if size == 1:
-        error = measured or math.nan  # of an exact value nothing is known but itself
-        return Estimate(float(x[0]), error, NORMAL * error, measured, math.nan, 1)
-    diagonal = errors.trace() / size
-    beside = (errors.sum() - errors.trace()) / (size * (size - 1))
-    spread = float(x.var(ddof=1))
-    own = max(spread, diagonal - beside) / size
-    error = math.sqrt(max(own + beside, measured**2))
-    student = float(scipy.stats.t.ppf((1 + LEVEL) / 2, size - 1))
-    width = math.sqrt(student**2 * own + NORMAL**2 * beside) if beside > 0 else student * error
-    return Estimate(float(x.mean()), error, width, measured, math.sqrt(spread), size)
+    if not values:
+        return {}
+    x, errors = np.array([*values.values()], dtype=np.float64), np.broadcast_to(covariance, (len(values),) * 2)
+    names, seeds = (list(dict.fromkeys(place[k] for place in values)) for k in (0, 1))
+    by_variant = np.array([[name == v for v in names] for name, _ in values], dtype=np.float64)
+    by_seed = np.array([[seed == s for s in seeds] for _, seed in values], dtype=np.float64)
+    of_means, of_differences = _scatters(x, errors, by_variant, by_seed)
+    mean = dict(zip(names, (by_variant / by_variant.sum(axis=0)).T, strict=True))
+    contrasts = {}
+    for name in names:
+        common = [seed for v, seed in values if v == name != reference and (reference, seed) in values]
+        signs = [(v == name) - (v == reference) if seed in common else 0 for v, seed in values]
+        if common:
+            contrasts[name] = np.array(signs) / len(common)
+    found = {name: _estimate(mean[name], x, errors, of_means) for name in names}
+    differences = {name: _estimate(a, x, errors, of_differences, len(contrasts)) for name, a in contrasts.items()}
+    return {name: (found[name], differences.get(name)) for name in names}
 
 
-def mean_rating(ratings: Ratings, players: Sequence[str]) -> Estimate:
-    """Mean Elo of players that differ in their seed."""
-    chosen = [ratings.players.index(name) for name in players]
-    return mean_over_seeds(ratings.rating[chosen], ratings.covariance[np.ix_(chosen, chosen)])
+def _scatters(
+    x: np.ndarray, errors: np.ndarray, by_variant: np.ndarray, by_seed: np.ndarray
+) -> tuple[Scatter, Scatter]:
+    """Around the means of variants, and around variants and seeds."""
+    size, designs = len(x), (by_variant, np.hstack([by_variant, by_seed]))
+    makers = [np.eye(size) - design @ np.linalg.pinv(design) for design in designs]
+    nums = [round(np.trace(maker)) for maker in makers]
+    squares = [float(x @ maker @ x) / max(n, 1) for maker, n in zip(makers, nums, strict=True)]
+    games = [float(np.sum(maker * errors)) / max(n, 1) for maker, n in zip(makers, nums, strict=True)]
+    total, own = (max(square - known, 0.0) for square, known in zip(squares, games, strict=True))
+    own = own if nums[1] else total
+    form = makers[0] @ (own * np.eye(size) + max(total - own, 0.0) * by_seed @ by_seed.T + errors)
+    spread = float(np.sum(form * form.T))
+    freedom = float(np.trace(form)) ** 2 / spread if spread > 0 else nums[0]
+    return Scatter(squares[0], games[0], freedom if nums[0] else 0), Scatter(squares[1], games[1], nums[1])
 
 
-def paired_difference(ratings: Ratings, players: Sequence[str], opponents: Sequence[str]) -> Estimate:
-    """Elo of `players` above `opponents` of the same seeds: the mean of r_s - q_s, with the covariance of their errors.
+def _estimate(a: np.ndarray, x: np.ndarray, errors: np.ndarray, scatter: Scatter, num_contrasts: int = 0) -> Estimate:
+    """The estimate a' x; of a difference as one of `num_contrasts` to one reference."""
+    num_seeds, games = int(np.sum(a > 0)), max(float(a @ errors @ a), 0.0)
+    own, freedom = float(a @ a) * scatter.mean_square, scatter.freedom or math.inf
+    known = games - float(a @ a) * scatter.errors
 
-    NaN if a pair is in two pools that never met.
+    def half(count: int) -> float:
+        ours = dunnett_quantile(count, freedom) ** 2 * own + dunnett_quantile(count, math.inf) ** 2 * known
+        return math.sqrt(max(ours, games)) or (0.0 if scatter.freedom else math.nan)
+
+    error = math.sqrt(max(own + known, games)) or (0.0 if scatter.freedom else math.nan)
+    spread = math.sqrt(own * num_seeds) if scatter.freedom else math.nan
+    found = Estimate(float(num_seeds * a @ x) / num_seeds, error, half(1), math.sqrt(games), spread, num_seeds)
+    if not num_contrasts:
+        return found
+    joint, detectable = half(num_contrasts), math.nan
+    if scatter.freedom:
+        bound = dunnett_quantile(num_contrasts, freedom)
+        detectable = joint * float(scipy.special.nctdtrinc(freedom, 1 - POWER, bound)) / bound
+    return found._replace(at_once=joint, detectable=detectable)
+
+
+@functools.lru_cache(maxsize=256)
+def dunnett_quantile(count: int, freedom: float) -> float:
+    """The bound that `count` differences to one reference of equal means all keep within, with chance LEVEL.
+
+    Of |t_i| = |z_i - z_0| / (sqrt(2) s), s^2 one variance of `freedom` degrees (Dunnett 1955, J. Amer. Statist. Assoc.
+    50, 1096-1121); Student's t for one. By hand because scipy's is hidden behind a test of raw samples, and its
+    multivariate t is random in the third digit.
     """
-    i, j = (np.array([ratings.players.index(name) for name in names]) for names in (players, opponents))
-    if (ratings.component[i] != ratings.component[j]).any():
-        return Estimate(*[math.nan] * 5, num_seeds=len(players))
-    errors = ratings.covariance[i] - ratings.covariance[j]
-    return mean_over_seeds(ratings.rating[i] - ratings.rating[j], errors[:, i] - errors[:, j])
+    if count == 1:
+        return float(scipy.special.stdtrit(freedom, (1 + LEVEL) / 2))
+    u, weights = np.polynomial.legendre.leggauss(NODES)
+    u, weights = (u + 1) / 2, weights / 2
+    own = scipy.stats.norm.ppf(u)
+    scale = np.sqrt(scipy.stats.chi2.ppf(u, min(freedom, LARGE)) / min(freedom, LARGE))
+
+    def missing(bound: float) -> float:
+        away = math.sqrt(2) * bound * scale[:, None]
+        within = scipy.special.ndtr(own + away) - scipy.special.ndtr(own - away)
+        return float(weights @ within**count @ weights) - LEVEL
+
+    root: Any = scipy.optimize.brentq(missing, 1.0, 1e4)
+    return float(root)

@@ -15,6 +15,9 @@ from alphagateau.ratings.model import ELO_PER_NAT, expected_score
 
 PAIR_SCORES = np.linspace(0, 1, 5)  # points a game of a pair of games, the same opening both ways
 MIN_COUNT = 1e-3  # in place of 0 pairs of a kind, as in fishtest
+NORMALIZED_ELO = 800 / math.log(10)  # of one standard deviation of a game's points
+MAX_NORMALIZED = 200.0  # of a bound in normalized Elo; from some 320 on the fixed point may be out of reach
+MAX_ROUNDS = 200  # of a fixed point
 DECISIONS = {"H0": "accepts H0, the lower,", "H1": "accepts H1, the higher,", "continue": "is undecided"}
 
 
@@ -52,11 +55,18 @@ class Sprt(NamedTuple):
     lower: float
     upper: float
     strength: Strength
+    misfit: float = 0.0  # log-likelihood of the shares observed above that of the better hypothesis
+
+    @property
+    def is_misfit(self) -> bool:
+        """Whether both hypotheses have lost: beside the shares observed neither would be accepted."""
+        return self.misfit > self.upper
 
     def __str__(self) -> str:
         """Such as "is undecided after 64 pairs of games: log-likelihood ratio 1.31, of -2.94 to 2.94"."""
         state = f"{DECISIONS[self.decision]} after {_pairs(self.strength.num_pairs)}"
-        return f"{state}: log-likelihood ratio {self.llr:.2f}, of {self.lower:.2f} to {self.upper:.2f}"
+        lost = f"; both hypotheses have lost, by {self.misfit:.2f}, against the score seen" if self.is_misfit else ""
+        return f"{state}: log-likelihood ratio {self.llr:.2f}, of {self.lower:.2f} to {self.upper:.2f}{lost}"
 
 
 def sprt(
@@ -65,16 +75,20 @@ def sprt(
     elo1: float = 10.0,
     alpha: float = 0.05,
     beta: float = 0.05,
+    *,
+    is_normalized: bool = False,
 ) -> Sprt:
     """Generalised sequential probability ratio test of elo1 against elo0 on pairs of games.
 
     The log-likelihood ratio is of the multinomials nearest to the counts with either expected score (Van den Bergh,
-    cantate.be/Fishtest/support_MLE_multinomial.pdf, as fishtest does), the bounds are Wald's (1945).
+    cantate.be/Fishtest/support_MLE_multinomial.pdf, as fishtest does), the bounds are Wald's (1945). In normalized Elo
+    it is of those with either expected score above one half in standard deviations.
 
     Args:
         pairs: [5], how many pairs of games (one opening, colors swapped) brought the player 0, 1/2, 1, 3/2, 2 points.
         alpha: chance to accept H1 at elo0.
         beta: chance to accept H0 at elo1.
+        is_normalized: elo0 and elo1 are normalized Elo, 800 / ln(10) for one standard deviation of a game's points.
 
     Raises:
         ValueError: other counts or hypotheses.
@@ -85,29 +99,64 @@ def sprt(
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
         raise ValueError(f"alpha {alpha} and beta {beta}, expected chances of sum below 1")
     score0, score1 = expected_score(np.array([elo0, elo1]))
-    if not 0 < score0 < score1 < 1:
+    if is_normalized and max(-elo0, elo1) > MAX_NORMALIZED:
+        raise ValueError(
+            f"elo0 is {elo0} and elo1 {elo1}, expected at most {MAX_NORMALIZED:g} normalized Elo either way"
+        )
+    if not is_normalized and not 0 < score0 < score1 < 1:
         raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected Elo differences whose scores are not 0 or 1")
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     if not counts.any():
         return Sprt("continue", 0.0, lower, upper, strength(pairs))
     counts[counts == 0] = MIN_COUNT
-    llr = _log_likelihood(counts, score1) - _log_likelihood(counts, score0)
+    if is_normalized:
+        low, high = _log_likelihood_normalized(counts, elo0), _log_likelihood_normalized(counts, elo1)
+    else:
+        low, high = _log_likelihood(counts, score0), _log_likelihood(counts, score1)
+    llr = high - low
     decision = "H1" if llr >= upper else "H0" if llr <= lower else "continue"
-    return Sprt(decision, llr, lower, upper, strength(pairs))
+    return Sprt(decision, llr, lower, upper, strength(pairs), -max(low, high))
 
 
 def _log_likelihood(counts: np.ndarray, score: float) -> float:
-    """Largest log-likelihood of the counts with expected points `score`, but for a constant.
+    """Largest log-likelihood of the counts with expected points `score`, less that of the shares observed."""
+    return float(-counts @ np.log(_likelihood_ratios(counts, PAIR_SCORES - score)))
 
-    Its chances are p_k = q_k / (1 + x (a_k - score)) of the observed shares q_k of points a_k, with x
-    such that sum_k q_k (a_k - score) / (1 + x (a_k - score)) = 0.
+
+def _log_likelihood_normalized(counts: np.ndarray, elo: float) -> float:
+    """The same with normalized Elo `elo`.
+
+    Of points a_k of a pair with chances p_k, mean m and standard deviation s, m - 1/2 = t s with t = sqrt(2) elo ln(10)
+    / 800: s is that of the mean of two games, 1 / sqrt(2) of a game's. The derivative of m - 1/2 - t s with respect to
+    p_k is, but for a constant that makes its mean 0,
+
+        g_k = a_k - 1/2 - t s (1 + ((a_k - m) / s)^2) / 2
+
+    so the likeliest chances are q_k / (1 + x g_k), of the observed shares q_k, at a fixed point of m and s (Van den
+    Bergh, cantate.be/Fishtest/normalized_elo_practical.pdf, section 4.1).
     """
-    away = PAIR_SCORES - score
-    ends = (-1 / away[-1], -1 / away[0])
+    t, chances = math.sqrt(2) * elo / NORMALIZED_ELO, np.full(5, 0.2)
+    for _ in range(MAX_ROUNDS):
+        mean = chances @ PAIR_SCORES
+        deviation = math.sqrt(chances @ (PAIR_SCORES - mean) ** 2)
+        away = PAIR_SCORES - 0.5 - t * deviation * (1 + ((PAIR_SCORES - mean) / deviation) ** 2) / 2
+        ratios = _likelihood_ratios(counts, away)
+        before, chances = chances, counts / counts.sum() / ratios
+        if np.abs(chances - before).max() < 1e-12:
+            break
+    return float(-counts @ np.log(ratios))
+
+
+def _likelihood_ratios(counts: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """Observed shares q_k [5] over the likeliest chances p_k with sum_k p_k away_k = 0.
+
+    They are 1 + x away_k, with x such that sum_k q_k away_k / (1 + x away_k) = 0.
+    """
+    ends = (-1 / away.max(), -1 / away.min())
     margin = 1e-9 * (ends[1] - ends[0])
     ends = (ends[0] + margin, ends[1] - margin)
     root: Any = scipy.optimize.brentq(lambda x: counts @ (away / (1 + x * away)), *ends, xtol=1e-14)
-    return float(-counts @ np.log1p(root * away))
+    return 1 + root * away
 
 
 def strength(pairs: Sequence[int]) -> Strength:

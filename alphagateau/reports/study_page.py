@@ -15,9 +15,13 @@ if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
 
 AXES = {"frames": "frames played", "steps": "optimizer steps", "flops": "FLOPs", "seconds": "seconds"}
 METHOD = (
-    "± is half of a 95 % interval: Student's t over the seeds, the errors of the games and their covariances included "
-    "(docs/studies.md has the formulas); each interval stands for itself, so of twenty comparisons of equals one is "
-    "expected to look like a difference"
+    "± is half of a 95 % interval that stands for itself: the variance of seeds and games, pooled over variants with "
+    "seeds as blocks, and Student's t (docs/studies.md has the formulas); ± at once, by which differences are read, "
+    "holds for all of them together (Dunnett)"
+)
+EARLIER_METHOD = (
+    "± is half of a 95 % interval by Student's t over each variant's own seeds, wider than it need be: this study was "
+    "written by an earlier version"
 )
 
 
@@ -29,7 +33,9 @@ def study_page(result: "StudyResult") -> str:
         subtitle=f"{len(result.variants)} variants of {result.base}, each with {_seeds(len(result.seeds))}",
         changed=changed_table(result),
         cost=cost_table(result),
-        measures=[(m.name, measure_table(m), difference_chart(m, result.reference)) for m in result.measures],
+        measures=[
+            (m.name, measure_table(m), bounds(m), difference_chart(m, result.reference)) for m in result.measures
+        ],
         curves=curve_charts(result),
         notes=sentences(result),
         runs=run_table(result.runs),
@@ -66,7 +72,7 @@ def _means(runs: Sequence["RunResult"]) -> list[Any]:
 
 def measure_table(measure: "Measure") -> Table:
     """A row a variant: its mean, the difference to the reference, its reading, what it rests on, each seed's values."""
-    header = ["Variant", "Mean", "±", "Difference", "±", "It is", "Seeds", "± by games alone"]
+    header = ["Variant", "Mean", "±", "Difference", "±", "± at once", "It is", "Seeds", "± by games alone"]
     header += ["Mean by seed", "Difference by seed"]
     return table(header, [_measure_row(row, measure.form) for row in measure.rows])
 
@@ -75,10 +81,11 @@ def _measure_row(row: "Measured", form: str) -> list[Any]:
     from_mean = [number_cell(row.mean.mean, form), number_cell(row.mean.half_width, form)]
     by_seed, count = _by_seed(row.values, form), len(row.values)
     if row.difference is None:
-        return [row.variant, *from_mean, None, None, "reference" if count else "", count, None, by_seed, None]
+        return [row.variant, *from_mean, None, None, None, "reference" if count else "", count, None, by_seed, None]
     d, signed = row.difference, f"+{form}"
     measured = number_cell(1.96 * d.measured if d.measured else math.nan, form)
-    difference = [number_cell(d.mean, signed), number_cell(d.half_width, form), says(d), d.num_seeds, measured]
+    widths = [number_cell(width, form) for width in (d.half_width, d.at_once)]
+    difference = [number_cell(d.mean, signed), *widths, says(d), d.num_seeds, measured]
     return [row.variant, *from_mean, *difference, by_seed, _by_seed(row.differences, signed)]
 
 
@@ -87,12 +94,25 @@ def _by_seed(values: dict[int, float], form: str) -> str:
 
 
 def says(difference: "Estimate") -> str:
-    """The reading of a difference's interval, in words."""
-    if difference.num_seeds == 1:
+    """The reading of the interval that holds with all other differences at once, in words."""
+    if math.isnan(difference.spread):
         return "one seed: the spread over seeds is not known"
-    if not abs(difference.mean) > difference.half_width:
+    width = difference.half_width if math.isnan(difference.at_once) else difference.at_once  # of an earlier version
+    if not abs(difference.mean) > width:
         return "may be no difference"
     return "higher" if difference.mean > 0 else "lower"
+
+
+def bounds(measure: "Measure") -> str:
+    """The sentence on all differences at once and the smallest that would have been seen, "" if they are not known."""
+    found = [r.difference for r in measure.rows if r.difference and math.isfinite(r.difference.detectable)]
+    if not found:
+        return ""
+    at_once, detectable = (
+        " to ".join(dict.fromkeys(in_form(end(values), measure.form) for end in (min, max)))
+        for values in ([d.at_once for d in found], [d.detectable for d in found])
+    )
+    return f"± {at_once} holds for all differences at once; {detectable} would have been seen four times in five."
 
 
 def difference_chart(measure: "Measure", reference: str) -> Chart | None:
@@ -137,7 +157,9 @@ def run_table(runs: Sequence["RunResult"]) -> Table:
 def sentences(result: "StudyResult") -> list[str]:
     """Sentences on the intervals, the commits, the games, and the runs left out."""
     num_seeds = len(result.seeds)
-    said = [METHOD]
+    differences = [r.difference for m in result.measures for r in m.rows if r.difference]
+    is_earlier = any(math.isnan(d.at_once) and not math.isnan(d.half_width) for d in differences)
+    said = [EARLIER_METHOD if is_earlier else METHOD]
     if num_seeds < 3:
         said.append(f"there {'is' if num_seeds == 1 else 'are'} {_seeds(num_seeds)}: three or more would say much more")
     commits = sorted({commit for run in result.runs for commit in run.commits})
@@ -163,7 +185,7 @@ def markdown(result: "StudyResult") -> str:
             rows.append([row.variant, *costs, _pair(row.mean, measure.form), UNKNOWN])
             if row.difference:
                 rows[-1][-1] = _pair(row.difference, f"+{measure.form}")
-        parts.append(_markdown_table(rows))
+        parts += [_markdown_table(rows), *filter(None, [bounds(measure)])]
     return "\n\n".join(parts) + "\n"
 
 

@@ -53,7 +53,7 @@ def read_result(path: Path) -> StudyResult:
 
 
 def _with_estimates(table: dict[str, Any]) -> Any:
-    if table.keys() != {*Estimate._fields}:
+    if not {*Estimate._fields} >= table.keys() >= {*Estimate._fields} - {*Estimate._field_defaults}:
         return table
     known: dict[str, Any] = {name: math.nan if value is None else value for name, value in table.items()}
     return Estimate(**known)

@@ -1,11 +1,14 @@
 """Results of a study: costs, measures, differences and curves of its variants."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from alphagateau import config
-from alphagateau.ratings.over_seeds import Estimate, mean_over_seeds, mean_rating, paired_difference
+from alphagateau.ratings.over_seeds import Estimate, compare_over_seeds
 from alphagateau.ratings.rate import Ratings
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.logging.log import read_metrics
@@ -135,51 +138,35 @@ def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failu
 
 
 def _rating_measure(plan: Plan, runs: Sequence[RunResult], board: str, ratings: Ratings, names: Names) -> Measure:
-    players = {(r.variant, r.seed): names.get((r.name, r.cost.iterations), "") for r in runs if r.ended}
-    players = {place: name for place, name in players.items() if name in ratings.players}
+    """Elo of the runs that were rated, but for those of a pool that never met the one that most are in."""
+    chosen = {(r.variant, r.seed): names.get((r.name, r.cost.iterations), "") for r in runs if r.ended}
+    chosen = {place: ratings.players.index(name) for place, name in chosen.items() if name in ratings.players}
+    pools = Counter(ratings.component[list(chosen.values())].tolist()).most_common(1)
+    chosen = {place: k for place, k in chosen.items() if ratings.component[k] == pools[0][0]}
+    return Measure(f"Elo on {board}", ".0f", _compare(plan, *_rated(ratings, chosen)))
 
-    def named(places: Sequence[tuple[str, int]]) -> list[str]:
-        return [players[place] for place in places]
 
-    values = {place: float(ratings.rating[ratings.players.index(name)]) for place, name in players.items()}
-    rows = _compare(
-        plan,
-        values,
-        lambda places: mean_rating(ratings, named(places)),
-        lambda places, others: paired_difference(ratings, named(places), named(others)),
-    )
-    return Measure(f"Elo on {board}", ".0f", rows)
+def _rated(ratings: Ratings, chosen: Mapping[tuple[str, int], int]) -> tuple[dict[tuple[str, int], float], Any]:
+    """Ratings of players, by (variant, seed), and their covariance."""
+    index = list(chosen.values())
+    return dict(zip(chosen, ratings.rating[index].tolist(), strict=True)), ratings.covariance[np.ix_(index, index)]
 
 
 def _metric_measure(plan: Plan, runs: Sequence[RunResult], name: str) -> Measure:
     """The last values of a metric, which have no error of measurement that is known."""
     values = {(r.variant, r.seed): r.metrics[name] for r in runs if r.ended and name in r.metrics}
-    rows = _compare(
-        plan,
-        values,
-        lambda places: mean_over_seeds([values[place] for place in places]),
-        lambda places, others: mean_over_seeds([values[a] - values[b] for a, b in zip(places, others, strict=True)]),
-    )
-    return Measure(name, ".4g", rows)
+    return Measure(name, ".4g", _compare(plan, values))
 
 
-def _compare(
-    plan: Plan,
-    values: Mapping[tuple[str, int], float],
-    mean: Callable[..., Estimate],
-    difference: Callable[..., Estimate],
-) -> list[Measured]:
+def _compare(plan: Plan, values: Mapping[tuple[str, int], float], covariance: Any = 0.0) -> list[Measured]:
     """Each variant over its seeds, and against the reference over the seeds that both have."""
-    rows, reference = [], plan.reference.name
-    for variant in plan.variants:
-        places = [(variant.name, seed) for seed in plan.study.seeds if (variant.name, seed) in values]
-        common = [seed for name, seed in places if name != reference and (reference, seed) in values]
-        if not places:
-            continue
-        by_seed = {seed: values[variant.name, seed] - values[reference, seed] for seed in common}
-        pairs = [(variant.name, seed) for seed in common], [(reference, seed) for seed in common]
-        one = {seed: values[name, seed] for name, seed in places}
-        rows.append(Measured(variant.name, one, mean(places), by_seed, difference(*pairs) if common else None))
+    reference, rows = plan.reference.name, []
+    found = compare_over_seeds(values, covariance, reference)
+    for variant in [v.name for v in plan.variants if v.name in found]:
+        mean, difference = found[variant]
+        ours, theirs = ({s: value for (v, s), value in values.items() if v == name} for name in (variant, reference))
+        by_seed = {seed: value - theirs[seed] for seed, value in ours.items() if seed in theirs and difference}
+        rows.append(Measured(variant, ours, mean, by_seed, difference))
     return rows
 
 
@@ -189,10 +176,11 @@ def _curve(plan: Plan, variant: str, known: Mapping[str, Status], ratings: Ratin
     sets = [{i for name, i in names if name == run and names[name, i] in ratings.players} for run in runs]
     points = []
     for iteration in sorted(set.intersection(*sets)) if sets else ():
-        players = [names[run, iteration] for run in runs]
+        players = [ratings.players.index(names[run, iteration]) for run in runs]
         spent = [next((c for c in known[run].spent if c.iterations == iteration), Cost()) for run in runs]
         _, frames, steps, *rest = (sum(column) / len(spent) for column in zip(*spent, strict=True))
         cost = Cost(iteration, round(frames), round(steps), *rest)
-        values = [float(ratings.rating[ratings.players.index(name)]) for name in players]
-        points.append(CurvePoint(cost, mean_rating(ratings, players), min(values), max(values)))
+        values, covariance = _rated(ratings, {(variant, place): k for place, k in enumerate(players)})
+        rating, _ = compare_over_seeds(values, covariance)[variant]
+        points.append(CurvePoint(cost, rating, min(values.values()), max(values.values())))
     return points

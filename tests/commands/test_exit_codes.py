@@ -39,6 +39,8 @@ NO_ENGINE = "cannot be started"
         ("match random random --game chess --opening-plies 0", "different openings of 0 plies"),
         ("match a b --alpha 1", "--alpha and --beta must be above 0, and below 1 together, got 1 and 0.05"),
         ("match a b --beta 0.1", "give its bounds, such as --sprt 0,10"),
+        ("match a b --normalized", "give its bounds, such as --sprt 0,10"),
+        ("match a b --normalized --sprt 0,300", "--sprt takes up to 200 normalized Elo either way"),
         ("ladder nowhere random", "no such run or checkpoint"),
         ("ladder random uci:no-such-engine --boards chess", NO_ENGINE),
         ("ladder random nowhere --boards chess", "no such run or checkpoint"),

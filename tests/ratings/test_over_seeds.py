@@ -1,102 +1,124 @@
-"""Means and paired differences over seeds: worked by hand, and how often their intervals hold the truth."""
+"""Means and differences over seeds: worked by hand, beside other programs, and how often intervals hold the truth."""
 
-import dataclasses
+import itertools
 import math
 
 import numpy as np
 import pytest
+import scipy.stats
+import statsmodels.api
+from statsmodels.stats.power import TTestPower
 
-from alphagateau.ratings.over_seeds import mean_over_seeds, mean_rating, paired_difference
-from alphagateau.ratings.pairs import difference
-from alphagateau.ratings.rate import Ratings, rate
-from alphagateau.ratings.results import Row, make_results
+from alphagateau.ratings.over_seeds import compare_over_seeds, dunnett_quantile
 
 T2 = 4.302653  # Student's t of 2 degrees of freedom, 97.5 %
-T1 = 12.706205
+Z = 1.959964
 
 
-def test_mean_of_three_seeds_by_hand():
-    """s^2 = 100, v = 4, c = 1: Var = 100 / 3 + 1; of the games alone (3 * 4 + 6 * 1) / 9."""
-    found = mean_over_seeds([10, 20, 30], np.full((3, 3), 1.0) + 3 * np.eye(3))
-    assert (found.mean, found.num_seeds) == (20, 3)
+def table(**variants: list[float]) -> dict[tuple[str, int], float]:
+    """Values by variant and seed; None: no such run."""
+    return {(v, s): x for v, values in variants.items() for s, x in enumerate(values) if x is not None}
+
+
+def test_one_variant_by_hand():
+    """M = 100; errors of 3 each and 1 in common: E[M] holds 3 of them, a' C a = 2, so 1 of the mean's is known."""
+    found, difference = compare_over_seeds(table(a=[10, 20, 30]), np.full((3, 3), 1.0) + 3 * np.eye(3))["a"]
+    assert (found.mean, found.num_seeds, difference) == (pytest.approx(20), 3, None)
     assert found.spread == pytest.approx(10)
     assert found.standard_error == pytest.approx(math.sqrt(100 / 3 + 1))
     assert found.measured == pytest.approx(math.sqrt(2))
-    assert found.half_width == pytest.approx(math.sqrt(T2**2 * 100 / 3 + 1.959964**2 * 1), rel=1e-6)
-    assert mean_over_seeds([10, 20, 30]).half_width == pytest.approx(T2 * math.sqrt(100 / 3), rel=1e-6)
+    assert found.half_width == pytest.approx(math.sqrt(T2**2 * 100 / 3 + Z**2), rel=1e-6)
 
 
-def test_seeds_that_agree_by_chance_are_as_uncertain_as_their_games():
-    found = mean_over_seeds([5, 5, 5], np.full((3, 3), 1.0) + 3 * np.eye(3))
-    assert found.standard_error == pytest.approx(math.sqrt(2)) and found.spread == 0
+def test_a_difference_by_hand():
+    """50 and 60 apart, their variance 50, each run's error 100: that of the games alone is (100 + 100) / 2."""
+    _, found = compare_over_seeds(table(b=[50, 60], a=[100, 120]), 100.0 * np.eye(4), "b")["a"]
+    assert found is not None and found.mean == pytest.approx(55)
+    assert found.standard_error == found.measured == pytest.approx(10)
+    assert found.half_width == pytest.approx(12.706205 * 5, rel=1e-6)
+
+
+def test_two_variants_are_the_paired_t_test():
+    ours, theirs = [13.0, 17.5, 12.0, 20.0], [11.0, 18.0, 9.5, 14.0]
+    _, found = compare_over_seeds(table(a=theirs, b=ours), 0.0, "a")["b"]
+    low, high = scipy.stats.ttest_rel(ours, theirs).confidence_interval()
+    assert found is not None
+    assert (found.mean - found.half_width, found.mean + found.half_width) == pytest.approx((low, high))
+    assert found.at_once == pytest.approx(found.half_width)
+    effect = TTestPower().solve_power(nobs=4, alpha=0.05, power=0.8)
+    assert found.detectable == pytest.approx(effect * np.std(np.subtract(ours, theirs), ddof=1), rel=1e-3)
+
+
+def test_variants_and_seeds_are_the_two_way_analysis_of_variance():
+    """Beside statsmodels, every run there; and with one missing, the variance alone."""
+    values = table(a=[3.0, 8.0, 1.0], b=[7.0, 9.5, 6.0], c=[2.0, 12.0, 4.0], d=[1.0, 7.0, 2.5])
+    for missing in (None, ("d", 1)):
+        kept = {place: x for place, x in values.items() if place != missing}
+        design = [[1.0, *(v == name for name in "bcd"), s == 1, s == 2] for v, s in kept]
+        fit = statsmodels.api.OLS([*kept.values()], design).fit()
+        _, found = compare_over_seeds(kept, 0.0, "a")["c"]
+        assert found is not None and found.spread == pytest.approx(math.sqrt(2 * fit.scale))
+        low, high = fit.conf_int()[2]
+        if not missing:
+            assert (found.mean - found.half_width, found.mean + found.half_width) == pytest.approx((low, high))
+
+
+def test_a_difference_is_of_the_seeds_that_both_have():
+    found = compare_over_seeds(table(a=[1, 2, None], b=[5, 9, 70], c=[None, None, 3]), 0.0, "a")
+    assert found["b"][0].mean == pytest.approx(28) and found["b"][0].num_seeds == 3
+    assert found["b"][1] is not None and found["b"][1].mean == pytest.approx(5.5) and found["b"][1].num_seeds == 2
+    assert found["c"][1] is None and found["a"][1] is None
 
 
 def test_one_seed_has_the_error_of_its_games_alone():
-    found = mean_over_seeds([7], [[9]])
-    assert found.half_width == pytest.approx(1.959964 * 3) and math.isnan(found.spread)
-    assert math.isnan(mean_over_seeds([7]).half_width)
+    mean, difference = compare_over_seeds(table(a=[7], b=[9]), 9 * np.eye(2), "a")["b"]
+    assert mean.half_width == pytest.approx(Z * 3) and math.isnan(mean.spread)
+    assert difference is not None and difference.half_width == pytest.approx(Z * math.sqrt(18))
+    assert math.isnan(difference.detectable)
+    assert math.isnan(compare_over_seeds(table(a=[7]))["a"][0].half_width)
 
 
-def test_values_without_error_have_students_interval():
-    """1, 3: mean 2, s = sqrt 2, standard error 1."""
-    assert mean_over_seeds([1, 3]).half_width == pytest.approx(T1, rel=1e-6)
-
-
-def four_players(rating: list[float], covariance: np.ndarray, component: tuple[int, ...] = (0, 0, 0, 0)) -> Ratings:
-    """a0, b0, a1, b1."""
-    table = [Row("a0", "b0", 1, 0, 1), Row("a1", "b1", 1, 0, 1), Row("a0", "a1", 1, 0, 1)]
-    made = rate(make_results(table, ["a0", "b0", "a1", "b1"]))
-    parts = {"rating": np.array(rating), "covariance": covariance, "component": np.array(component)}
-    return dataclasses.replace(made, **parts)
-
-
-def test_paired_difference_by_hand():
-    """Differences 50 and 60, s^2 = 50; errors of 100 each player: v = 200, c = 0, so Var = 200 / 2."""
-    ratings = four_players([100, 50, 120, 60], 100 * np.eye(4))
-    found = paired_difference(ratings, ["a0", "a1"], ["b0", "b1"])
-    assert found.mean == 55 and found.standard_error == pytest.approx(10)
-    assert found.spread == pytest.approx(math.sqrt(50))
-    assert mean_rating(ratings, ["a0", "a1"]).mean == 110
-
-
-def test_errors_that_two_seeds_share_are_not_averaged_away():
-    """One opponent for both: errors of the differences covary by its 100, so Var >= (100 + 100) / 2 - ... + 100."""
-    found = paired_difference(four_players([100, 50, 120, 60], 100 * np.eye(4)), ["a0", "a1"], ["b0", "b0"])
-    assert found.measured == pytest.approx(math.sqrt((200 + 200 + 2 * 100) / 4))
-    assert found.standard_error == pytest.approx(math.sqrt(200 / 2 + 100))  # s^2 = 200 of 50 and 70
-
-
-def test_players_who_moved_together_differ_by_less():
-    """Errors common to a pair, such as those of the anchor, cancel."""
-    together = 100 * np.eye(4) + 1e6
-    apart = paired_difference(four_players([100, 50, 120, 60], 100 * np.eye(4)), ["a0", "a1"], ["b0", "b1"])
-    assert paired_difference(four_players([100, 50, 120, 60], together), ["a0", "a1"], ["b0", "b1"]) == pytest.approx(
-        apart, abs=1e-4
-    )
-
-
-def test_one_pair_is_the_difference_of_the_ratings():
-    ratings = rate(make_results([Row("a", "b", 14, 2, 4), Row("b", "c", 9, 3, 8), Row("a", "c", 12, 1, 7)]))
-    found = paired_difference(ratings, ["a"], ["c"])
-    assert (found.mean, found.standard_error) == pytest.approx(difference(ratings, "a", "c"))
-
-
-def test_pairs_of_pools_that_never_met_have_no_difference():
-    ratings = four_players([1, 2, 3, 4], np.eye(4), (0, 0, 0, 1))
-    assert math.isnan(paired_difference(ratings, ["a0", "a1"], ["b0", "b1"]).mean)
+def test_errors_that_all_runs_share_cancel_in_differences():
+    """Such as the anchor's."""
+    values = table(a=[50, 60], b=[100, 120], c=[90, 115])
+    apart, together = (compare_over_seeds(values, 100 * np.eye(6) + shared, "a")["c"][1] for shared in (0, 1e6))
+    assert together == pytest.approx(apart, abs=1e-4)
 
 
 def test_an_error_that_all_seeds_share_is_known_as_well_as_its_games():
     """Two seeds that scatter by 1 with an error of 100 in common: 1.96 standard errors, not 12.7."""
-    found = mean_over_seeds([0, math.sqrt(2)], np.full((2, 2), 1e4))
+    found, _ = compare_over_seeds(table(a=[0, math.sqrt(2)]), np.full((2, 2), 1e4))["a"]
     assert found.half_width == pytest.approx(1.96 * found.standard_error, rel=0.01)
 
 
-@pytest.mark.parametrize(("num_seeds", "spread"), [(2, 0.0), (3, 0.0), (3, 30.0), (5, 10.0), (2, 10.0)])
-def test_intervals_hold_the_truth_at_least_as_often_as_they_say(num_seeds, spread):
-    """2 000 studies whose seeds scatter by `spread` and whose games by 15, of which 10 in common."""
+@pytest.mark.parametrize(
+    ("count", "freedom", "bound"),
+    [(2, 5, 3.03), (3, 10, 2.76), (4, 10, 2.89), (2, 20, 2.38), (9, math.inf, 2.69), (1, 2, 4.30), (4, math.inf, 2.44)],
+)
+def test_dunnetts_bound_is_that_of_his_table(count, freedom, bound):
+    """C. W. Dunnett (1964), New tables for multiple comparisons with a control, Biometrics 20, table II, 5 %."""
+    assert dunnett_quantile(count, freedom) == pytest.approx(bound, abs=0.006)
+
+
+@pytest.mark.parametrize(("num_variants", "num_seeds"), [(4, 2), (4, 3), (2, 5)])
+@pytest.mark.parametrize(("own", "block"), [(0.0, 0.0), (15.0, 0.0), (60.0, 40.0)])
+def test_intervals_hold_the_truth_as_often_as_they_say(num_variants, num_seeds, own, block):
+    """500 studies whose runs scatter by `own`, seeds by `block`, and games by 15 to 17, of which 10 in common.
+
+    What games have in common makes the means of two seeds hold a little more often.
+    """
     rng = np.random.default_rng(0)
-    covariance = 100.0 + 125.0 * np.eye(num_seeds)
-    errors = rng.multivariate_normal(np.zeros(num_seeds), covariance + spread**2 * np.eye(num_seeds), size=2000)
-    found = [mean_over_seeds(40 + row, covariance) for row in errors]
-    assert np.mean([abs(f.mean - 40) <= f.half_width for f in found]) >= 0.945
+    places = list(itertools.product(map(str, range(num_variants)), range(num_seeds)))
+    same_seed = np.equal.outer(*[[s for _, s in places]] * 2)
+    games = 100.0 + np.diag([125.0 + 60.0 * (s == 0) for _, s in places])
+    covariance = games + own**2 * np.eye(len(places)) + block**2 * same_seed
+    held, together = [], []
+    for x in rng.multivariate_normal(np.zeros(len(places)), covariance, size=500):
+        found = compare_over_seeds(dict(zip(places, x, strict=True)), games, "0").values()
+        differences = [d for _, d in found if d is not None]
+        held.append([abs(e.mean) <= e.half_width for e in [mean for mean, _ in found] + differences])
+        together.append(all(abs(d.mean) <= d.at_once for d in differences))
+    means, gaps = np.split(np.mean(held, axis=0), [num_variants])
+    assert 0.93 <= means.mean() <= (0.98 if num_seeds == 2 else 0.97)
+    assert 0.93 <= gaps.mean() <= 0.97
+    assert 0.93 <= np.mean(together) <= 0.97

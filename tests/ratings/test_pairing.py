@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from alphagateau.ratings.bradley_terry import fit_bradley_terry
 from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outcome_chances, score_variance
@@ -163,6 +164,50 @@ def test_sprt_agrees_with_fishtest(counts, elo0, elo1, llr):
     assert sprt(counts, elo0, elo1).llr == pytest.approx(llr, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("counts", "elo0", "elo1", "llr"),
+    [
+        ([39, 2226, 31451, 2412, 40], 0.5, 2.5, 2.3379000175),
+        ([10789, 19328, 33806, 19402, 10543], -3, 1, 0.3008697855),
+        ([0, 0, 0, 0, 10], 0, 10, 0.3986714633),
+        ([3, 30, 60, 20, 2], -20, 40, -4.8763584353),
+    ],
+)
+def test_sprt_in_normalized_elo_agrees_with_fishtest(counts, elo0, elo1, llr):
+    # Values by LLRcalc.LLR_normalized of the same program
+    assert sprt(counts, elo0, elo1, is_normalized=True).llr == pytest.approx(llr, abs=1e-6)
+
+
+def test_the_likelihood_in_normalized_elo_is_the_largest_under_its_constraint():
+    """By a general optimizer: mean - 1/2 is 100 ln(10) / 800 standard deviations of a game."""
+    counts, points = np.array([5, 20, 50, 35, 15]), np.linspace(0, 1, 5)
+
+    def chances(x):
+        return np.exp(x) / np.exp(x).sum()
+
+    def excess(x):
+        mean = chances(x) @ points
+        return mean - 0.5 - 100 * math.log(10) / 800 * math.sqrt(2 * chances(x) @ (points - mean) ** 2)
+
+    constraint = {"type": "eq", "fun": excess}
+    best = scipy.optimize.minimize(
+        lambda x: -counts @ np.log(chances(x) / (counts / 125)), np.zeros(5), constraints=constraint, tol=1e-12
+    )
+    found = sprt(counts.tolist(), 100, 150, is_normalized=True)
+    assert abs(excess(best.x)) < 1e-9
+    assert found.misfit == pytest.approx(best.fun - max(found.llr, 0), abs=1e-6)
+
+
+@pytest.mark.parametrize("is_normalized", [False, True])
+def test_a_test_that_both_hypotheses_have_lost_says_so(is_normalized):
+    """80 of 80 games: with Elo 0 every pair has a chance of 1/2 at most, as many being lost as won."""
+    won = sprt([0, 0, 0, 0, 40], 0, 10, is_normalized=is_normalized)
+    assert won.decision == "continue" and 26 < won.misfit < 40 * math.log(2)
+    assert str(won).endswith(f"; both hypotheses have lost, by {won.misfit:.2f}, against the score seen")
+    fair = sprt([10, 30, 50, 32, 11], 0, 10, is_normalized=is_normalized)
+    assert not fair.is_misfit and "lost" not in str(fair)
+
+
 def test_sprt_is_symmetric_and_decides():
     assert sprt([5, 20, 50, 20, 5], -10, 10).llr == pytest.approx(0, abs=1e-9)
     one, two = sprt([10, 30, 50, 60, 25], -5, 10), sprt([25, 60, 50, 30, 10], -10, 5)
@@ -189,6 +234,7 @@ def test_sprt_says_what_few_pairs_cannot_tell():
         ([1, 2, 3], {}, r"pairs is \[1, 2, 3\], expected 5 counts"),
         ([1, 2, 3, 4, -1], {}, "expected 5 counts of at least 0"),
         ([1, 1, 1, 1, 1], {"elo0": 5, "elo1": 5}, "elo0 is 5 and elo1 5"),
+        ([1, 1, 1, 1, 1], {"elo1": 201, "is_normalized": True}, "at most 200 normalized Elo"),
         ([1, 1, 1, 1, 1], {"alpha": 0.6, "beta": 0.6}, "sum below 1"),
     ],
 )

@@ -6,15 +6,24 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from markup import HOSTILE, SHOWN, Outline, browser, dom_of, said_by
 
 from alphagateau import config
 from alphagateau.commands.main import main
 from alphagateau.config import StudyConfig
-from alphagateau.ratings.over_seeds import mean_over_seeds
+from alphagateau.ratings.over_seeds import compare_over_seeds
 from alphagateau.reports.study import write_study
-from alphagateau.reports.study_page import difference_chart, markdown, measure_table, sentences, study_page
+from alphagateau.reports.study_page import (
+    bounds,
+    difference_chart,
+    markdown,
+    measure_table,
+    says,
+    sentences,
+    study_page,
+)
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.files import to_json
 from alphagateau.runs.run_folder import RunError
@@ -50,13 +59,11 @@ def sample_result(name: str = "train/loss", seeds: tuple[int, ...] = SEEDS) -> S
     ]
     elo = {seed: 1000.0 + seed for seed in seeds}
     gaps = {seed: 40.0 + 10 * place for place, seed in enumerate(seeds)}
-    covariance = [[100.0 * (a == b) for a in seeds] for b in seeds]
-    base, gap = (mean_over_seeds(list(values.values()), covariance) for values in (elo, gaps))
     higher = {seed: elo[seed] + gaps[seed] for seed in seeds}
-    rows = [
-        Measured("base", elo, base, {}, None),
-        Measured("wide", higher, mean_over_seeds(list(higher.values())), gaps, gap),
-    ]
+    values = {("base", seed): x for seed, x in elo.items()} | {("wide", seed): x for seed, x in higher.items()}
+    found = compare_over_seeds(values, 50 * np.eye(len(values)), "base")
+    (base, _), (mean, gap) = found["base"], found["wide"]
+    rows = [Measured("base", elo, base, {}, None), Measured("wide", higher, mean, gaps, gap)]
     points = [CurvePoint(Cost(i, 64 * i, 3 * i, 1e9, 5.0 * i), base, 1000 - i, 1000 + i) for i in (0, 1)]
     curves = [Curve("gardner_chess", v.name, points) for v in plan.variants]
     measures = [Measure("Elo on gardner_chess", ".0f", rows), Measure(name, ".4g", rows[:1])]
@@ -73,13 +80,39 @@ def cells(row) -> list[str]:
 def test_the_table_of_a_measure_says_the_difference_and_what_it_rests_on():
     """50 with standard error sqrt(100 / 3): half of the interval 4.302653 * 5.7735 = 24.8; of the games 1.96 * 5.77."""
     base, wide = measure_table(sample_result().measures[0]).rows
-    assert cells(base)[3:] == ["–", "–", "reference", "3", "–", "1003 1005 1007", "–"]
-    assert cells(wide)[3:8] == ["+50", "25", "higher", "3", "11"] and cells(wide)[9] == "+40 +50 +60"
+    assert cells(base)[3:] == ["–", "–", "–", "reference", "3", "–", "1003 1005 1007", "–"]
+    assert cells(wide)[3:9] == ["+50", "25", "25", "higher", "3", "11"] and cells(wide)[10] == "+40 +50 +60"
+
+
+def test_a_difference_is_read_by_the_interval_that_holds_for_all_at_once():
+    _, wide = sample_result().measures[0].rows
+    assert wide.difference is not None and says(wide.difference) == "higher"
+    assert says(wide.difference._replace(at_once=50.5)) == "may be no difference"
+
+
+def test_the_difference_that_would_have_been_seen_is_said():
+    """24.84 / 4.302653 standard errors, times 5.65 of them, where the paired t-test of 3 has a power of 80 %."""
+    result = sample_result()
+    said = "± 25 holds for all differences at once; 33 would have been seen four times in five."
+    assert said in markdown(result).splitlines() and said in study_page(result)
+    assert bounds(result.measures[1]) == "" == bounds(sample_result(seeds=(3,)).measures[0])
+
+
+def test_a_study_of_an_earlier_version_is_read_and_said_to_be_one(tmp_path):
+    """It has no bounds that hold at once: a difference is read by its own interval."""
+    table = json.loads(to_json(as_json(sample_result())))
+    for row in table["measures"]["Elo on gardner_chess"]["variants"].values():
+        for estimate in filter(None, (row["mean"], row["difference"])):
+            del estimate["at_once"], estimate["detectable"]
+    (tmp_path / "study.json").write_text(json.dumps(table))
+    result = read_result(tmp_path / "study.json")
+    assert "an earlier version" in sentences(result)[0] and "an earlier version" not in sentences(sample_result())[0]
+    assert cells(measure_table(result.measures[0]).rows[1])[3:7] == ["+50", "25", "–", "higher"]
 
 
 def test_one_seed_is_said_to_say_little():
     result = sample_result(seeds=(3,))
-    assert cells(measure_table(result.measures[0]).rows[1])[5] == "one seed: the spread over seeds is not known"
+    assert cells(measure_table(result.measures[0]).rows[1])[6] == "one seed: the spread over seeds is not known"
     assert "there is one seed: three or more would say much more" in sentences(result)
     assert "there are 2 seeds" in " ".join(sentences(sample_result(seeds=(3, 5))))
 
@@ -89,7 +122,7 @@ def test_markdown_by_hand():
     assert lines[0] == "`alphagateau study` sample: 3 seeds, ± half of a 95 % interval"
     assert "| `network.hidden_size` | 8 | 16 |" in lines
     assert "| variant | frames | steps | FLOPs | seconds | Elo on gardner_chess | minus base |" in lines
-    assert "| wide | 64 | 3 | 2e+09 | 10 | 1055 ± 30 | +50 ± 25 |" in lines
+    assert "| wide | 64 | 3 | 2e+09 | 10 | 1055 ± 14 | +50 ± 25 |" in lines
 
 
 def test_the_chart_of_differences_has_their_intervals():

@@ -239,6 +239,19 @@ def test_elo_is_compared_by_seed(tmp_path):
     assert [point["iterations"] for point in found["curves"]["gardner_chess"]["wide"]] == [0, 2]
 
 
+def test_a_run_of_a_pool_that_never_met_the_others_is_not_compared(tmp_path):
+    study = make_study(tmp_path)
+    train_runs(study, StopRequest())
+    rows = [Row(f"{name}/2", "random", 10, 0, 10) for name in ("base-3", "base-5", "wide-3")]
+    ratings = rate(make_results([*rows, Row("wide-5/2", "other", 10, 0, 10)]))
+    names = {(name, 2): f"{name}/2" for name in ("base-3", "base-5", "wide-3", "wide-5")}
+    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)})
+    base, wide = result.measures[0].rows
+    assert (set(base.values), set(wide.values), set(wide.differences)) == ({3, 5}, {3}, {3})
+    unrated = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, {})})
+    assert unrated.measures[0].rows == []
+
+
 def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):
     """The whole command, but for what is pretended."""
     monkeypatch.chdir(tmp_path)
