@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from alphagateau.games.state import Array
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.relative_attention import attend, make_places, place_weights
-from alphagateau.networks.layers import GLOROT, ONES, ZEROS, Weight, einsum, glorot, row_means
+from alphagateau.networks.layers import GLOROT, ONES, ZEROS, Weight, dot, glorot, row_means
 
 EPSILON = 1e-5
 MISH_IS_LINEAR = 20.0  # above it Mish(x) is x in float32, and exp(x)^2 still finite
@@ -66,7 +66,7 @@ def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]
     """q, k and v [B, H, N, d / H] of tokens x [B, N, d]."""
     x = x + w["c"] if net.config.position == "absolute" else x
     split = (*x.shape[:2], net.config.num_heads, -1)
-    rows = (einsum("bnd,de->bne", x, w[name], net.config.dtype) for name in ("W_Q", "W_K", "W_V"))
+    rows = (dot(net.config.dtype, x, w[name]) for name in ("W_Q", "W_K", "W_V"))
     q, k, v = (x.reshape(split).swapaxes(1, 2) for x in rows)
     return q, k, v
 
@@ -76,9 +76,9 @@ def layer(net: Encoder, w: Params, x: Array) -> Array:
     dtype, places = net.config.dtype, make_places(net.config.position, w, net.size)
     z: Array = attend(*split_heads(net, w, x), places, dtype)  # pyright: ignore[reportAssignmentType]
     z = z.swapaxes(1, 2).reshape(x.shape)
-    x = rms_norm(w["g1"], x + (einsum("bnd,de->bne", z, w["W_O"], dtype) + w["b_O"]) / net.alpha)
-    y = mish(einsum("bnd,df->bnf", x, w["W1"], dtype) + w["b1"])
-    return rms_norm(w["g2"], x + (einsum("bnf,fd->bnd", y, w["W2"], dtype) + w["b2"]) / net.alpha)
+    x = rms_norm(w["g1"], x + (dot(dtype, z, w["W_O"]) + w["b_O"]) / net.alpha)
+    y = mish(dot(dtype, x, w["W1"]) + w["b1"])
+    return rms_norm(w["g2"], x + (dot(dtype, y, w["W2"]) + w["b2"]) / net.alpha)
 
 
 @jax.custom_vjp

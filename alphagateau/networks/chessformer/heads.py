@@ -13,7 +13,7 @@ from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.encoder import mish
 from alphagateau.networks.graph_gather import Table, make_table, take
 from alphagateau.networks.heads import attention_pooling, read_moves_left, read_value, value_layer
-from alphagateau.networks.layers import GLOROT, Weight, dense, einsum, linear
+from alphagateau.networks.layers import GLOROT, Weight, dense, dot, einsum, linear
 
 TOKEN_SIZE = 32  # features of a square, where a value head concatenates them
 VALUE_SIZE = 128  # of the last hidden layer of a value head
@@ -146,4 +146,4 @@ def value_hidden(net: SquareHeads, params: Params, x: Array) -> Array:
 
 def apply_dense(net: SquareHeads, params: Params, x: Array) -> Array:
     """A dense layer of tokens [B, N, d], of operands rounded to the network's dtype."""
-    return einsum("bnd,de->bne", x, params["kernel"], net.config.dtype) + params["bias"]
+    return dot(net.config.dtype, x, params["kernel"]) + params["bias"]
