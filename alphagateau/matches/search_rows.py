@@ -13,7 +13,7 @@ from alphagateau.matches.players import Player
 
 CPU_ROWS = 64  # games in progress: more fill a CPU's searches no better
 CPU_PARTS, LEAST_PARTS = 8, 4  # of the games in progress, one of which a search takes: on a CPU, on an accelerator
-COPIES = 4  # of a search's largest values that are in memory at a time; XLA's own figure on a CPU is below this
+COPIES = 6  # of a search's largest values that are in memory at a time; XLA's own figure on a CPU is below this
 MEMORY_SHARE = 0.4  # of what is free, for one of the two searches at once
 
 

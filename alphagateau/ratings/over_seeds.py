@@ -64,7 +64,7 @@ def compare_over_seeds(
     if not values:
         return {}
     x, errors = np.array([*values.values()], dtype=np.float64), np.broadcast_to(covariance, (len(values),) * 2)
-    names, seeds = (list(dict.fromkeys(place[k] for place in values)) for k in (0, 1))
+    names, seeds = list(dict.fromkeys(v for v, _ in values)), list(dict.fromkeys(seed for _, seed in values))
     by_variant = np.array([[name == v for v in names] for name, _ in values], dtype=np.float64)
     by_seed = np.array([[seed == s for s in seeds] for _, seed in values], dtype=np.float64)
     of_means, of_differences = _scatters(x, errors, by_variant, by_seed)

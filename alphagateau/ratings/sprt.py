@@ -135,7 +135,7 @@ def _log_likelihood_normalized(counts: np.ndarray, elo: float) -> float:
     so the likeliest chances are q_k / (1 + x g_k), of the observed shares q_k, at a fixed point of m and s (Van den
     Bergh, cantate.be/Fishtest/normalized_elo_practical.pdf, section 4.1).
     """
-    t, chances = math.sqrt(2) * elo / NORMALIZED_ELO, np.full(5, 0.2)
+    t, chances, ratios = math.sqrt(2) * elo / NORMALIZED_ELO, np.full(5, 0.2), np.ones(5)
     for _ in range(MAX_ROUNDS):
         mean = chances @ PAIR_SCORES
         deviation = math.sqrt(chances @ (PAIR_SCORES - mean) ** 2)
