@@ -38,8 +38,7 @@ class Arguments:
     """
 
     what: tyro.conf.Positional[tuple[str, ...]] = ("games", "network", "memory")
-    """games, network, training, selfplay, search, minimax, compilation, memory, chessformer, data, or all: some 20
-    minutes"""
+    """games, network, training, selfplay, search, minimax, compilation, memory, chessformer, data, or all"""
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """3 rounds instead of 7"""
     cpu_devices: Annotated[int, number(int, 1)] = 1

@@ -25,7 +25,8 @@ class GumbelConfig(SearchConfig):
     )
     rescale_values: bool = key("a position's values stretched to 0 to 1 before they are weighed", default=True)
     batch_by: Literal["level", "leaf"] = choice(
-        "leaves of one network call: those of all moves considered, or one a game as published", default="level"
+        "leaves of a network call: two a game, packed from levels of sequential halving, or one as published",
+        default="level",
     )
     average_mirrors: bool = key(MIRRORS, default=False)
 

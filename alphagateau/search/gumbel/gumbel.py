@@ -40,7 +40,7 @@ def make_gumbel_search(
 
     Each game's noise comes from its own key, so its search depends neither on the other games of the batch nor on the
     device. `gumbel_scale` 0 makes the search deterministic, for matches. `qtransform` is the paper's sigma (its
-    equation 8). `batch_by` "leaf" evaluates one leaf a game a call, as mctx does, and "level" all of a level.
+    equation 8). `batch_by` "leaf" evaluates one leaf a game a call, as mctx does, and "level" two, packed from levels.
     """
     halving = {"num_simulations": num_simulations, "max_num_considered_actions": max_num_considered_actions}
     select_root = partial(mctx.gumbel_muzero_root_action_selection, qtransform=qtransform, **halving)

@@ -132,7 +132,7 @@ def search(
 
     def call(carry: tuple[Tree, Schedule, Array]) -> tuple[Tree, Schedule, Array]:
         tree, schedule, slots = carry
-        rows, schedule, begins = pack(schedule, ROWS_A_GAME * num_games)
+        rows, schedule, begins = pack(schedule, min(ROWS_A_GAME, most) * num_games)
         tree = grow(params, tree, rows, slots[rows.game, rows.turn], recurrent_fn, select_interior)
         tree = backup(tree, rows.node, rows.game)
         return tree, schedule, jnp.where(begins[:, None], rank(tree, schedule), slots)
