@@ -94,6 +94,10 @@ def _call(place: str, *arguments: Any) -> Any:
     return resolve_name(place)(*arguments)
 
 
+class NotInstalledError(ConfigError):
+    """A name that no register has: of another version, of a plug-in that is not installed, or misspelt."""
+
+
 class Entry(Protocol):
     """What a register holds."""
 
@@ -134,7 +138,9 @@ class Register(Mapping[str, E], Generic[E]):
         if isinstance(name, str) and name in self:
             return self[name]
         choices = ", ".join(map(show, self))
-        raise ConfigError(f"{prefix}{self.tag} must be one of {choices}, got {show(name)}{suggestion(name, self)}")
+        hint = suggestion(name, self) or " (a plug-in that adds another must be installed)"
+        kind = NotInstalledError if isinstance(name, str) else ConfigError
+        raise kind(f"{prefix}{self.tag} must be one of {choices}, got {show(name)}{hint}")
 
     def __getitem__(self, name: str) -> E:
         importlib.import_module("alphagateau.builtin")
@@ -154,6 +160,18 @@ class ConfigRegister(Register[C]):
     def __init__(self, kind: type[C], tag: str, section: str, default: str):
         super().__init__(kind, tag)
         self.section, self.default = section, default
+
+    def add(self, entry: C, origin: str = "alphagateau") -> None:
+        """As `Register.add`. Raises ConfigError too for keys whose tag has not the entry's name as its default."""
+        tag = getattr(entry.config, "__pydantic_fields__", {}).get(self.tag)
+        if tag is None or tag.default != entry.name:
+            expected = f"a @record whose key {self.tag} has the default {show(entry.name)}"
+            raise ConfigError(f"the config of {show(entry.name)}, of {origin}, must be {expected}")
+        super().add(entry, origin)
+
+    def is_of_plugin(self, name: str) -> bool:
+        """Whether a plug-in, or a user's own `register`, declared this name."""
+        return name in self and self._origins.get(name) != "alphagateau"
 
     @property
     def configs(self) -> dict[str, type]:

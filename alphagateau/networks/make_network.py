@@ -1,11 +1,13 @@
 """Makes the network of a record of keys, and wraps networks: without history, by board, averaged over mirror images."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 
+from alphagateau.config.losses import heads_of
+from alphagateau.config.records import ConfigError, show
 from alphagateau.config.registers import NETWORKS, NetworkConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, without_past
@@ -16,9 +18,39 @@ from alphagateau.networks.network import Evaluation, Network, Variables, statist
 def make_network(game: Game, config: NetworkConfig) -> Network:
     """The network of an architecture's record of keys, for `game`. Raises ValueError."""
     network = NETWORKS.entry(config.architecture).make(game, config)
+    if NETWORKS.is_of_plugin(config.architecture):
+        check_network(game, config, network)
     if config.statistics_boards:
         network = with_board_statistics(network, game, config.statistics_boards)
     return network if config.history else without_history(network)
+
+
+def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
+    """Raises ConfigError unless a network makes what training and searches read; nothing is computed."""
+    variables = jax.eval_shape(network.init, jax.random.key(0))
+    positions = jax.eval_shape(jax.vmap(lambda _: game.position(game.init())), jnp.zeros(2))
+    outputs = jax.eval_shape(lambda v, p: network.apply(v, p, True), variables, positions)
+    if not (isinstance(outputs, tuple) and len(outputs) == 2 and isinstance(outputs[0], Evaluation)):
+        _refuse(config, "apply", "(Evaluation, statistics)", type(outputs).__name__)
+    (logits, value, extra), statistics = outputs
+    expected = {"prior_logits": (logits, (2, game.num_edges)), "value": (value, (2,))}
+    for name, (output, shape) in expected.items():
+        if output.shape != shape or output.dtype != jnp.float32:
+            got = f"{output.dtype}{list(output.shape)} for two positions"
+            _refuse(config, name, f"float32{list(shape)}", got)
+    if missing := [head.output for head in heads_of(config) if head.output not in extra]:
+        _refuse(config, "extra", f"the outputs of its heads, {', '.join(missing)}", ", ".join(extra) or "none")
+    names, kept = map(_names, (statistics, statistics_of(variables)))
+    if names != kept:
+        _refuse(config, "statistics", f"those of init, {', '.join(kept) or 'none'}", ", ".join(names) or "none")
+
+
+def _names(tree: Variables) -> list[str]:
+    return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(tree)]
+
+
+def _refuse(config: NetworkConfig, what: str, expected: str, got: str) -> NoReturn:
+    raise ConfigError(f"architecture {show(config.architecture)}: {what} must be {expected}, got {got}")
 
 
 def without_history(network: Network) -> Network:

@@ -19,6 +19,7 @@ from alphagateau.config.registers import (
     SEARCHES,
     Architecture,
     NetworkConfig,
+    NotInstalledError,
     Register,
     SearchConfig,
     SearchMethod,
@@ -35,6 +36,7 @@ from alphagateau.play.opponents import player_of
 from alphagateau.play.uci.text import options, read_option
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.manifest import check_manifest
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
 from alphagateau.training.checks import check_experiment
@@ -58,7 +60,8 @@ class ToySearchConfig(SearchConfig):
 def make_toy_network(game, config) -> Network:
     def apply(variables, positions, train=False, axis_name=None):
         rows = positions.boards.shape[0]
-        return Evaluation(jnp.zeros((rows, game.num_edges)), jnp.full(rows, config.value)), {}
+        extra = {"toy": jnp.zeros(rows)}
+        return Evaluation(jnp.zeros((rows, game.num_edges)), jnp.full(rows, config.value), extra), {}
 
     return Network(lambda key: {"params": {}}, apply)
 
@@ -171,9 +174,9 @@ def test_a_checkpoint_chooses_no_program_and_no_path_of_a_plug_in(toys):
         ),
         (
             {"network": {"architecture": "toys"}},
-            "no installed version or plug-in has: architecture must be one of",
+            r'architecture must be one of .*, got "toys" \(a plug-in that adds another must be installed\)',
         ),
-        ({"search": {"algorithm": "toys"}}, "no installed version or plug-in has: algorithm must be one of"),
+        ({"search": {"algorithm": "toys"}}, "algorithm must be one of"),
     ],
 )
 def test_a_checkpoint_of_a_plug_in_that_is_missing_is_refused_with_what_is_known(changes, said):
@@ -182,14 +185,58 @@ def test_a_checkpoint_of_a_plug_in_that_is_missing_is_refused_with_what_is_known
         **{"game": "chess", "weights_hash": "0", "progress": {}, "symptoms": [], "parts": [], "files": {}},
         **{"network": {}, "search": {}, **changes},
     }
-    with pytest.raises(config.ConfigError, match=said):
+    with pytest.raises(NotInstalledError, match=said):
         check_manifest(manifest)
+
+
+def _evaluate(rows, game, **changes):
+    outputs = {"prior_logits": jnp.zeros((rows, game.num_edges)), "value": jnp.zeros(rows), "extra": {"toy": 0}}
+    return Evaluation(**{**outputs, **changes})
+
+
+@pytest.mark.parametrize(
+    ("apply", "said"),
+    [
+        (lambda rows, game: _evaluate(rows, game), r"apply must be \(Evaluation, statistics\), got Evaluation"),
+        (
+            lambda rows, game: (_evaluate(rows, game, prior_logits=jnp.zeros((rows, 16))), {}),
+            r"prior_logits must be float32\[2, \d+\], got float32\[2, 16\] for two positions",
+        ),
+        (
+            lambda rows, game: (_evaluate(rows, game, value=jnp.zeros((rows, 1))), {}),
+            r"value must be float32\[2\], got float32\[2, 1\] for two positions",
+        ),
+        (
+            lambda rows, game: (_evaluate(rows, game, extra={}), {}),
+            "extra must be the outputs of its heads, toy, got none",
+        ),
+        (
+            lambda rows, game: (_evaluate(rows, game), {"batch_stats": {"mean": jnp.zeros(2)}}),
+            r"statistics must be those of init, none, got batch_stats\.mean",
+        ),
+    ],
+)
+def test_a_network_that_makes_something_else_is_refused_in_one_sentence(toys, apply, said):
+    """Where its first use would end in a traceback from within the package, or a head would not be learnt."""
+
+    def make(game, config) -> Network:
+        return Network(lambda key: {"params": {}}, lambda v, positions, *_: apply(positions.boards.shape[0], game))
+
+    NETWORKS._entries["toy_network"] = Architecture("toy_network", ToyNetworkConfig, make)
+    with pytest.raises(config.ConfigError, match=f'architecture "toy_network": {said}'):
+        make_network(get_game("toy_chess"), ToyNetworkConfig())
+
+
+@pytest.mark.parametrize("kind", [ToySearchConfig, NetworkConfig])
+def test_a_record_of_keys_names_what_it_is_registered_as(toys, kind):
+    with pytest.raises(config.ConfigError, match=r'"other", of register.., must be a @record whose key architecture'):
+        alphagateau.register(Architecture("other", kind, make_toy_network))
 
 
 def test_two_of_one_name_are_an_error_that_names_both(toys, monkeypatch):
     alphagateau.register(TOY_BOARD)  # the same record again is no second one
     with pytest.raises(config.ConfigError, match=r'algorithm "gumbel" is registered twice, by alphagateau and by reg'):
-        alphagateau.register(SearchMethod("gumbel", ToySearchConfig, make_toy_search))
+        alphagateau.register(SearchMethod("gumbel", GumbelConfig, make_toy_search))
     give(monkeypatch, "theirs = (CHESS,)")
     theirs = GameEntry(**{**vars(CHESS), "max_plies": 7})
     monkeypatch.setattr(sys.modules["given_plugin"], "theirs", (theirs,))

@@ -1,5 +1,6 @@
 """A loss, a head and a network of somebody else's, which only their declarations make known."""
 
+import importlib
 import re
 from pathlib import Path
 from pkgutil import resolve_name
@@ -73,7 +74,8 @@ AGE = Head(
 
 @pytest.fixture
 def toys(monkeypatch):
-    """Declared for one test."""
+    """Declared for one test, after the package's own."""
+    importlib.import_module("alphagateau.builtin")
     for register, entry in (NETWORKS, Architecture("toy", ToyConfig, make_toy)), (LOSSES, TOY_LOSS), (HEADS, AGE):
         monkeypatch.setitem(register._entries, entry.name, entry)
 
