@@ -8,6 +8,7 @@ import jax
 
 from alphagateau.config import NETWORKS, ConfigError, NetworkConfig, SearchConfig
 from alphagateau.config.searches import describe_search
+from alphagateau.distributed.processes import everywhere
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
@@ -35,13 +36,18 @@ def network_config(found: Checkpoint) -> NetworkConfig:
         raise CheckpointError(f"{found.path} has a network that this version cannot read: {error}") from None
 
 
+def check_board(found: Checkpoint, config: NetworkConfig, game_name: str) -> None:
+    """Raises NoCheckpointError if the weights of a checkpoint have the size of another board."""
+    learnt = found.manifest["game"]
+    if learnt != game_name and not config.plays_every_board:
+        misfit = f"the weights of its {config.architecture} have the size of {learnt}"
+        raise everywhere(NoCheckpointError(f"{found.path} does not play {game_name}: {misfit}"))
+
+
 def load_weights(found: Checkpoint, game_name: str) -> Any:
     """The variables of a checkpoint for the network on a board. Raises CheckpointError."""
-    config, source = network_config(found), found.manifest["game"]
-    if config.architecture.startswith("giraffe") and source != game_name:
-        raise NoCheckpointError(
-            f"{found.path} was trained on {source}: Giraffe's inputs are those of one board, expected {game_name}"
-        )
+    config = network_config(found)
+    check_board(found, config, game_name)
     network = make_network(get_game(game_name), config)
     variables = checkpoint.load(found, WEIGHTS, jax.eval_shape(network.init, jax.random.key(0)))
     if checkpoint.weights_hash(variables) != found.manifest["weights_hash"]:

@@ -21,6 +21,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from alphagateau.config import ConfigError
+from alphagateau.config.registers import NotInstalledError
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import trees
 from alphagateau.runs.files import filling, megabytes, reason, sync, write_text
@@ -159,6 +160,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         raise CheckpointError(f"{file} is damaged: its checksum is wrong")
     try:
         known, left_out = check_manifest(manifest)
+    except NotInstalledError as error:
+        raise CheckpointError(f"{path} needs what is not installed here: {error}") from None
     except ConfigError as error:
         raise CheckpointError(f"{file} is damaged: {error}") from None
     return Checkpoint(path, known, tuple(left_out))

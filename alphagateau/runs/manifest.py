@@ -8,6 +8,7 @@ import pydantic.dataclasses
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of, printable, show
+from alphagateau.config.registers import NotInstalledError
 from alphagateau.games.entries import GAMES
 
 SEARCH = "search"
@@ -103,18 +104,20 @@ _ADAPTER = TypeAdapter(Manifest)
 def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(the declared keys, the keys of its network and search that named programs and paths, which are left out).
 
-    Raises ConfigError: one sentence on the first value that cannot be.
+    Raises ConfigError: one sentence on the first value that cannot be; NotInstalledError: or on a name unknown here.
     """
     try:
         _ADAPTER.validate_python(dict(manifest))
     except ValidationError as error:
-        raise ConfigError(_explain(error)) from None
+        raise _explain(error) from None
     known = {name: manifest[name] for name in fields_of(Manifest) if name in manifest}
     try:
         kept, taken = NETWORKS.read_untrusted(known["network"], drop_unknown=False)
         network = NETWORKS.read(kept)
         known["network"] = {key: value for key, value in known["network"].items() if key in kept}
         known[SEARCH], also_taken = SEARCHES.read_untrusted(known[SEARCH], drop_unknown=True)
+    except NotInstalledError:
+        raise
     except ConfigError as error:
         raise ConfigError(f"it names a network or a search that no installed version or plug-in has: {error}") from None
     algorithm = known[SEARCH].get("algorithm", SEARCHES.default)
@@ -126,13 +129,14 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
     return known, taken + also_taken
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError) -> ConfigError:
     problem = error.errors(include_url=False, include_context=False)[0]
     name, *inner = map(str, problem["loc"])
     expected = fields_of(Manifest)[name].description
     if name in ("game", "boards"):
         expected = f"{expected} {', '.join(GAMES)}, the boards of this version and its plug-ins"
     if problem["type"] == "missing" and not inner:
-        return f"{name} is missing, expected {expected}"
+        return ConfigError(f"{name} is missing, expected {expected}")
     where = printable(".".join([name, *inner]))[:80]
-    return f"{where} is {show(problem['input'])}, expected {name} to be {expected}"
+    kind = NotInstalledError if name in ("game", "boards") and isinstance(problem["input"], str) else ConfigError
+    return kind(f"{where} is {show(problem['input'])}, expected {name} to be {expected}")

@@ -14,6 +14,7 @@ from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Variables
+from alphagateau.networks.trained import check_board, network_config
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.logging.progress import Reporter
@@ -100,13 +101,9 @@ def find_origin(source: Path) -> Checkpoint:
 
 def load_weights(trainer: Trainer, origin: Checkpoint) -> Variables:
     """The weights of a checkpoint of the same network, of any board that they fit. Raises CheckpointError."""
-    learnt, game = origin.manifest["game"], trainer.plan.game.name
-    network = NETWORKS.read(origin.manifest["network"])
-    if learnt != game and not network.plays_every_board:
-        misfit = f"the weights of its {network.architecture} have the size of {learnt}"
-        raise everywhere(CheckpointError(f"{origin.path} cannot begin a run of {game}: {misfit}"))
+    check_board(origin, network_config(origin), trainer.plan.game.name)
     variables = checkpoint.load(origin, WEIGHTS, trainer.abstract_state.train.variables)
-    boards = map(get_game, origin.manifest.get("boards", [learnt]))
+    boards = map(get_game, origin.manifest.get("boards", [origin.manifest["game"]]))
     return trainer.plan.network.move_from(variables, max(boards, key=lambda board: board.size))
 
 

@@ -212,8 +212,6 @@ def test_a_manifest_forged_with_its_right_checksum_can_be_used_or_is_refused_in_
         ({"optimizer_steps": True}, "optimizer_steps is true"),
         ({"parameters": 10**40}, "parameters is a number of more than 30 digits"),
         ({"order": [1, -1, 0]}, "order.1 is -1, expected order to be three whole numbers"),
-        ({"game": "shogi"}, 'game is "shogi", expected game to be one of chess, gardner_chess'),
-        ({"boards": ["shogi"]}, 'boards.0 is "shogi"'),
         ({"weights_hash": "\x1b[2J"}, r'weights_hash is "\\x1b\[2J"'),
         ({"symptoms": ["a\nb"]}, r'symptoms.0 is "a\\nb"'),
         ({"published": {"run": "a", "spent": {"frames": "all"}}}, 'published.spent.frames is "all"'),
@@ -226,6 +224,21 @@ def test_absurd_values_of_a_well_sealed_manifest_are_one_sentence(copy, changes,
     with pytest.raises(CheckpointError, match=rf"manifest.json is damaged: .*{said}") as caught:
         checkpoint.open_checkpoint(copy)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"game": "shogi"}, 'game is "shogi", expected game to be one of chess, gardner_chess'),
+        ({"boards": ["shogi"]}, 'boards.0 is "shogi"'),
+        ({"network": {"architecture": "gat"}}, 'architecture must be one of .*, got "gat"'),
+        ({"search": {"algorithm": "one_ply"}}, 'algorithm must be one of .*, got "one_ply"'),
+    ],
+)
+def test_a_checkpoint_of_a_plug_in_that_is_not_installed_is_not_called_damaged(copy, changes, said):
+    checkpoint._write_manifest(copy, {**checkpoint.open_checkpoint(copy).manifest, **changes})
+    with pytest.raises(CheckpointError, match=rf"^{copy} needs what is not installed here: {said}"):
+        checkpoint.open_checkpoint(copy)
 
 
 def test_a_manifest_too_large_to_be_one_is_not_read(copy, monkeypatch):

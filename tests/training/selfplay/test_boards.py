@@ -45,9 +45,7 @@ def test_los_alamos_is_learnt_and_played_zero_shot_from_5x5(tmp_path: Path, monk
 def test_weights_that_fit_one_board_do_not_begin_a_run_on_another(tmp_path: Path) -> None:
     saved = save_tiny(tmp_path, "gardner_chess", TokenTransformerConfig)
     trainer: Any = SimpleNamespace(plan=SimpleNamespace(game=get_game("los_alamos_chess")))
-    expected = (
-        "cannot begin a run of los_alamos_chess: the weights of its token_transformer have the size of gardner_chess"
-    )
+    expected = "does not play los_alamos_chess: the weights of its token_transformer have the size of gardner_chess"
     with pytest.raises(CheckpointError, match=expected):
         load_weights(trainer, saved)
 
