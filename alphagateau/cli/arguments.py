@@ -99,7 +99,8 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
 
 
 def wrapped(text: str) -> str:
-    """The lines of a help at most as wide as the terminal; an example stays whole, and boxes are so already."""
+    """A help without empty defaults, at most as wide as the terminal but for an example; boxes are so already."""
+    text = re.sub(r"\(default:((\x1b\[[0-9;]*m)*) \)", lambda found: found[1].ljust(len(found[1]) + 11), text)
     width = shutil.get_terminal_size().columns
     lines = text.splitlines(keepends=True)
     plain = [len(line) > width + 1 and not line.startswith(("│", "Example: ")) and "\x1b" not in line for line in lines]

@@ -76,7 +76,7 @@ def run(words: Sequence[str]) -> int:
     for name in groups if "all" in arguments.what else dict.fromkeys(arguments.what):
         for row in groups[name](3 if arguments.quick else 7):
             rows.append(row)
-            print(f"measured: {row.name}", file=sys.stderr)
+            print(f"measured: {row.name}: {row.ratio:.2f}", file=sys.stderr)
     print_rows(rows)
     if arguments.json:
         write_rows(rows, arguments.json)
