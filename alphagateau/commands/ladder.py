@@ -34,7 +34,7 @@ class Arguments:
     watch: bool = False
     """take up new checkpoints of the runs as they appear, until a signal stops it"""
     merge: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FOLDERS")] = ()
-    """play nothing, and rate with the games of the same ladder from other machines: folders or games.jsonl"""
+    """play nothing, and rate with the games of the same ladder from elsewhere: folders, games.jsonl or games.pgn"""
 
 
 def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]:

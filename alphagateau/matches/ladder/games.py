@@ -2,14 +2,16 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import Field, NonNegativeInt, TypeAdapter
 
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note
+from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note, replay, write_note
+from alphagateau.games.pgn.text import read_games as read_pgn_games
+from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.matches.players import Player
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.results_files import COUNTS
@@ -116,3 +118,42 @@ def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: st
             notes = tuple(map(read_note, game.comments))
             records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags, notes))
     return records
+
+
+def read_records(path: Path) -> list[StoredGame]:
+    """The games of a PGN file, plain or packed, that `to_records` made, of unknown protocol. LadderGamesError."""
+    games = []
+    try:
+        for written in read_pgn_games(read_lines(path)):
+            replayed = replay(written)
+            if replayed.record is None:
+                raise LadderGamesError(f"{path}, game {written.number}: {replayed.fault}")
+            games.append(_from_record(replayed.record, f"{path}, game {written.number}"))
+    except TextFileError as error:
+        raise LadderGamesError(str(error)) from None
+    return games
+
+
+def _from_record(record: GameRecord, where: str) -> StoredGame:
+    tags, date = record.headers, record.headers.get("Date", "?")
+    opening = tags.get("Round", "")
+    if not (opening.isascii() and opening.isdecimal() and int(opening) > 0 and record.result in COUNTS):
+        raise LadderGamesError(f"{where}: expected a finished game of a ladder, its Round the number of its opening")
+    return StoredGame(
+        *(_key_of_tags(tags, color, record.game) for color in ("White", "Black")),
+        int(opening) - 1,
+        record.result,
+        record.termination,
+        record.start_fen,
+        record.moves,
+        tuple(map(write_note, record.notes)),
+        date="" if "?" in date else date,
+    )
+
+
+def _key_of_tags(tags: Mapping[str, str], color: str, board: str) -> tuple[str, ...]:
+    """The key of a player (`Player.key`)."""
+    name, search = tags.get(color, "?"), tags.get(f"{color}Search", "")
+    if weights := tags.get(f"{color}Weights"):
+        return weights, search, board
+    return name, "" if name == search == "random" else "uci", board

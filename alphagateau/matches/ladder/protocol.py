@@ -11,7 +11,7 @@ from pathlib import Path
 from alphagateau.config.records import counted
 from alphagateau.games.rules import RULES_VERSION, Game
 from alphagateau.games.small_boards import board_class
-from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, key_of, read_games, write_games
+from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, key_of, read_games, read_records, write_games
 from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings
 
 UNKNOWN = "unknown openings"  # of games stored before protocols were, if they began otherwise
@@ -65,7 +65,8 @@ def merge_games(
 ) -> list[str]:
     """Adds the games of other ladders on this board to `path`, those of the protocol, none twice; a sentence on each.
 
-    A source is a games.jsonl or the folder of a ladder. Raises LadderGamesError, with `path` as it was.
+    A source is a games.jsonl, a PGN file that a ladder wrote, or the folder of a ladder. Raises LadderGamesError, with
+    `path` as it was.
     """
     games = read_games(path)
     known = {key_of(game) for game in with_protocols(games, protocol, openings)}
@@ -100,9 +101,10 @@ def _check_moves(game: StoredGame, board_name: str, where: str) -> None:
 
 
 def _games_at(source: Path, board: str) -> list[StoredGame]:
-    """Of a games.jsonl, or of a ladder's folder, which may have one for each board."""
-    paths = [source / board / "games.jsonl", source / "games.jsonl"] if source.is_dir() else [source]
+    """Of a games.jsonl or a PGN file, or of a ladder's folder, which may have them for each board."""
+    names = ("games.jsonl", "games.pgn.gz", "games.pgn")
+    paths = [folder / name for name in names for folder in (source / board, source)] if source.is_dir() else [source]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise LadderGamesError(f"{source} has no games to merge: expected a games.jsonl, or the folder of a ladder")
-    return read_games(path, repair=False)
+    return read_records(path) if ".pgn" in path.suffixes else read_games(path, repair=False)

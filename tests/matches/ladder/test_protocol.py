@@ -1,6 +1,7 @@
 """What a ladder pools: openings counted before the first game, protocols, the parts of a team, games merged."""
 
 import csv
+import gzip
 import json
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,12 @@ import pytest
 from host_players import BOARD, host_player
 
 from alphagateau.config import ConfigError, LadderConfig, make_ladder
+from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import ladder as ladders
-from alphagateau.matches.ladder.games import LadderGamesError, key_of, read_games
+from alphagateau.matches.ladder.games import LadderGamesError, key_of, read_games, read_records
 from alphagateau.matches.ladder.ladder import merge_ladders, play_ladder
 from alphagateau.matches.ladder.meetings import count_openings, open_openings, take_openings
 from alphagateau.matches.ladder.protocol import write_protocol
@@ -200,6 +202,35 @@ def test_machines_of_a_team_play_other_openings_and_their_games_are_merged(seat,
     (pool,) = merge([tmp_path / "3"], Callbacks(said.append))
     assert said[-1].endswith("0 games on gardner_chess were added, 0 were here, 6 are of another protocol")
     assert len(read_games(tmp_path / "all" / "games.jsonl")) == 12 == num_games(pool)
+
+
+def test_games_of_a_pgn_file_are_those_that_it_was_written_of(seat, tmp_path):
+    """By a ladder, packed; its players are told apart by the tags of their weights, of the random mover by its own."""
+    seat([*HOSTS[:2], RANDOM])
+    pool, _ = played(tmp_path / "whole")
+    text = "".join(map(to_pgn, pool.records))
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / "games.pgn.gz").write_bytes(gzip.compress(text.encode()))
+    stored, read = (read_games(tmp_path / "whole" / "games.jsonl"), read_records(tmp_path / "only" / "games.pgn.gz"))
+    hashed = {("a", "hash", BOARD): ("a", "uci", BOARD), ("b", "hash", BOARD): ("b", "uci", BOARD)}  # they have no tags
+    assert {key_of(game)[:3] for game in read} == {
+        (hashed.get(game.white, game.white), hashed.get(game.black, game.black), game.opening) for game in stored
+    }
+    assert {(g.moves, g.start_fen, g.result, g.termination) for g in read} == {
+        (g.moves, g.start_fen, g.result, g.termination) for g in stored
+    }
+    seat([player._replace(key=hashed.get(player.key, player.key)) for player in (*HOSTS[:2], RANDOM)])
+    said: list[str] = []
+    (again,) = merge_ladders(ladder_of(), [], tmp_path / "again", [tmp_path / "only"], Callbacks(said.append))
+    assert again.results == pool.results and "6 games on gardner_chess were added, 0 were here, 0 are" in said[0]
+    more, _ = played(tmp_path / "again", games_per_pair=4)
+    assert num_games(more) == 12  # each pair two more
+
+
+def test_a_pgn_file_that_no_ladder_wrote_is_refused(tmp_path):
+    (tmp_path / "a.pgn").write_text('[White "a"]\n[Black "b"]\n[Result "1-0"]\n\n1. e4 1-0\n')
+    with pytest.raises(LadderGamesError, match=r"a\.pgn, game 1: expected a finished game of a ladder, its Round"):
+        read_records(tmp_path / "a.pgn")
 
 
 @pytest.mark.parametrize(
