@@ -11,7 +11,7 @@ from alphagateau import config
 from alphagateau.cli.arguments import usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.streams import report
-from alphagateau.config import ConfigError, Experiment, LadderConfig
+from alphagateau.config import MAX_INT, ConfigError, Experiment, LadderConfig
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
@@ -21,16 +21,16 @@ from alphagateau.matches.player_specs import player_search
 from alphagateau.matches.players import Player
 from alphagateau.matches.specs import PlayerSpec, at_checkpoint, parse_spec
 from alphagateau.networks.trained import player_search_name
-from alphagateau.ratings.rate import Ratings
 from alphagateau.reports.ladder_page import LearntOn
 from alphagateau.reports.ratings import RatingsReport, print_ratings, write_boards_page, write_ratings_report
-from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
+from alphagateau.runs.checkpoint import CheckpointError
 from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.run_record import read_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.results import Names
-from alphagateau.studies.status import Status, whole_checkpoints
+from alphagateau.studies.plan import PlannedRun
+from alphagateau.studies.results import Rated
+from alphagateau.studies.status import Status, last_iterations, whole_checkpoints
 from alphagateau.studies.training import Study
 from alphagateau.training.flops import experiment_flops
 
@@ -45,7 +45,7 @@ def run_ladder(
     should_stop: Callable[[], bool] = lambda: False,
     should_renew: Callable[[], bool] = lambda: False,
     specs: Sequence[PlayerSpec] | None = None,
-) -> list[Ratings]:
+) -> list[RatingsReport]:
     """Plays the games that are left, and writes and prints each board's table, plot, games and page.
 
     `specs`: the players, found before, in the place of those that the ladder names.
@@ -56,7 +56,7 @@ def run_ladder(
 
 def merge_into_ladder(
     ladder: LadderConfig, folder: Path, sources: Sequence[Path], report: Callable[[str], None]
-) -> list[Ratings]:
+) -> list[RatingsReport]:
     """Adds the games of other ladders, and writes and prints what `run_ladder` does."""
     specs = list_specs(ladder.players, ladder.every)
     return _report(ladder, folder, merge_ladders(ladder, specs, folder, sources, Callbacks(report)))
@@ -93,7 +93,7 @@ def _watch(ladder: LadderConfig, known: list[str]) -> Callable[[], bool]:
     return has_changed
 
 
-def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> list[Ratings]:
+def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> list[RatingsReport]:
     """Writes and prints the results of each board as it ends, and at last the page of all boards."""
     reports = {}
     for pool in pools:
@@ -102,7 +102,7 @@ def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> l
         print_ratings(pool.ratings, pool.title)
     if len(ladder.boards) > 1:
         write_boards_page(folder, reports)
-    return [report.ratings for report in reports.values()]
+    return [*reports.values()]
 
 
 def report_of(pool: RatedPool) -> RatingsReport:
@@ -198,12 +198,11 @@ def _number(value: float) -> float | str:
     return round(value) if value >= 10 or value == round(value) else round(value, 3)
 
 
-def rate_runs(
-    study: Study, known: Mapping[str, Status], folder: Path, stop: StopRequest
-) -> dict[str, tuple[Ratings, Names]]:
-    """Ratings and players by board; none if the study has no ladder or less than two players.
+def rate_runs(study: Study, known: Mapping[str, Status], folder: Path, stop: StopRequest) -> dict[str, Rated]:
+    """The study's ladder by board; none if it has no ladder or less than two players.
 
-    Raises UsageError for wrong players, anchors or openings; with the file corrected the same command continues.
+    Direct games of runs are played after the others, and rated with them. Raises UsageError for wrong players, anchors
+    or openings; with the file corrected the same command continues.
     """
     ladder = study.plan.study.ladder
     if ladder is None:
@@ -216,9 +215,27 @@ def rate_runs(
     use_compilation_cache()
     with usage_errors(f"{study.plan.study.name}, [ladder]"):
         specs += list_specs(ladder.players, ladder.every)
-        whole = dataclasses.replace(ladder, boards=boards)
-        rated = run_ladder(whole, folder, report, lambda: stop.reason is not None, specs=specs)
-    return {get_game(board).name: (ratings, names) for board, ratings in zip(boards, rated, strict=True)}
+        whole, should_stop = dataclasses.replace(ladder, boards=boards), lambda: stop.reason is not None
+        reports = run_ladder(whole, folder, report, should_stop, specs=specs)
+        if study.plan.study.direct_games:
+            _play_direct_games(study, known, whole, folder, Callbacks(report, should_stop))
+            reports = run_ladder(whole, folder, report, should_stop, specs=specs)
+    return {get_game(board).name: Rated(r.ratings, r.results, names) for board, r in zip(boards, reports, strict=True)}
+
+
+def _play_direct_games(
+    study: Study, known: Mapping[str, Status], ladder: LadderConfig, folder: Path, callbacks: Callbacks
+) -> None:
+    """The games that are left of each run's last weights against those of the reference's run of its seed."""
+    rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
+    ladder = dataclasses.replace(ladder, games_per_pair=study.plan.study.direct_games, **rules)
+    last = {(run.variant.name, run.seed): specs_of(study, run, known, MAX_INT)[-1:] for run in study.plan.runs}
+    for (variant, seed), ours in last.items():
+        theirs = last[study.plan.reference.name, seed]
+        weights = {spec.found.manifest["weights_hash"] for spec in (*ours, *theirs)}
+        if variant != study.plan.reference.name and len(weights) == 2:
+            for _ in play_ladder(ladder, [*ours, *theirs], folder, callbacks):
+                pass
 
 
 def list_players(
@@ -230,14 +247,10 @@ def list_players(
     PlayerError for options that a player cannot have.
     """
     specs, names, same = [], {}, {}
-    query = f"?{study.plan.study.player}" if study.plan.study.player else ""
     for run in study.plan.runs:
-        if not known[run.name].ended:
-            continue
-        of_run = parse_spec(f"{study.folder / run.name}{query}")
-        for checkpoint in _rated(study.folder / run.name, known[run.name].iteration, ladder.every):
-            name, spec = f"{run.name}/{checkpoint.path.name}", at_checkpoint(of_run, checkpoint)
-            manifest = checkpoint.manifest
+        for spec in specs_of(study, run, known, ladder.every):
+            checkpoint = spec.found
+            name, manifest = f"{run.name}/{checkpoint.path.name}", checkpoint.manifest
             search = player_search(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
             identity = manifest["weights_hash"], player_search_name(search)
             if identity not in same:
@@ -246,7 +259,11 @@ def list_players(
     return specs, names
 
 
-def _rated(folder: Path, last: int, every: int) -> list[Checkpoint]:
-    """Every `every`-th iteration up to the last, which is rated in any case."""
-    whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last]
-    return [c for c in whole if c.order[0] == last or (every <= last and c.order[0] % every == 0)]
+def specs_of(study: Study, run: PlannedRun, known: Mapping[str, Status], every: int) -> list[PlayerSpec]:
+    """Of a run that has ended every `every`-th iteration up to the last, and the last ones that its rating is of."""
+    last, folder = known[run.name].iteration, study.folder / run.name
+    whole = [c for c in whole_checkpoints(folder) if c.order[0] <= last] if known[run.name].ended else []
+    latest = last_iterations((c.order[0] for c in whole), study.plan.study.last)
+    of_run = parse_spec(str(folder) + (f"?{study.plan.study.player}" if study.plan.study.player else ""))
+    chosen = [c for c in whole if c.order[0] in latest or (every <= last and c.order[0] % every == 0)]
+    return [at_checkpoint(of_run, c) for c in chosen]

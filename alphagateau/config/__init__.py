@@ -36,4 +36,4 @@ from alphagateau.config.schema import (
     TrainingConfig,
     WindowConfig,
 )
-from alphagateau.config.study import BudgetConfig, StudyConfig, changes_of, parse_budget
+from alphagateau.config.study import BudgetConfig, PilotConfig, StudyConfig, changes_of, parse_budget

@@ -18,7 +18,7 @@ from alphagateau.config.schema import Experiment
 from alphagateau.config.study import StudyConfig
 
 LINE_LENGTH = 120  # of a written file
-KEY_OF = {"experiment": "game", "ladder": "players", "study": "variants"}
+KEY_OF = {"experiment": "game", "ladder": "players", "study": "budget"}
 T = TypeVar("T")
 SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/
 

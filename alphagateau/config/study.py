@@ -2,12 +2,24 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.records import MAX_INT, ConfigError, fields_of, key, names, nearest, num, record, section, show
+from alphagateau.config.records import (
+    MAX_INT,
+    ConfigError,
+    choice,
+    fields_of,
+    key,
+    names,
+    nearest,
+    num,
+    record,
+    section,
+    show,
+)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a study and a variant: they become folders
 OF_A_VARIANT = ("experiment", "init_from", "budget")  # keys of a variant besides those of its experiment
@@ -32,20 +44,37 @@ class BudgetConfig:
 
 
 @record
+class PilotConfig:
+    """Scatter and costs by which `--plan` reckons. What an earlier study measured takes the place of these numbers."""
+
+    study: str = key("the folder of an earlier study's results, such as eval/quickstart_networks", default="")
+    seed_sd: float = num("standard deviation of equal runs of different seeds, Elo", default=42.0)
+    game_sd: float = num("error of a run's rating by its games, Elo (0: of a simulated ladder)", default=0.0)
+    run_seconds: float = num("core-seconds of a run, if its budget has no seconds", default=200.0)
+    game_seconds: float = num("core-seconds of a game", default=0.4)
+    cores: int = num("that a run keeps busy", default=1, low=1)
+
+
+@record
 class StudyConfig:
     """Everything that decides a study. Paths are relative to the working folder."""
 
     name: str = key("what its folders are called (none: as its file)", default="")
     base: str = key("the experiment that variants change: a file, or the name of one that comes with the package")
+    design: Literal["variants", "factorial"] = choice("variants, or levels of [factors]", default="variants")
     seeds: tuple[int, ...] = names("each variant is run with each", default=(0,))
     reference: str = key("the variant against which the others are measured (none: the first)", default="")
     piece: int = num("iterations of a run before the next one has its turn (0: all of them)", default=0)
     metrics: tuple[str, ...] = names("of metrics.jsonl, whose last values are compared too", default=())
     player: str = key("how the runs play on the ladder, as search=policy (none: as in training)", default="")
+    last: int = num("checkpoints of a run, its last ones, whose mean rating is the run's", default=1, low=1)
+    direct_games: int = num("games of each run against the reference's run of its seed, an even number", default=0)
     budget: BudgetConfig = section()
     changes: dict[str, Any] = section(default={})  # keys of the experiment, changed in all variants
-    variants: dict[str, dict[str, Any]] = section()
+    variants: dict[str, dict[str, Any]] = section(default={})
+    factors: dict[str, list[Any]] = section(default={})  # by dotted key, of a factorial design
     ladder: LadderConfig | None = section(default=None)
+    pilot: PilotConfig = section(default=PilotConfig())
 
     @field_validator("seeds", mode="before")
     @classmethod
@@ -72,6 +101,21 @@ class StudyConfig:
             raise ValueError("variants must name at least one, as in [variants.base]")
         return {name: _check_variant(name, variant, value) for name, variant in value.items()}
 
+    @field_validator("factors", mode="before")
+    @classmethod
+    def _check_factors(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"[factors] must be a table of keys, got {show(value)}")
+        for name, levels in (found := _check_changes("factors", dotted(value))).items():
+            if not isinstance(levels, list) or len(levels) != 2 or levels[0] == levels[1]:
+                raise ValueError(f"factors.{name} must be an array of two different values, got {show(levels)}")
+        return found
+
+    @field_validator("pilot", mode="before")
+    @classmethod
+    def _check_pilot(cls, value: Any) -> Any:
+        return _in_section("pilot", lambda: PilotConfig(**value)) if isinstance(value, Mapping) else value
+
     @field_validator("ladder", mode="before")
     @classmethod
     def _check_ladder(cls, value: Any) -> Any:
@@ -82,6 +126,14 @@ class StudyConfig:
 
     @model_validator(mode="after")
     def _check_together(self) -> "StudyConfig":
+        if self.design == "variants" and not self.variants:
+            raise ValueError("missing key variants")
+        if (self.design == "factorial") != bool(self.factors) or (self.factors and self.variants):
+            raise ValueError('design = "factorial" has [factors] in the place of [variants]; no other design has them')
+        if self.factors and (self.reference or self.direct_games):
+            raise ValueError('design = "factorial" has no reference, and so no direct_games')
+        if self.direct_games % 2:
+            raise ValueError("direct_games must be even, as each opening is played both ways")
         if self.name and not NAME.fullmatch(self.name):
             raise ValueError(f"name must be letters, digits, '.', '_' and '-', got {show(self.name)}")
         if self.reference and self.reference not in self.variants:

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,8 +76,32 @@ def compare_over_seeds(
         if common:
             contrasts[name] = np.array(signs) / len(common)
     found = {name: _estimate(mean[name], x, errors, of_means) for name in names}
-    differences = {name: _estimate(a, x, errors, of_differences, len(contrasts)) for name, a in contrasts.items()}
+    joint = functools.partial(dunnett_quantile, len(contrasts))
+    differences = {name: _estimate(a, x, errors, of_differences, joint) for name, a in contrasts.items()}
     return {name: (found[name], differences.get(name)) for name in names}
+
+
+def main_effects(
+    values: Mapping[tuple[str, int], float], covariance: Any, levels: Mapping[str, Sequence[int]]
+) -> list[Estimate]:
+    """The mean at the high level of each factor less that at the low one, by least squares; none if runs lack for it.
+
+    The model is a mean and the factors' main effects; what is left, interactions too, scatters. Intervals are those of
+    `compare_over_seeds`, but that those at once are Sidak's (1967, J. Amer. Statist. Assoc. 62, 626-633).
+
+    Args:
+        values: by (variant, seed), each of a run whose seed no other has.
+        covariance: as in `compare_over_seeds`.
+        levels: of each variant, -1 or 1 for each factor.
+    """
+    x, errors = np.array([*values.values()], dtype=np.float64), np.broadcast_to(covariance, (len(values),) * 2)
+    design = np.array([[1.0, *levels[variant]] for variant, _ in values])
+    if not values or np.linalg.matrix_rank(design) < design.shape[1]:
+        return []
+    inverse = np.linalg.pinv(design)
+    scatter = _scatter(x, errors, np.eye(len(x)) - design @ inverse)
+    joint = functools.partial(sidak_quantile, len(inverse) - 1)
+    return [_estimate(2 * a, x, errors, scatter, joint) for a in inverse[1:]]
 
 
 def _scatters(
@@ -86,37 +110,53 @@ def _scatters(
     """Around the means of variants, and around variants and seeds."""
     size, designs = len(x), (by_variant, np.hstack([by_variant, by_seed]))
     makers = [np.eye(size) - design @ np.linalg.pinv(design) for design in designs]
-    nums = [round(np.trace(maker)) for maker in makers]
-    squares = [float(x @ maker @ x) / max(n, 1) for maker, n in zip(makers, nums, strict=True)]
-    games = [float(np.sum(maker * errors)) / max(n, 1) for maker, n in zip(makers, nums, strict=True)]
-    total, own = (max(square - known, 0.0) for square, known in zip(squares, games, strict=True))
-    own = own if nums[1] else total
+    of_means, of_differences = (_scatter(x, errors, maker) for maker in makers)
+    total, own = (max(found.mean_square - found.errors, 0.0) for found in (of_means, of_differences))
+    own = own if of_differences.freedom else total
     form = makers[0] @ (own * np.eye(size) + max(total - own, 0.0) * by_seed @ by_seed.T + errors)
     spread = float(np.sum(form * form.T))
-    freedom = float(np.trace(form)) ** 2 / spread if spread > 0 else nums[0]
-    return Scatter(squares[0], games[0], freedom if nums[0] else 0), Scatter(squares[1], games[1], nums[1])
+    if of_means.freedom and spread > 0:
+        of_means = of_means._replace(freedom=float(np.trace(form)) ** 2 / spread)
+    return of_means, of_differences
 
 
-def _estimate(a: np.ndarray, x: np.ndarray, errors: np.ndarray, scatter: Scatter, num_contrasts: int = 0) -> Estimate:
-    """The estimate a' x; of a difference as one of `num_contrasts` to one reference."""
+def _scatter(x: np.ndarray, errors: np.ndarray, maker: np.ndarray) -> Scatter:
+    """Of the residuals that the projection `maker` leaves of x."""
+    freedom = round(np.trace(maker))
+    return Scatter(float(x @ maker @ x) / max(freedom, 1), float(np.sum(maker * errors)) / max(freedom, 1), freedom)
+
+
+def _estimate(
+    a: np.ndarray, x: np.ndarray, errors: np.ndarray, scatter: Scatter, joint: Callable[[float], float] | None = None
+) -> Estimate:
+    """The estimate a' x; of a difference with the bound, by degrees of freedom, that all of them keep at once."""
     num_seeds, games = int(np.sum(a > 0)), max(float(a @ errors @ a), 0.0)
     own, freedom = float(a @ a) * scatter.mean_square, scatter.freedom or math.inf
     known = games - float(a @ a) * scatter.errors
 
-    def half(count: int) -> float:
-        ours = dunnett_quantile(count, freedom) ** 2 * own + dunnett_quantile(count, math.inf) ** 2 * known
+    def half(quantile: Callable[[float], float]) -> float:
+        ours = quantile(freedom) ** 2 * own + quantile(math.inf) ** 2 * known
         return math.sqrt(max(ours, games)) or (0.0 if scatter.freedom else math.nan)
 
     error = math.sqrt(max(own + known, games)) or (0.0 if scatter.freedom else math.nan)
     spread = math.sqrt(own * num_seeds) if scatter.freedom else math.nan
-    found = Estimate(float(num_seeds * a @ x) / num_seeds, error, half(1), math.sqrt(games), spread, num_seeds)
-    if not num_contrasts:
+    student = functools.partial(dunnett_quantile, 1)
+    found = Estimate(float(num_seeds * a @ x) / num_seeds, error, half(student), math.sqrt(games), spread, num_seeds)
+    if joint is None:
         return found
-    joint, detectable = half(num_contrasts), math.nan
-    if scatter.freedom:
-        bound = dunnett_quantile(num_contrasts, freedom)
-        detectable = joint * float(scipy.special.nctdtrinc(freedom, 1 - POWER, bound)) / bound
-    return found._replace(at_once=joint, detectable=detectable)
+    at_once, bound = half(joint), joint(freedom)
+    detectable = at_once * detectable_errors(freedom, bound) / bound if scatter.freedom else math.nan
+    return found._replace(at_once=at_once, detectable=detectable)
+
+
+def detectable_errors(freedom: float, bound: float, power: float = POWER) -> float:
+    """The true difference, in standard errors, that exceeds the bound of a t-test with chance `power`."""
+    return float(scipy.special.nctdtrinc(freedom, 1 - power, bound))
+
+
+def sidak_quantile(count: int, freedom: float) -> float:
+    """The bound that `count` independent estimates of one estimated variance all keep within, with chance LEVEL."""
+    return float(scipy.special.stdtrit(freedom, (1 + LEVEL ** (1 / count)) / 2))
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,6 +19,11 @@ METHOD = (
     "seeds as blocks, and Student's t (docs/studies.md has the formulas); ± at once, by which differences are read, "
     "holds for all of them together (Dunnett)"
 )
+FACTORIAL_METHOD = (
+    "an effect is the mean over the runs at a factor's second value less that at its first, by least squares; ± is "
+    "half of a 95 % interval by Student's t, ± at once, by which effects are read, holds for all of them together "
+    "(Sidak). The design is of resolution IV: interactions of two factors bias no effect, and widen the intervals"
+)
 EARLIER_METHOD = (
     "± is half of a 95 % interval by Student's t over each variant's own seeds, wider than it need be: this study was "
     "written by an earlier version"
@@ -34,7 +39,14 @@ def study_page(result: "StudyResult") -> str:
         changed=changed_table(result),
         cost=cost_table(result),
         measures=[
-            (m.name, measure_table(m), bounds(m), difference_chart(m, result.reference)) for m in result.measures
+            (
+                m.name,
+                measure_table(m, result.reference),
+                effect_table(m),
+                bounds(m),
+                difference_chart(m, result.reference),
+            )
+            for m in result.measures
         ],
         curves=curve_charts(result),
         notes=sentences(result),
@@ -70,18 +82,29 @@ def _means(runs: Sequence["RunResult"]) -> list[Any]:
     return [number_cell(mean, form) for mean, form in zip(means, (".4g", ",.0f", ",.0f", ".3g", ",.0f"), strict=True)]
 
 
-def measure_table(measure: "Measure") -> Table:
+def measure_table(measure: "Measure", reference: str) -> Table:
     """A row a variant: its mean, the difference to the reference, its reading, what it rests on, each seed's values."""
     header = ["Variant", "Mean", "±", "Difference", "±", "± at once", "It is", "Seeds", "± by games alone"]
     header += ["Mean by seed", "Difference by seed"]
-    return table(header, [_measure_row(row, measure.form) for row in measure.rows])
+    return table(header, [_measure_row(row, measure.form, reference) for row in measure.rows])
 
 
-def _measure_row(row: "Measured", form: str) -> list[Any]:
+def effect_table(measure: "Measure") -> Table | None:
+    """A row a factor of a factorial design: its effect and its reading."""
+    rows = []
+    for factor, effect in measure.effects.items():
+        widths = (effect.half_width, effect.at_once, 1.96 * effect.measured if effect.measured else math.nan)
+        known = [number_cell(width, measure.form) for width in widths]
+        rows.append([factor, number_cell(effect.mean, f"+{measure.form}"), *known[:2], says(effect), known[2]])
+    return table(["Factor", "Effect", "±", "± at once", "It is", "± by games alone"], rows) if rows else None
+
+
+def _measure_row(row: "Measured", form: str, reference: str) -> list[Any]:
     from_mean = [number_cell(row.mean.mean, form), number_cell(row.mean.half_width, form)]
     by_seed, count = _by_seed(row.values, form), len(row.values)
     if row.difference is None:
-        return [row.variant, *from_mean, None, None, None, "reference" if count else "", count, None, by_seed, None]
+        reading = "reference" if row.variant == reference and count else ""
+        return [row.variant, *from_mean, None, None, None, reading, count, None, by_seed, None]
     d, signed = row.difference, f"+{form}"
     measured = number_cell(1.96 * d.measured if d.measured else math.nan, form)
     widths = [number_cell(width, form) for width in (d.half_width, d.at_once)]
@@ -105,7 +128,8 @@ def says(difference: "Estimate") -> str:
 
 def bounds(measure: "Measure") -> str:
     """The sentence on all differences at once and the smallest that would have been seen, "" if they are not known."""
-    found = [r.difference for r in measure.rows if r.difference and math.isfinite(r.difference.detectable)]
+    compared = [*measure.effects.values(), *(r.difference for r in measure.rows if r.difference)]
+    found = [d for d in compared if math.isfinite(d.detectable)]
     if not found:
         return ""
     at_once, detectable = (
@@ -116,9 +140,10 @@ def bounds(measure: "Measure") -> str:
 
 
 def difference_chart(measure: "Measure", reference: str) -> Chart | None:
-    """Differences to the reference one above the other, with their intervals."""
-    rows = [(r.variant, r.difference.mean, r.difference.half_width / 2) for r in measure.rows if r.difference]
-    label = f"difference to {reference}"
+    """Differences to the reference, or effects, one above the other, with their intervals."""
+    compared = [*measure.effects.items(), *((r.variant, r.difference) for r in measure.rows if r.difference)]
+    rows = [(name, d.mean, d.half_width / 2) for name, d in compared]
+    label = "effect" if measure.effects else f"difference to {reference}"
     labels = Labels(f"{measure.name}, {label}, with 95 % intervals", x=label)
     return dot_chart(rows, labels, "small") if rows else None
 
@@ -159,8 +184,11 @@ def sentences(result: "StudyResult") -> list[str]:
     num_seeds = len(result.seeds)
     differences = [r.difference for m in result.measures for r in m.rows if r.difference]
     is_earlier = any(math.isnan(d.at_once) and not math.isnan(d.half_width) for d in differences)
-    said = [EARLIER_METHOD if is_earlier else METHOD]
-    if num_seeds < 3:
+    is_factorial = any(m.effects for m in result.measures)
+    said = [FACTORIAL_METHOD if is_factorial else EARLIER_METHOD if is_earlier else METHOD]
+    if result.last > 1:
+        said.append(f"a run's rating is the mean of its last {result.last} checkpoints")
+    if num_seeds < 3 and not is_factorial:
         said.append(f"there {'is' if num_seeds == 1 else 'are'} {_seeds(num_seeds)}: three or more would say much more")
     commits = sorted({commit for run in result.runs for commit in run.commits})
     if len(commits) > 1:
@@ -185,7 +213,10 @@ def markdown(result: "StudyResult") -> str:
             rows.append([row.variant, *costs, _pair(row.mean, measure.form), UNKNOWN])
             if row.difference:
                 rows[-1][-1] = _pair(row.difference, f"+{measure.form}")
-        parts += [_markdown_table(rows), *filter(None, [bounds(measure)])]
+        effects = [[factor, _pair(effect, f"+{measure.form}")] for factor, effect in measure.effects.items()]
+        parts += [_markdown_table(rows if result.reference else [row[:-1] for row in rows])]
+        parts += [_markdown_table([["factor", f"effect on {measure.name}"], *effects])] if effects else []
+        parts += filter(None, [bounds(measure)])
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from alphagateau import config
-from alphagateau.config import BudgetConfig, ConfigError, Experiment, StudyConfig, changes_of
+from alphagateau.config import MAX_INT, BudgetConfig, ConfigError, Experiment, StudyConfig, changes_of
+from alphagateau.studies.design import two_level_design
 
 
 class Variant(NamedTuple):
@@ -33,12 +35,16 @@ class PlannedRun(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All runs of a study, the first seed's before the second's: a study cut short has whole comparisons."""
+    """All runs of a study, the first seed's before the second's: a study cut short has whole comparisons.
+
+    levels: of a factorial design, the level of each factor, -1 or 1, by variant; its runs have a seed each.
+    """
 
     study: StudyConfig
     reference: Variant
     variants: tuple[Variant, ...]
     runs: tuple[PlannedRun, ...]
+    levels: dict[str, tuple[int, ...]]
 
 
 def run_name(variant: str, seed: int) -> str:
@@ -48,18 +54,26 @@ def run_name(variant: str, seed: int) -> str:
 
 def make_plan(study: StudyConfig, path: str) -> Plan:
     """The plan of the study file `path`, which opens the message of a ConfigError."""
-    variants = tuple(_make_variant(study, name, path) for name in study.variants)
+    rows = two_level_design(len(study.factors)) if study.factors else ()
+    levels = {f"row{number:02}": tuple(row) for number, row in enumerate(rows, 1)}
+    tables = {name: _at_levels(study.factors, row) for name, row in levels.items()} or study.variants
+    variants = tuple(_make_variant(study, name, table, path) for name, table in tables.items())
     reference = next((v for v in variants if v.name == study.reference), variants[0])
-    runs = [
-        PlannedRun(run_name(v.name, seed), v, seed, dataclasses.replace(v.experiment, seed=seed))
-        for seed in study.seeds
-        for v in variants
-    ]
-    return Plan(study, reference, variants, tuple(runs))
+    runs = []
+    for seed in study.seeds:
+        for number, v in enumerate(variants):
+            own = (seed * len(variants) + number) % (MAX_INT + 1) if levels else seed
+            runs.append(PlannedRun(run_name(v.name, seed), v, seed, dataclasses.replace(v.experiment, seed=own)))
+    return Plan(study, reference, variants, tuple(runs), levels)
 
 
-def _make_variant(study: StudyConfig, name: str, path: str) -> Variant:
-    table, where = study.variants[name], f"{path}: variants.{name}"
+def _at_levels(factors: Mapping[str, list[Any]], row: tuple[int, ...]) -> dict[str, Any]:
+    """The keys of a variant, each factor at its level, -1 for the first of its two."""
+    return {name: values[level > 0] for (name, values), level in zip(factors.items(), row, strict=True)}
+
+
+def _make_variant(study: StudyConfig, name: str, table: Mapping[str, Any], path: str) -> Variant:
+    where = f"{path}: factors" if study.factors else f"{path}: variants.{name}"
     try:
         base = config.load(config.find_experiment(table.get("experiment", study.base)))
     except ConfigError as error:

@@ -27,9 +27,8 @@ def as_json(result: StudyResult) -> dict[str, Any]:
     return {
         **{name: getattr(result, name) for name in SIMPLE},
         "runs": {r.name: runs[r.name] | _cost(r.cost) for r in result.runs},
-        "measures": {
-            m.name: {"form": m.form, "variants": {row.variant: _row(row) for row in m.rows}} for m in result.measures
-        },
+        "last": result.last,
+        "measures": {m.name: _measure(m) for m in result.measures},
         "curves": curves,
         "machine": {"runs": machine, "curves": seconds},
     }
@@ -37,6 +36,11 @@ def as_json(result: StudyResult) -> dict[str, Any]:
 
 def _cost(cost: Cost) -> dict[str, Any]:
     return {name: value for name, value in cost._asdict().items() if name != "seconds"}
+
+
+def _measure(measure: Measure) -> dict[str, Any]:
+    effects = {name: effect._asdict() for name, effect in measure.effects.items()}
+    return {"form": measure.form, "variants": {row.variant: _row(row) for row in measure.rows}, "effects": effects}
 
 
 def _row(row: Measured) -> dict[str, Any]:
@@ -64,9 +68,10 @@ def _from_json(table: dict[str, Any]) -> StudyResult:
     machine = table["machine"]
     return StudyResult(
         **simple,
+        last=table.get("last", 1),
         runs=[_run_from(run, **machine["runs"][name]) for name, run in table["runs"].items()],
         measures=[
-            Measure(name, m["form"], [_row_from(**row) for row in m["variants"].values()])
+            Measure(name, m["form"], [_row_from(**row) for row in m["variants"].values()], m.get("effects", {}))
             for name, m in table["measures"].items()
         ],
         curves=[

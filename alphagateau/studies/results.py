@@ -8,14 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from alphagateau import config
-from alphagateau.ratings.over_seeds import Estimate, compare_over_seeds
+from alphagateau.config.records import show
+from alphagateau.ratings.over_seeds import Estimate, compare_over_seeds, main_effects
 from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.results import Results
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.studies.plan import Plan, PlannedRun, changed_keys, run_name
-from alphagateau.studies.status import Status, commits_of, describe_devices, whole_checkpoints
+from alphagateau.studies.status import Status, commits_of, describe_devices, last_iterations, whole_checkpoints
 
 Names = Mapping[tuple[str, int], str]  # (run, iteration) -> the player of a ladder
+
+
+class Rated(NamedTuple):
+    """The ladder of a board."""
+
+    ratings: Ratings
+    results: Results
+    names: Names
 
 
 class RunResult(NamedTuple):
@@ -45,11 +55,15 @@ class Measured(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A measure, such as Elo on a board, of all variants that have it."""
+    """A measure, such as Elo on a board, of all variants that have it.
+
+    effects: in a factorial design, the mean at the high level of a factor less that at the low one.
+    """
 
     name: str
     form: str  # of its numbers, as format() takes it
     rows: list[Measured]
+    effects: Mapping[str, Estimate] = {}
 
 
 class CurvePoint(NamedTuple):
@@ -70,7 +84,10 @@ class Curve(NamedTuple):
 
 
 class StudyResult(NamedTuple):
-    """All that a page of a study shows; experiments, budgets and changed keys by variant, as in their files."""
+    """All that a page of a study shows; experiments, budgets and changed keys by variant, as in their files.
+
+    reference: "" in a factorial design.
+    """
 
     name: str
     base: str
@@ -83,6 +100,7 @@ class StudyResult(NamedTuple):
     measures: list[Measure]
     curves: list[Curve]
     num_games: dict[str, int]  # of the ladder, by board
+    last: int = 1  # checkpoints of a run whose mean rating is the run's
 
     @property
     def variants(self) -> list[str]:
@@ -94,19 +112,21 @@ def gather(
     folder: Path,
     known: Mapping[str, Status],
     failures: Mapping[str, str],
-    ratings: Mapping[str, tuple[Ratings, Names]],
+    rated: Mapping[str, Rated],
 ) -> StudyResult:
-    """The result of a study whose runs lie in `folder`; ratings by board."""
+    """The result of a study whose runs lie in `folder`; its ladders by board."""
     runs = [_run_result(plan, run, folder, known[run.name], failures.get(run.name, "")) for run in plan.runs]
-    measures = [_rating_measure(plan, runs, board, *found) for board, found in ratings.items()]
+    measures = [_rating_measure(plan, runs, board, found) for board, found in rated.items()]
+    if plan.study.direct_games:
+        measures += [_direct_measure(plan, runs, board, found) for board, found in rated.items()]
     measures += [_metric_measure(plan, runs, name) for name in plan.study.metrics]
-    places = [(board, v.name, found) for board, found in ratings.items() for v in plan.variants]
-    curves = [Curve(board, variant, _curve(plan, variant, known, *found)) for board, variant, found in places]
-    games = {board: int(found[0].games.sum()) // 2 for board, found in ratings.items()}
+    places = [(board, v.name, found) for board, found in rated.items() for v in plan.variants]
+    curves = [Curve(board, variant, _curve(plan, variant, known, found)) for board, variant, found in places]
+    games = {board: int(found.ratings.games.sum()) // 2 for board, found in rated.items()}
     return StudyResult(
         name=plan.study.name,
         base=plan.study.base,
-        reference=plan.reference.name,
+        reference="" if plan.levels else plan.reference.name,
         seeds=plan.study.seeds,
         experiments={v.name: config.to_dict(v.experiment) for v in plan.variants},
         budgets={v.name: {unit: n for unit, n in vars(v.budget).items() if n} for v in plan.variants},
@@ -115,6 +135,7 @@ def gather(
         measures=measures,
         curves=[curve for curve in curves if len(curve.points) > 1],
         num_games=games,
+        last=plan.study.last,
     )
 
 
@@ -137,41 +158,82 @@ def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failu
     )
 
 
-def _rating_measure(plan: Plan, runs: Sequence[RunResult], board: str, ratings: Ratings, names: Names) -> Measure:
+def _rating_measure(plan: Plan, runs: Sequence[RunResult], board: str, rated: Rated) -> Measure:
     """Elo of the runs that were rated, but for those of a pool that never met the one that most are in."""
-    chosen = {(r.variant, r.seed): names.get((r.name, r.cost.iterations), "") for r in runs if r.ended}
-    chosen = {place: ratings.players.index(name) for place, name in chosen.items() if name in ratings.players}
-    pools = Counter(ratings.component[list(chosen.values())].tolist()).most_common(1)
-    chosen = {place: k for place, k in chosen.items() if ratings.component[k] == pools[0][0]}
-    return Measure(f"Elo on {board}", ".0f", _compare(plan, *_rated(ratings, chosen)))
+    ratings, chosen = rated.ratings, {}
+    for run in (run for run in runs if run.ended):
+        iterations = [i for name, i in rated.names if name == run.name and i <= run.cost.iterations]
+        names = [rated.names.get((run.name, i)) for i in last_iterations(iterations, plan.study.last)]
+        chosen[run.variant, run.seed] = [ratings.players.index(name) for name in names if name in ratings.players]
+    pools = Counter(ratings.component[k] for players in chosen.values() for k in players).most_common(1)
+    chosen = {place: [k for k in players if ratings.component[k] == pools[0][0]] for place, players in chosen.items()}
+    return _compare(plan, f"Elo on {board}", ".0f", *_mean_ratings(ratings, chosen))
 
 
-def _rated(ratings: Ratings, chosen: Mapping[tuple[str, int], int]) -> tuple[dict[tuple[str, int], float], Any]:
-    """Ratings of players, by (variant, seed), and their covariance."""
-    index = list(chosen.values())
-    return dict(zip(chosen, ratings.rating[index].tolist(), strict=True)), ratings.covariance[np.ix_(index, index)]
+def _mean_ratings(
+    ratings: Ratings, chosen: Mapping[tuple[str, int], Sequence[int]]
+) -> tuple[dict[tuple[str, int], float], np.ndarray]:
+    """Mean ratings of players, by (variant, seed), and their covariance; of nobody there is none."""
+    chosen = {place: players for place, players in chosen.items() if players}
+    weights = np.zeros((len(chosen), len(ratings.players)))
+    for row, players in zip(weights, chosen.values(), strict=True):
+        np.add.at(row, players, 1 / len(players))
+    own = np.flatnonzero(weights.any(axis=0))  # others may be of no pool, and their ratings unknown
+    means = weights[:, own] @ ratings.rating[own]
+    covariance = weights[:, own] @ ratings.covariance[np.ix_(own, own)] @ weights[:, own].T
+    return dict(zip(chosen, means.tolist(), strict=True)), covariance
+
+
+def _direct_measure(plan: Plan, runs: Sequence[RunResult], board: str, rated: Rated) -> Measure:
+    """Points a game of each run in its games against the reference's run of the same seed, one half if they are equal.
+
+    The variance of a run's score counts half a game more won and half a game more lost.
+    """
+    last = {(r.variant, r.seed): rated.names.get((r.name, r.cost.iterations), "") for r in runs if r.ended}
+    games = {place: np.zeros(3) for place in last if place[0] != plan.reference.name}
+    for (variant, seed), counts in games.items():
+        ours, theirs = last[variant, seed], last.get((plan.reference.name, seed), "")
+        for row in rated.results.rows:
+            if ours != theirs and (row[0], row[1]) in ((ours, theirs), (theirs, ours)):
+                counts += row[2:5] if row[0] == ours else row[4:1:-1]
+    games = {place: counts for place, counts in games.items() if counts.any()}
+    points = np.array([1, 0.5, 0])
+    scores = {place: float(points @ counts / counts.sum()) for place, counts in games.items()}
+    padded = np.add([*games.values()] or np.empty((0, 3)), [0.5, 0, 0.5])
+    num_games = padded.sum(axis=1)
+    variances = (padded @ points**2 / num_games - (padded @ points / num_games) ** 2) / num_games
+    rows = []
+    for variant, (mean, _) in compare_over_seeds(scores, np.diag(variances)).items():
+        by_seed = {seed: score for (v, seed), score in scores.items() if v == variant}
+        rows.append(Measured(variant, by_seed, mean, {}, None))
+    return Measure(f"score against {plan.reference.name} on {board}", ".3f", rows)
 
 
 def _metric_measure(plan: Plan, runs: Sequence[RunResult], name: str) -> Measure:
     """The last values of a metric, which have no error of measurement that is known."""
     values = {(r.variant, r.seed): r.metrics[name] for r in runs if r.ended and name in r.metrics}
-    return Measure(name, ".4g", _compare(plan, values))
+    return _compare(plan, name, ".4g", values)
 
 
-def _compare(plan: Plan, values: Mapping[tuple[str, int], float], covariance: Any = 0.0) -> list[Measured]:
-    """Each variant over its seeds, and against the reference over the seeds that both have."""
-    reference, rows = plan.reference.name, []
+def _compare(
+    plan: Plan, measure: str, form: str, values: Mapping[tuple[str, int], float], covariance: Any = 0.0
+) -> Measure:
+    """Each variant over its seeds, and against the reference over the seeds of both; of a design, its factors."""
+    reference, rows = "" if plan.levels else plan.reference.name, []
     found = compare_over_seeds(values, covariance, reference)
     for variant in [v.name for v in plan.variants if v.name in found]:
         mean, difference = found[variant]
         ours, theirs = ({s: value for (v, s), value in values.items() if v == name} for name in (variant, reference))
         by_seed = {seed: value - theirs[seed] for seed, value in ours.items() if seed in theirs and difference}
         rows.append(Measured(variant, ours, mean, by_seed, difference))
-    return rows
+    effects = main_effects(values, covariance, plan.levels) if plan.levels else []
+    factors = [f"{name}: {show(low)} to {show(high)}" for name, (low, high) in plan.study.factors.items()]
+    return Measure(measure, form, rows, dict(zip(factors, effects, strict=False)))
 
 
-def _curve(plan: Plan, variant: str, known: Mapping[str, Status], ratings: Ratings, names: Names) -> list[CurvePoint]:
+def _curve(plan: Plan, variant: str, known: Mapping[str, Status], rated: Rated) -> list[CurvePoint]:
     """At the iterations of which all seeds that have ended were rated."""
+    ratings, _, names = rated
     runs = [run_name(variant, seed) for seed in plan.study.seeds if known[run_name(variant, seed)].ended]
     sets = [{i for name, i in names if name == run and names[name, i] in ratings.players} for run in runs]
     points = []
@@ -180,7 +242,7 @@ def _curve(plan: Plan, variant: str, known: Mapping[str, Status], ratings: Ratin
         spent = [next((c for c in known[run].spent if c.iterations == iteration), Cost()) for run in runs]
         _, frames, steps, *rest = (sum(column) / len(spent) for column in zip(*spent, strict=True))
         cost = Cost(iteration, round(frames), round(steps), *rest)
-        values, covariance = _rated(ratings, {(variant, place): k for place, k in enumerate(players)})
+        values, covariance = _mean_ratings(ratings, {(variant, place): [k] for place, k in enumerate(players)})
         rating, _ = compare_over_seeds(values, covariance)[variant]
         points.append(CurvePoint(cost, rating, min(values.values()), max(values.values())))
     return points

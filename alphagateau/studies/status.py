@@ -1,5 +1,6 @@
 """Reads how far a run is in its study."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,6 +51,11 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
     """Those between two iterations, the oldest first."""
     found = checkpoint.find(folder / "checkpoints")[0]
     return sorted((c for c in found if c.order[1:] == (0, 0)), key=lambda c: c.order)
+
+
+def last_iterations(iterations: Iterable[int], count: int) -> list[int]:
+    """The last `count` of a run's iterations, which its rating is the mean of; 0, untrained, only if it is alone."""
+    return sorted(set(iterations) - {0})[-count:] or [0]
 
 
 def is_busy(folder: Path) -> bool:

@@ -109,7 +109,23 @@ def test_a_study_that_is_not_there_is_named():
         load_study("nowhere.toml")
 
 
-KEYS = st.sampled_from(["base", "seeds", "variants", "budget", "ladder", "changes", "name", "reference", "x", '"\\n"'])
+KEYS = st.sampled_from(
+    [
+        "base",
+        "seeds",
+        "variants",
+        "budget",
+        "ladder",
+        "changes",
+        "name",
+        "reference",
+        "design",
+        "factors",
+        "pilot",
+        "x",
+        '"\\n"',
+    ]
+)
 VALUES = st.sampled_from(
     ["[]", '["random"]', '"smoke"', "[1]", "2", "-1", "nan", "true", "{}", "{steps = 3}", "{a = {}}", "{a = {a = 1}}"]
 )

@@ -79,7 +79,7 @@ def cells(row) -> list[str]:
 
 def test_the_table_of_a_measure_says_the_difference_and_what_it_rests_on():
     """50 with standard error sqrt(100 / 3): half of the interval 4.302653 * 5.7735 = 24.8; of the games 1.96 * 5.77."""
-    base, wide = measure_table(sample_result().measures[0]).rows
+    base, wide = measure_table(sample_result().measures[0], "base").rows
     assert cells(base)[3:] == ["–", "–", "–", "reference", "3", "–", "1003 1005 1007", "–"]
     assert cells(wide)[3:9] == ["+50", "25", "25", "higher", "3", "11"] and cells(wide)[10] == "+40 +50 +60"
 
@@ -107,12 +107,12 @@ def test_a_study_of_an_earlier_version_is_read_and_said_to_be_one(tmp_path):
     (tmp_path / "study.json").write_text(json.dumps(table))
     result = read_result(tmp_path / "study.json")
     assert "an earlier version" in sentences(result)[0] and "an earlier version" not in sentences(sample_result())[0]
-    assert cells(measure_table(result.measures[0]).rows[1])[3:7] == ["+50", "25", "–", "higher"]
+    assert cells(measure_table(result.measures[0], "base").rows[1])[3:7] == ["+50", "25", "–", "higher"]
 
 
 def test_one_seed_is_said_to_say_little():
     result = sample_result(seeds=(3,))
-    assert cells(measure_table(result.measures[0]).rows[1])[6] == "one seed: the spread over seeds is not known"
+    assert cells(measure_table(result.measures[0], "base").rows[1])[6] == "one seed: the spread over seeds is not known"
     assert "there is one seed: three or more would say much more" in sentences(result)
     assert "there are 2 seeds" in " ".join(sentences(sample_result(seeds=(3, 5))))
 

@@ -1,9 +1,11 @@
 """The runs of a study: what is planned, in which order it is trained, what goes on and what is refused."""
 
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from pretended_runs import STEPS, PretendedProcess, write_iteration
 
@@ -21,7 +23,7 @@ from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import budget, training
 from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.result_files import as_json
-from alphagateau.studies.results import gather
+from alphagateau.studies.results import Rated, gather
 from alphagateau.studies.training import Study, describe_progress, statuses, train_runs
 
 STUDY = """
@@ -230,7 +232,8 @@ def test_elo_is_compared_by_seed(tmp_path):
     rows += [Row("start", name, 5, 2, 13) for name in ("base-3/2", "wide-3/2")]
     ratings = rate(make_results(rows), anchor="random")
     names = {(name, 2): f"{name}/2" for name in scores} | {(name, 0): "start" for name in scores}
-    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)})
+    rated = Rated(ratings, make_results(rows), names)
+    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": rated})
     found = json.loads(to_json(as_json(result)))
     elo = found["measures"]["Elo on gardner_chess"]["variants"]
     first, second = (elo["wide"]["values"][seed] - elo["base"]["values"][seed] for seed in "35")
@@ -243,13 +246,76 @@ def test_a_run_of_a_pool_that_never_met_the_others_is_not_compared(tmp_path):
     study = make_study(tmp_path)
     train_runs(study, StopRequest())
     rows = [Row(f"{name}/2", "random", 10, 0, 10) for name in ("base-3", "base-5", "wide-3")]
-    ratings = rate(make_results([*rows, Row("wide-5/2", "other", 10, 0, 10)]))
+    results = make_results([*rows, Row("wide-5/2", "other", 10, 0, 10)])
+    ratings = rate(results)
     names = {(name, 2): f"{name}/2" for name in ("base-3", "base-5", "wide-3", "wide-5")}
-    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, names)})
+    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": Rated(ratings, results, names)})
     base, wide = result.measures[0].rows
     assert (set(base.values), set(wide.values), set(wide.differences)) == ({3, 5}, {3}, {3})
-    unrated = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": (ratings, {})})
+    nobody = Rated(ratings, results, {})
+    unrated = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": nobody})
     assert unrated.measures[0].rows == []
+
+
+def test_a_runs_rating_may_be_the_mean_of_its_last_checkpoints(tmp_path):
+    """By hand from the ratings and their covariance; the untrained weights are none of them."""
+    study = make_study(tmp_path, "last = 3\n" + STUDY.replace("seeds = [3, 5]", "seeds = [3]"))
+    train_runs(study, StopRequest())
+    players = ["base-3/0", "base-3/1", "base-3/2", "wide-3/1", "wide-3/2"]
+    pairs = [(a, b) for k, a in enumerate(players) for b in players[:k]]
+    results = make_results([Row(a, b, 7 + number, 2, 8) for number, (a, b) in enumerate(pairs)])
+    ratings = rate(results)
+    names = {(name.split("/")[0], int(name[-1])): name for name in players}
+    result = gather(study.plan, study.folder, statuses(study), {}, {"gardner_chess": Rated(ratings, results, names)})
+    base, wide = result.measures[0].rows
+    r, c = dict(zip(ratings.players, ratings.rating, strict=True)), ratings.covariance
+    assert base.values[3] == pytest.approx((r["base-3/1"] + r["base-3/2"]) / 2)
+    assert wide.values[3] == pytest.approx((r["wide-3/1"] + r["wide-3/2"]) / 2)
+    a = np.zeros(5)
+    for name, weight in (("base-3/1", -0.5), ("base-3/2", -0.5), ("wide-3/1", 0.5), ("wide-3/2", 0.5)):
+        a[ratings.players.index(name)] = weight
+    assert wide.difference is not None and wide.difference.measured == pytest.approx(math.sqrt(a @ c @ a))
+    assert result.last == 3 and as_json(result)["last"] == 3
+
+
+def test_direct_games_of_equal_seeds_are_scored_beside_elo(tmp_path):
+    """14 of 20 points and 9 of 20 in both colors; games of other seeds and others do not count."""
+    study = make_study(tmp_path, "direct_games = 20\n" + STUDY)
+    train_runs(study, StopRequest())
+    rows = [Row("wide-3/2", "base-3/2", 8, 1, 1, 1), Row("base-3/2", "wide-3/2", 4, 3, 3, 1)]
+    rows += [Row("wide-5/2", "base-5/2", 8, 2, 10), Row("wide-3/2", "base-5/2", 20, 0, 0)]
+    names = {(name, 2): f"{name}/2" for name in ("base-3", "base-5", "wide-3", "wide-5")}
+    results = make_results(rows)
+    rated = {"gardner_chess": Rated(rate(results), results, names)}
+    result = gather(study.plan, study.folder, statuses(study), {}, rated)
+    elo, score = result.measures
+    assert score.name == "score against base on gardner_chess" and elo.rows[1].difference is not None
+    (wide,) = score.rows
+    points = 8.5 + 3 + 1.5
+    assert wide.values == {3: pytest.approx(points / 20), 5: pytest.approx(9 / 20)} and wide.difference is None
+    assert wide.mean.mean == pytest.approx((points + 9) / 40)
+    first = (11 + 0.5 + 4 / 4) / 21 - ((points + 0.5) / 21) ** 2  # half a game more won and one lost
+    second = (8 + 0.5 + 2 / 4) / 21 - ((9 + 0.5) / 21) ** 2
+    assert wide.mean.measured == pytest.approx(math.sqrt((first + second) / 21) / 2)
+
+
+def test_a_factorial_study_ends_with_the_effects_of_its_factors(tmp_path, monkeypatch):
+    """The whole command on metrics, but for what is pretended: all runs have the same loss."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(budget, "count_flops", lambda experiments: [{"gardner_chess": 1.0}] * len(experiments))
+    text = 'metrics = ["train/loss"]\ndesign = "factorial"\n' + STUDY.format(budget="iterations = 1")
+    factors = "[factors]\nnetwork.hidden_size = [8, 16]\nsearch.num_simulations = [2, 4]\n"
+    Path("compare.toml").write_text(text.partition("[variants.base]")[0] + factors)
+    assert main(["study", "compare.toml"]) == 0
+    assert trained()[:5] == ["row01-3", "row02-3", "row03-3", "row04-3", "row01-5"]
+    found = json.loads(Path("eval/compare/study.json").read_text())
+    effects = found["measures"]["train/loss"]["effects"]
+    assert list(effects) == ["network.hidden_size: 8 to 16", "search.num_simulations: 2 to 4"]
+    assert effects["network.hidden_size: 8 to 16"]["mean"] == pytest.approx(0)
+    assert found["reference"] == "" and "| network.hidden_size: 8 to 16 | " in Path("eval/compare/study.md").read_text()
+    page = Path("eval/compare/index.html").read_text()
+    assert "resolution IV" in page and main(["report", "eval/compare"]) == 0
+    assert Path("eval/compare/index.html").read_text() == page
 
 
 def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):

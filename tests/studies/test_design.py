@@ -1,0 +1,67 @@
+"""Factorial designs: their balance, the runs that they make, and the effects that a study finds with them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from alphagateau.config import ConfigError, StudyConfig
+from alphagateau.studies.design import two_level_design
+from alphagateau.studies.plan import changed_keys, make_plan
+
+FACTORS = {"network": {"hidden_size": [8, 16]}, "search": {"num_simulations": [2, 4]}, "window": {"size": [64, 128]}}
+
+
+def factorial(**keys) -> StudyConfig:
+    return StudyConfig(**{"base": "smoke", "budget": {"steps": 3}, "design": "factorial", "factors": FACTORS, **keys})
+
+
+@pytest.mark.parametrize(("num_factors", "num_rows"), [(1, 4), (2, 4), (3, 8), (4, 8), (5, 16), (8, 16), (9, 32)])
+def test_a_design_is_of_resolution_four(num_factors, num_rows):
+    """In every three columns all combinations of levels are equally often: main effects are clear of interactions."""
+    design = np.array(two_level_design(num_factors))
+    assert design.shape == (num_rows, num_factors)
+    for size in range(1, min(num_factors, 3) + 1):
+        for columns in itertools.combinations(range(num_factors), size):
+            _, counts = np.unique(design[:, columns], axis=0, return_counts=True)
+            assert len(counts) == 2**size and len({*counts}) == 1
+
+
+def test_a_row_is_a_variant_whose_runs_have_seeds_of_their_own():
+    plan = make_plan(factorial(seeds=(0, 1)), "study.toml")
+    assert [v.name for v in plan.variants] == [f"row0{k}" for k in range(1, 9)] and len(plan.runs) == 16
+    assert [run.experiment.seed for run in plan.runs] == [*range(16)]
+    assert [run.name for run in plan.runs[6:9]] == ["row07-0", "row08-0", "row01-1"]
+    for v in plan.variants:
+        first, second, third = plan.levels[v.name]
+        assert v.experiment.network.hidden_size == (16 if first > 0 else 8)
+        assert v.experiment.search.num_simulations == (4 if second > 0 else 2)
+        assert v.experiment.window.size == (128 if third > 0 else 64)
+    assert set(changed_keys(plan)) == {"network.hidden_size", "search.num_simulations", "window.size"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"variants": {"a": {}}}, r'design = "factorial" has \[factors\] in the place of \[variants\]'),
+        ({"design": "variants", "variants": {"a": {}}}, r'design = "factorial" has \[factors\]'),
+        ({"factors": {}}, r'design = "factorial" has \[factors\]'),
+        ({"factors": {"network.hidden_size": [8]}}, "factors.network.hidden_size must be an array of two different"),
+        ({"factors": {"network.hidden_size": [8, 8]}}, "must be an array of two different values, got an array"),
+        ({"factors": {"seed": [1, 2]}}, "factors: seed is not a variant's to change"),
+        (
+            {"factors": {"network.hiden_size": [8, 16]}},
+            'study.toml: factors: unknown key "network.hiden_size"; did you',
+        ),
+        ({"direct_games": 2}, "has no reference, and so no direct_games"),
+        ({"design": "fractional"}, 'design must be one of "variants", "factorial", got "fractional"'),
+    ],
+)
+def test_a_wrong_design_is_one_sentence(keys, said):
+    with pytest.raises(ConfigError, match=said):
+        make_plan(factorial(**keys), "study.toml")
+
+
+def test_the_largest_seed_has_runs_too():
+    plan = make_plan(factorial(seeds=(2**31 - 1,)), "study.toml")
+    assert len({run.experiment.seed for run in plan.runs}) == 8
