@@ -1,6 +1,7 @@
 """Runs the variants of a study, rates them on one ladder and writes one page."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from alphagateau import config
 from alphagateau.cli.arguments import DURATION, parse
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
+from alphagateau.config.records import counted
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, make_plan
 
@@ -24,9 +26,9 @@ class Arguments:
     """Train the variants of an experiment and compare them on one page.
 
     Each variant runs with each seed, in FOLDER/<study>/<variant>-<seed>, and all are rated on one ladder. Results in
-    eval/<study>: index.html, curves.svg, study.md, study.json and the ladder's files. The same command continues after
-    a stop; several at once, on machines that share the folders, divide the runs. docs/studies.md lists the keys of a
-    study file.
+    eval/<study>: index.html, curves.svg, study.md, study.json, the ladder's files. The same
+    command continues after a stop; several at once, on machines that share the folders, divide the runs.
+    docs/studies.md lists the keys of a study file.
 
     Example: alphagateau study smoke_widths --dry-run
     """
@@ -41,6 +43,8 @@ class Arguments:
     """stop after this time, such as 3h or 45m, and exit 0"""
     dry_run: tyro.conf.FlagCreatePairsOff[bool] = False
     """only print the runs, how far each is and how long the rest may take"""
+    plan: tyro.conf.FlagCreatePairsOff[bool] = False
+    """only print what it would take, runs, games and core-hours, and the differences that it would find"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -50,6 +54,9 @@ def run(words: Sequence[str]) -> int:
     path = config.find_study(arguments.study)
     plan = make_plan(config.load_study(path), str(path))
     out = arguments.out or Path("eval") / plan.study.name
+    if arguments.plan:
+        print_plan(plan)
+        return 0
     check_outputs(plan, path, out, arguments.runs / plan.study.name)
     study = open_study(plan, arguments.runs / plan.study.name, str(path))
     if arguments.dry_run:
@@ -131,6 +138,37 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
         from alphagateau.reports.study_page import markdown
 
         print(markdown(result))
+
+
+def print_plan(plan: Plan) -> None:
+    """Prints what a study takes, and which differences it finds with which chance. Raises RunError of its pilot."""
+    from alphagateau.matches.ladder.simulation import LadderForecast, forecast_ladder
+    from alphagateau.runs.logging.progress import say
+    from alphagateau.studies.forecast import forecast, read_pilot
+
+    study, of_ladder = plan.study, LadderForecast(0, 1, 0)
+    if study.ladder:
+        known = [v.experiment.num_iterations for v in plan.variants if v.budget.iterations or v.budget.frames]
+        earlier = max(known, default=0) // study.ladder.every  # unknown where time or FLOPs end the runs
+        of_ladder = forecast_ladder(study.ladder, len(plan.runs), study.last + earlier, study.last)
+    direct = study.direct_games * (len(plan.variants) - 1) * len(study.seeds)
+    num_games = (of_ladder.num_games + direct) * max(len(study.ladder.boards) if study.ladder else 0, 1)
+    is_linked = math.isfinite(of_ladder.game_sd)
+    pilot = read_pilot(study.pilot, of_ladder.games_a_run, of_ladder.game_sd if is_linked else 0.0)
+    found = forecast(plan, pilot, num_games)
+    say(f"study {study.name}: {found.num_runs} runs, {found.num_games:,} games, {found.core_hours:.1f} core-hours")
+    if not is_linked:
+        say(f"it tells no difference: {counted(of_ladder.num_games, 'game')} are too few to link all players")
+        return
+    if not (study.ladder and found.detectable):
+        say("it tells no difference: that takes a ladder, and two seeds or more of two variants or more")
+        return
+    say(
+        f"a rating scatters by {found.seed_sd:.0f} Elo over seeds and by {found.game_sd:.0f} Elo over "
+        f"{of_ladder.games_a_run:.0f} games"
+    )
+    powers = [f"{elo:.0f} Elo with a power of {100 * power:.0f} %" for power, elo in found.detectable.items()]
+    say(f"it finds a true difference of {', of '.join(powers)}")
 
 
 def print_status(study: "Study") -> None:
