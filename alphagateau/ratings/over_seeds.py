@@ -122,8 +122,9 @@ def _scatters(
 
 def _scatter(x: np.ndarray, errors: np.ndarray, maker: np.ndarray) -> Scatter:
     """Of the residuals that the projection `maker` leaves of x."""
-    freedom = round(np.trace(maker))
-    return Scatter(float(x @ maker @ x) / max(freedom, 1), float(np.sum(maker * errors)) / max(freedom, 1), freedom)
+    if not (freedom := round(np.trace(maker))):
+        return Scatter(0.0, 0.0, 0)  # what is left of x is rounding
+    return Scatter(float(x @ maker @ x) / freedom, float(np.sum(maker * errors)) / freedom, freedom)
 
 
 def _estimate(

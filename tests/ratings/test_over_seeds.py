@@ -79,6 +79,12 @@ def test_one_seed_has_the_error_of_its_games_alone():
     assert math.isnan(compare_over_seeds(table(a=[7]))["a"][0].half_width)
 
 
+def test_one_seed_without_errors_of_games_has_no_interval():
+    """Rounding made one of 5e-8 of it, by which two losses differed."""
+    _, difference = compare_over_seeds(table(a=[2.2732], b=[2.27656]), 0.0, "a")["b"]
+    assert difference is not None and math.isnan(difference.half_width) and math.isnan(difference.spread)
+
+
 def test_errors_that_all_runs_share_cancel_in_differences():
     """Such as the anchor's."""
     values = table(a=[50, 60], b=[100, 120], c=[90, 115])
