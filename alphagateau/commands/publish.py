@@ -61,6 +61,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     from alphagateau.reports.model_card import Card, read_ratings
     from alphagateau.runs.checkpoint import NoCheckpointError
     from alphagateau.runs.newest import newest_checkpoint
+    from alphagateau.runs.publishing import without_programs
     from alphagateau.runs.run_record import read_final_match, read_record
     from alphagateau.runs.spent import read_spent
     from alphagateau.training.flops import experiment_flops
@@ -85,20 +86,6 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
         notes=arguments.note,
     )
     return found, card
-
-
-def without_programs(experiment: config.Experiment, run: Path) -> config.Experiment:
-    """The experiment without programs and paths of its network and search, which are reported."""
-    from alphagateau.runs.newest import warn_left_out
-
-    sections, left_out = {}, []
-    for name, register in config.REGISTERS.items():
-        keys, taken = register.read_untrusted(vars(getattr(experiment, name)), drop_unknown=False)
-        sections[name] = register.read(keys)
-        left_out += taken
-    if left_out:
-        warn_left_out(run, tuple(left_out))
-    return dataclasses.replace(experiment, **sections)
 
 
 def labels_of(experiment: config.Experiment) -> dict[str, Any]:

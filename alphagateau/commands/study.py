@@ -26,7 +26,7 @@ class Arguments:
     """Train the variants of an experiment and compare them on one page.
 
     Each variant runs with each seed, in FOLDER/<study>/<variant>-<seed>, and all are rated on one ladder. Results in
-    eval/<study>: index.html, curves.svg, study.md, study.json, the ladder's files. The same
+    eval/<study>: index.html, curves.svg, study.md, study.json, the ladder's files and the last weights. The same
     command continues after a stop; several at once, on machines that share the folders, divide the runs.
     docs/studies.md lists the keys of a study file.
 
@@ -69,7 +69,7 @@ def run(words: Sequence[str]) -> int:
 def check_outputs(plan: Plan, path: Path, out: Path, runs: Path) -> None:
     """Raises OutputError if a file to write in the folders `out` and `runs` is one that the study reads."""
     study, ladder = plan.study, plan.study.ladder
-    targets = [out / name for name in ("index.html", "curves.svg", *STUDY.names)]
+    targets = [out / name for name in ("index.html", "curves.svg", "ladder.toml", *STUDY.names)]
     targets += [runs / f"{run.name}.toml" for run in plan.runs]
     targets += ladder_files(out / "ladder", ladder.boards) if ladder else []
     sources = [path, study.base, study.variants, (ladder.openings, ladder.players) if ladder else ()]
@@ -124,6 +124,7 @@ def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
 
 def write_results(study: "Study", out: Path, failures: dict[str, str], stop: StopRequest) -> None:
     """Plays the ladder and writes the page; a stop on the way leaves no page."""
+    from alphagateau.cli.kept_studies import keep
     from alphagateau.cli.ladders import rate_runs
     from alphagateau.reports.study import write_study
     from alphagateau.studies.results import gather
@@ -135,6 +136,7 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
     if stop.reason is None:
         result = gather(study.plan, study.folder, known, failures, ratings)
         write_study(out, result)
+        keep(study, known, out)
         from alphagateau.reports.study_page import markdown
 
         print(markdown(result))

@@ -6,13 +6,16 @@ checkpoints/<name>/  manifest.json      what it is, what it has cost, a checksum
                      README.md          the card, which may be edited
 """
 
+import dataclasses
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from alphagateau.config import REGISTERS, Experiment
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import PUBLISHED, SCHEMA, WEIGHTS, Checkpoint, CheckpointError
 from alphagateau.runs.files import megabytes, reason, write_text
+from alphagateau.runs.newest import warn_left_out
 from alphagateau.runs.spent import Spent, find_published
 
 EXPERIMENT, CARD = "experiment.toml", "README.md"
@@ -52,3 +55,15 @@ def publish(found: Checkpoint, target: Path, texts: Mapping[str, str], run: str,
         shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(f"could not write {target}: {reason(error)}") from None
     return Checkpoint(target, manifest)
+
+
+def without_programs(experiment: Experiment, run: Path) -> Experiment:
+    """The experiment without programs and paths of its network and search, which are reported."""
+    sections, left_out = {}, []
+    for name, register in REGISTERS.items():
+        keys, taken = register.read_untrusted(vars(getattr(experiment, name)), drop_unknown=False)
+        sections[name] = register.read(keys)
+        left_out += taken
+    if left_out:
+        warn_left_out(run, tuple(left_out))
+    return dataclasses.replace(experiment, **sections)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def test_a_study_writes_over_no_file_that_it_reads(tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.whole
-def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path):
+def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path, monkeypatch):
     """One in pieces of an iteration, the other in whole runs: the first of two is told to stop, the second killed."""
     text = STUDY.read_text().replace("seeds = [0, 1]", "seeds = [1]")
     whole = finish(tmp_path / "whole", text)
@@ -76,6 +77,26 @@ def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path)
     assert found == expected
     check_result(found)
     assert "wide" in (cut / "study.md").read_text() and "Elo on gardner_chess" in (cut / "index.html").read_text()
+    check_that_games_can_be_added(tmp_path / "cut", monkeypatch)
+
+
+def check_that_games_can_be_added(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By anybody who has what git keeps, on the ladder of the last weights and the random mover: 3 pairs of 4 games."""
+    monkeypatch.chdir(folder)
+    shutil.rmtree("checkpoints")
+    for name in ("games.jsonl", "games.pgn", "index.html"):
+        Path("eval/smoke_widths/ladder", name).unlink()
+    command = ["ladder", "eval/smoke_widths/ladder.toml", "--out", "eval/more"]
+    assert main([*command, "--merge", "eval/smoke_widths/ladder"]) == 0
+    assert counts(Path("eval/more/ratings.csv")) == {"narrow-1": 4, "wide-1": 4, "random": 4}
+    assert main([*command, "--games-per-pair", "4"]) == 0
+    assert counts(Path("eval/more/ratings.csv")) == {"narrow-1": 8, "wide-1": 8, "random": 8}
+    assert main(["info", "eval/smoke_widths/weights/wide-1"]) == 0
+
+
+def counts(path: Path) -> dict[str, int]:
+    """Games by player."""
+    return {row["player"]: int(row["games"]) for row in ratings(path)}
 
 
 def ratings(path: Path) -> list[dict[str, str]]:
