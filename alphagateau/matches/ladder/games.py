@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -136,12 +137,12 @@ def read_records(path: Path) -> list[StoredGame]:
 
 def _from_record(record: GameRecord, where: str) -> StoredGame:
     tags, date = record.headers, record.headers.get("Date", "?")
-    opening = tags.get("Round", "")
-    if not (opening.isascii() and opening.isdecimal() and int(opening) > 0 and record.result in COUNTS):
+    if not (re.fullmatch("[1-9][0-9]{0,8}", tags.get("Round", "")) and record.result in COUNTS):
         raise LadderGamesError(f"{where}: expected a finished game of a ladder, its Round the number of its opening")
     return StoredGame(
-        *(_key_of_tags(tags, color, record.game) for color in ("White", "Black")),
-        int(opening) - 1,
+        _key_of_tags(tags, "White", record.game),
+        _key_of_tags(tags, "Black", record.game),
+        int(tags["Round"]) - 1,
         record.result,
         record.termination,
         record.start_fen,
