@@ -1,15 +1,22 @@
-"""What a study says of a ladder that cannot be played."""
+"""The ladder of a study: who plays on it, direct games, and what is said of one that cannot be played."""
 
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pretended_runs import write_checkpoint
+from tiny_checkpoints import save_tiny
 
+from alphagateau import config
 from alphagateau.cli import ladders
 from alphagateau.cli.arguments import UsageError
-from alphagateau.config import LadderConfig
+from alphagateau.config import LadderConfig, StudyConfig
 from alphagateau.matches.specs import read_spec
+from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.studies.plan import make_plan
+from alphagateau.studies.status import Status
+from alphagateau.studies.training import Study
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[1] / 'fake_engine.py'}"
 
@@ -24,3 +31,45 @@ def test_an_anchor_that_does_not_play_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(ladders, "list_players", lambda *_: ([read_spec(f"uci:{ENGINE}?nodes=50")], {}))
     with pytest.raises(UsageError, match=r"^s, \[ladder\]: .*rondom"):
         ladders.rate_runs(SimpleNamespace(plan=plan), {}, tmp_path, SimpleNamespace(reason=None))
+
+
+def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path):
+    """Two untrained networks: 2 games a pair with the random mover and each other, then 4 of theirs in all."""
+    for seed, run in enumerate(("base-0", "wide-0")):
+        for name in "12":
+            save_tiny(tmp_path / run / "checkpoints", "gardner_chess", GateauConfig, name, seed=2 * seed + int(name))
+    ladder = {"matching": "all", "games_per_pair": 2, "rows": 8}
+    study = StudyConfig(
+        base="smoke",
+        budget={"iterations": 2},
+        variants={"base": {}, "wide": {"search": {"num_simulations": 2}}},
+        player="search=policy",
+        direct_games=4,
+        ladder=ladder,
+    )
+    plan = make_plan(study, "study.toml")
+    known = {run.name: Status(2, [], "all done") for run in plan.runs}
+    study = Study(plan, tmp_path, {}, print)
+    for _ in range(2):  # the second time there is nothing left to play
+        rated = ladders.rate_runs(study, known, tmp_path / "ladder", SimpleNamespace(reason=None))["gardner_chess"]
+        games = {frozenset(row[:2]): 0 for row in rated.results.rows}
+        for row in rated.results.rows:
+            games[frozenset(row[:2])] += sum(row[2:5])
+        assert games == {
+            frozenset({"base-0/2", "wide-0/2"}): 4,
+            frozenset({"base-0/2", "random"}): 2,
+            frozenset({"wide-0/2", "random"}): 2,
+        }
+    assert rated.names == {("base-0", 2): "base-0/2", ("wide-0", 2): "wide-0/2"}
+
+
+@pytest.mark.parametrize(
+    ("last", "every", "iterations"),
+    [(1, 9, [4]), (1, 2, [0, 2, 4]), (3, 9, [2, 3, 4]), (3, 3, [0, 2, 3, 4]), (9, 9, [1, 2, 3, 4])],
+)
+def test_a_runs_last_checkpoints_are_rated(last, every, iterations, tmp_path):
+    for iteration in range(6):
+        write_checkpoint(tmp_path / "a-0", config.load(config.find_experiment("smoke")), iteration)
+    plan = make_plan(StudyConfig(base="smoke", budget={"iterations": 4}, variants={"a": {}}, last=last), "study.toml")
+    specs = ladders.specs_of(Study(plan, tmp_path, {}, print), plan.runs[0], {"a-0": Status(4, [], "done")}, every)
+    assert [spec.found.manifest["iteration"] for spec in specs] == iterations
