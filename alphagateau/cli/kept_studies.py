@@ -20,6 +20,7 @@ from alphagateau.studies.training import Study
 def keep(study: Study, known: Mapping[str, Status], out: Path) -> None:
     """Writes into a study's results each run's last weights, its ladder's games packed, and a file of that ladder.
 
+    Where a rating is the mean of several checkpoints, the earlier ones have their iteration behind the run's name.
     Weights that are too large to keep are reported.
     """
     ladder = study.plan.study.ladder
@@ -27,14 +28,16 @@ def keep(study: Study, known: Mapping[str, Status], out: Path) -> None:
         return
     query, kept = f"?{study.plan.study.player}" if study.plan.study.player else "", {}
     for run in study.plan.runs:
-        for spec in specs_of(study, run, known, MAX_INT)[-1:]:
-            folder = out / "weights" / run.name
+        specs = specs_of(study, run, known, MAX_INT)
+        for spec in specs:
+            name = run.name if spec is specs[-1] else f"{run.name}.{spec.found.path.name}"
+            folder = out / "weights" / name
             text = config.dumps(without_programs(run.experiment, study.folder / run.name))
             try:
                 publish(spec.found, folder, {EXPERIMENT: text}, run.name, None)
                 kept[f"{run.name}/{spec.found.path.name}"] = folder
             except CheckpointError as error:
-                report(f"the weights of {run.name} are not kept: {error}")
+                report(f"the weights of {name} are not kept: {error}")
     for path in (out / "ladder").rglob("games.pgn"):
         with replacing(path.with_suffix(".pgn.gz")) as packed:
             packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))

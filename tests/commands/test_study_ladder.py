@@ -1,5 +1,6 @@
 """The ladder of a study: who plays on it, direct games, and what is said of one that cannot be played."""
 
+import gzip
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +12,11 @@ from tiny_checkpoints import save_tiny
 from alphagateau import config
 from alphagateau.cli import ladders
 from alphagateau.cli.arguments import UsageError
+from alphagateau.cli.kept_studies import keep
 from alphagateau.config import LadderConfig, StudyConfig
 from alphagateau.matches.specs import read_spec
 from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.runs.checkpoint import open_checkpoint
 from alphagateau.studies.plan import make_plan
 from alphagateau.studies.status import Status
 from alphagateau.studies.training import Study
@@ -61,6 +64,26 @@ def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path):
             frozenset({"wide-0/2", "random"}): 2,
         }
     assert rated.names == {("base-0", 2): "base-0/2", ("wide-0", 2): "wide-0/2"}
+
+
+def test_what_is_kept_are_the_weights_that_a_rating_is_of_and_the_file_of_their_ladder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in "123":
+        save_tiny(tmp_path / "a-0" / "checkpoints", "gardner_chess", GateauConfig, name, seed=int(name))
+    (tmp_path / "out" / "ladder").mkdir(parents=True)
+    (tmp_path / "out" / "ladder" / "games.pgn").write_text("1-0")
+    ladder = {"anchor": "a-0/3", "max_games": 8}
+    keys = {"variants": {"a": {}}, "last": 2, "player": "search=policy", "ladder": ladder}
+    plan = make_plan(StudyConfig(base="smoke", budget={"iterations": 3}, **keys), "study.toml")
+    keep(Study(plan, Path(), {}, print), {"a-0": Status(3, [], "done")}, Path("out"))
+    kept = config.load_ladder("out/ladder.toml")
+    assert kept.players == ("out/weights/a-0.2?search=policy", "out/weights/a-0?search=policy", "random")
+    assert (kept.anchor, kept.boards, kept.max_games) == ("a-0", ("gardner_chess",), 8)
+    for player in kept.players[:2]:
+        found = read_spec(player).found.manifest
+        of_run = open_checkpoint(Path("a-0/checkpoints", str(found["iteration"]))).manifest
+        assert found["weights_hash"] == of_run["weights_hash"]
+    assert gzip.decompress(Path("out/ladder/games.pgn.gz").read_bytes()) == b"1-0"
 
 
 @pytest.mark.parametrize(
