@@ -18,6 +18,7 @@ from alphagateau.reports.study import write_study
 from alphagateau.reports.study_page import (
     bounds,
     difference_chart,
+    effect_table,
     markdown,
     measure_table,
     says,
@@ -82,6 +83,27 @@ def test_the_table_of_a_measure_says_the_difference_and_what_it_rests_on():
     base, wide = measure_table(sample_result().measures[0], "base").rows
     assert cells(base)[3:] == ["–", "–", "–", "reference", "3", "–", "1003 1005 1007", "–"]
     assert cells(wide)[3:9] == ["+50", "25", "25", "higher", "3", "11"] and cells(wide)[10] == "+40 +50 +60"
+
+
+def test_a_variant_without_seeds_of_the_reference_is_not_called_the_reference():
+    measure = sample_result().measures[0]
+    alone = measure._replace(rows=[measure.rows[1]._replace(difference=None, differences={})])
+    assert cells(measure_table(alone, "base").rows[0])[6] == "–"
+
+
+def test_the_table_of_effects_and_what_is_said_of_them():
+    """The wide variant's difference as an effect: 50 with an interval of 25, of which games make 11."""
+    result = sample_result()
+    gap = result.measures[0].rows[1].difference
+    assert gap is not None and effect_table(result.measures[0]) is None
+    measure = result.measures[0]._replace(effects={"lr: 1 to 2": gap}, rows=result.measures[0].rows[:1])
+    table = effect_table(measure)
+    assert table is not None and cells(table.rows[0]) == ["lr: 1 to 2", "+50", "25", "25", "higher", "11"]
+    result = result._replace(measures=[measure], reference="", last=3)
+    lines = markdown(result).splitlines()
+    assert "| lr: 1 to 2 | +50 ± 25 |" in lines and "| base | 64 | 3 | 2e+09 | 10 | 1005 ± 14 |" in lines
+    said = sentences(result)
+    assert "resolution IV" in said[0] and said[1] == "a run's rating is the mean of its last 3 checkpoints"
 
 
 def test_a_difference_is_read_by_the_interval_that_holds_for_all_at_once():
