@@ -195,7 +195,7 @@ def _direct_measure(plan: Plan, runs: Sequence[RunResult], board: str, rated: Ra
         ours, theirs = last[variant, seed], last.get((plan.reference.name, seed), "")
         for row in rated.results.rows:
             if ours != theirs and (row[0], row[1]) in ((ours, theirs), (theirs, ours)):
-                counts += row[2:5] if row[0] == ours else row[4:1:-1]
+                counts += np.array([row.wins, row.draws, row.losses])[:: 1 if row.player == ours else -1]
     games = {place: counts for place, counts in games.items() if counts.any()}
     points = np.array([1, 0.5, 0])
     scores = {place: float(points @ counts / counts.sum()) for place, counts in games.items()}

@@ -34,7 +34,7 @@ def test_a_row_is_a_variant_whose_runs_have_seeds_of_their_own():
     assert [run.name for run in plan.runs[6:9]] == ["row07-0", "row08-0", "row01-1"]
     for v in plan.variants:
         first, second, third = plan.levels[v.name]
-        assert v.experiment.network.hidden_size == (16 if first > 0 else 8)
+        assert vars(v.experiment.network)["hidden_size"] == (16 if first > 0 else 8)
         assert v.experiment.search.num_simulations == (4 if second > 0 else 2)
         assert v.experiment.window.size == (128 if third > 0 else 64)
     assert set(changed_keys(plan)) == {"network.hidden_size", "search.num_simulations", "window.size"}

@@ -58,6 +58,7 @@ def share_found(plan: Plan, gap: float, seed_sd: float, num_studies: int) -> flo
 def test_the_power_that_is_said_is_found_in_simulated_studies(keys, seed_sd):
     """At the difference of a power of 80 %: 64 to 96 % is within a fifth; the error of 100 studies is 4 %."""
     plan = plan_of(**keys)
+    assert plan.study.ladder
     of_ladder = forecast_ladder(plan.study.ladder, len(plan.runs), 1, 1)
     pilot = read_pilot(PilotConfig(seed_sd=seed_sd), of_ladder.games_a_run, of_ladder.game_sd)
     gap = forecast(plan, pilot, of_ladder.num_games).detectable[0.8]
