@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 from alphagateau.config import show
 from alphagateau.reports.drawing.charts import Chart, Labels, Series, dot_chart, line_chart
 from alphagateau.reports.drawing.pages import render
-from alphagateau.reports.drawing.tables import UNKNOWN, Table, in_form, number, number_cell, table
+from alphagateau.reports.drawing.tables import (
+    UNKNOWN,
+    Table,
+    in_form,
+    in_markdown,
+    markdown_table,
+    number,
+    number_cell,
+    table,
+)
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
     from alphagateau.ratings.over_seeds import Estimate
@@ -176,7 +185,7 @@ def markdown(result: "StudyResult") -> str:
     for key, values in result.changed.items():
         keys.append([f"`{key}`", *(_key_text(values[v]) if v in values else UNKNOWN for v in result.variants)])
     parts = [f"`alphagateau study` {result.name}: {_seeds(len(result.seeds))}, ± half of a 95 % interval"]
-    parts += [_markdown_table(keys)] if len(keys) > 1 else []
+    parts += [markdown_table(keys)] if len(keys) > 1 else []
     for measure in result.measures:
         rows = [["variant", "frames", "steps", "FLOPs", "seconds", measure.name, f"minus {result.reference}"]]
         for row in measure.rows:
@@ -185,13 +194,8 @@ def markdown(result: "StudyResult") -> str:
             rows.append([row.variant, *costs, _pair(row.mean, measure.form), UNKNOWN])
             if row.difference:
                 rows[-1][-1] = _pair(row.difference, f"+{measure.form}")
-        parts += [_markdown_table(rows), *filter(None, [bounds(measure)])]
+        parts += [markdown_table(rows), *filter(None, [bounds(measure)])]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
 
 
 def _pair(estimate: "Estimate", form: str) -> str:
