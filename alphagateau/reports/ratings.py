@@ -35,12 +35,12 @@ if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 ADVICE = {
-    "bradley-terry": "Publish these ratings: a wide pool does not pull them in, and their errors hold there.",
-    "history": "Publish these ratings as the curve of a run. To compare single players publish bradley-terry: here a "
-    "checkpoint's rating leans on those of its neighbours.",
+    "bradley-terry": "Publish these ratings, or those by history where most players are checkpoints of runs.",
+    "history": "Publish these ratings: a checkpoint leans on its neighbours in the run, which predicts games as well as "
+    "bradley-terry or better.",
     "wls": "Compare these ratings with the paper's, and publish bradley-terry: the draw added to each pair pulls the "
     "ends of a wide pool in, by hundreds of Elo.",
-}
+}  # docs/ratings.md has the measurement
 
 
 class RatingsReport(NamedTuple):
