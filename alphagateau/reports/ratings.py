@@ -36,8 +36,8 @@ if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
 ADVICE = {
     "bradley-terry": "Publish these ratings, or those by history where most players are checkpoints of runs.",
-    "history": "Publish these ratings: a checkpoint leans on its neighbours in the run, which predicts games as well as "
-    "bradley-terry or better.",
+    "history": "Publish these ratings: a checkpoint leans on its neighbours in the run, which predicts games as well "
+    "as bradley-terry or better.",
     "wls": "Compare these ratings with the paper's, and publish bradley-terry: the draw added to each pair pulls the "
     "ends of a wide pool in, by hundreds of Elo.",
 }  # docs/ratings.md has the measurement
