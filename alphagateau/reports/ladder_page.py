@@ -33,7 +33,7 @@ BESIDE = {
     "white_score": ("White", ".1%", 1),
     "black_score": ("Black", ".1%", 1),
     "to_next": ("To next", "+.0f", 1),
-    "to_next_error": ("± next", ".0f", 2),
+    "to_next_error": ("±", ".0f", 2),
     "superiority": ("LOS", ".1%", 1),
 }  # of ratings.csv, what a table shows if it is known: its header, form and factor
 

@@ -144,7 +144,7 @@ def describe_table(ratings: Ratings) -> tuple[str, str]:
     origin = f"above {ratings.anchor}" if ratings.anchor else "relative to the pool's mean"
     return (
         f"± is 2 standard errors, of a rating {origin}. Two players are told apart by their own difference: To next is "
-        "Elo above the next player, ± next the error of that, LOS the likelihood to be the stronger of the two.",
+        "Elo above the next player, with ± of that, LOS the likelihood to be the stronger of the two.",
         ADVICE[ratings.method],
     )
 

@@ -44,18 +44,18 @@ def test_markdown_latex_and_json_hold_the_same_table(results, capsys):
         shown[form], said = capsys.readouterr()
         assert "method: Bradley-Terry" in said and "method:" not in shown[form]
     rows = shown["markdown"].splitlines()
-    assert rows[0] == "| # | Player | Elo | ± | Games | Score | Drawn | To next | ± next | LOS |" and len(rows) == 5
+    assert rows[0] == "| # | Player | Elo | ± | Games | Score | Drawn | To next | ± | LOS |" and len(rows) == 5
     assert rows[2].startswith(r"| 1 | run_1/40 \<b\>\| | ")
     assert rows[4].startswith("| 3 | random | 0 | 0 | 200 | 6.0% | 3% |")
-    assert shown["latex"].startswith("\\begin{tabular}{rlrrrrrrrr}\n\\toprule\n\\# & Player & Elo")
+    assert shown["latex"].startswith("\\begin{tabular}{rlrrrrrrrr}\n\\toprule\n\\# & Player & Elo & $\\pm$")
     assert r"run\_1/20 50\% \& more" in shown["latex"]
     table = json.loads(shown["json"])
     best = table["players"][0]
-    cells = dict(zip(rows[0].split(" | "), rows[2].replace(r"\|", "").split(" | "), strict=True))
+    _, _, elo, error, _, _, drawn, gap, gap_error, superiority = rows[2].replace(r"\|", "").strip("| ").split(" | ")
     assert (table["method"], table["anchor"], best["player"]) == ("bradley-terry", "random", NAMES[0])
-    assert (f"{best['rating']:.0f}", f"{2 * best['standard_error']:.0f}") == (cells["Elo"], cells["±"])
-    assert (f"{best['to_next']:+.0f}", f"{2 * best['to_next_error']:.0f}") == (cells["To next"], cells["± next"])
-    assert f"{best['superiority']:.1%} |" == cells["LOS |"] and f"{best['draws']:.0%}" == cells["Drawn"] == "11%"
+    assert (f"{best['rating']:.0f}", f"{2 * best['standard_error']:.0f}") == (elo, error)
+    assert (f"{best['to_next']:+.0f}", f"{2 * best['to_next_error']:.0f}") == (gap, gap_error)
+    assert (f"{best['superiority']:.1%}", f"{best['draws']:.0%}") == (superiority, drawn) == (superiority, "11%")
 
 
 def test_each_method_is_named_with_what_to_publish(results, capsys):

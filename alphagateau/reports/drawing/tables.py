@@ -9,7 +9,7 @@ UNKNOWN = "–"
 MAX_NUMBER = 1e100  # what is larger is not shown, nor drawn
 IN_LATEX = str.maketrans(
     {c: rf"\{c}" for c in "#$%&_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "±": r"$\pm$"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 )
 MAX_CROSS_PLAYERS = 40  # a wider table is not read
