@@ -99,7 +99,7 @@ def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> l
     for pool in pools:
         reports[pool.table.game.name] = report_of(pool)
         write_ratings_report(pool.table.folder, reports[pool.table.game.name])
-        print_ratings(pool.ratings, pool.title)
+        print_ratings(reports[pool.table.game.name])
     if len(ladder.boards) > 1:
         write_boards_page(folder, reports)
     return [*reports.values()]

@@ -90,7 +90,8 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     """The end of a sentence on an existing output of another kind; None: there is none, or it is of this kind."""
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
-        is_other = bool(found) and not targets[0].exists()
+        boards = path.glob("*/games.jsonl") if mark == LADDER else ()  # of several, each has a folder
+        is_other = bool(found) and not (targets[0].exists() or any(boards))
         return f"holds {found[0]}, which this command did not write" if is_other and mark.names else None
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"

@@ -202,6 +202,9 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
         f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{counted(result.statistics.moves, 'move')}{live}"
     )
+    by_color = [f"{name} {_score(result, is_white)}" for name, is_white in (("white", True), ("black", False))]
+    if any(played.score is not None for played in result.records):
+        say(f"score of {setup.a.name} with {', with '.join(by_color)}; {result.draws / sum(result[:3]):.0%} drawn")
     has_search = any(player.variables or player.move for player in (setup.a, setup.b))
     if has_search and not all(map(math.isnan, result.nodes)):
         print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
@@ -210,3 +213,9 @@ def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> N
         unit = "normalized Elo" if arguments.normalized else "Elo"
         test = f"{unit} {low:g} against {high:g}, alpha {arguments.alpha:g}, beta {arguments.beta:g}"
         say(f"the sequential test ({test}) {sequential_test(arguments, result.tested)}")
+
+
+def _score(result: "MatchResult", is_white: bool) -> str:
+    """Points a finished game of A with one color."""
+    points = [played.score for played in result.records if played.score is not None and played.a_is_white == is_white]
+    return f"{sum(points) / len(points):.3f}" if points else "-"

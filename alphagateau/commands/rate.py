@@ -1,13 +1,14 @@
 """Rates the players of a table of results or of PGN games."""
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, parse
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse
 from alphagateau.cli.outputs import RATINGS
 from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
@@ -27,7 +28,11 @@ class Arguments:
     method: Literal["bradley-terry", "history", "wls"] = "bradley-terry"
     """how ratings are estimated"""
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None
-    """the player whose rating is 0; None: the mean is 1000"""
+    """the player whose rating is the anchor rating; None: the mean is 1000"""
+    anchor_rating: Annotated[float, number(float, -1e6, 1e6)] = 0.0
+    """rating of the anchor, Elo"""
+    format: Literal["text", "markdown", "latex", "json"] = "text"
+    """of the table printed; LaTeX needs the package booktabs"""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), RATINGS] = None
     """also write the table, the plot and a page there; a folder that holds other results is refused"""
     max_megabytes: MaxMegabytes = MEGABYTES
@@ -37,6 +42,8 @@ class Arguments:
 def run(words: Sequence[str]) -> int:
     """Prints the ratings."""
     arguments = parse(Arguments, words, "rate")
+    if arguments.anchor_rating and arguments.anchor is None:
+        raise UsageError(f"--anchor-rating {arguments.anchor_rating:g} needs --anchor, the player who has it")
     from alphagateau.matches.recorded_results import read_any_results
     from alphagateau.ratings.curves import curves_by_name
     from alphagateau.ratings.rate import rate
@@ -44,11 +51,12 @@ def run(words: Sequence[str]) -> int:
 
     path = arguments.results
     results, notes = read_any_results(str(path), bounds_of(arguments.max_megabytes))
-    ratings = rate(results, arguments.method, arguments.anchor)
-    print_ratings(ratings, str(path))
+    ratings = rate(results, arguments.method, arguments.anchor, anchor_rating=arguments.anchor_rating)
+    curves = curves_by_name(results.players)
+    rated = RatingsReport(path.stem, results, ratings, curves, notes=notes)
+    print_ratings(rated._replace(title=str(path)), arguments.format)
     for note in notes:
-        print(f"note: {note}")
+        print(f"note: {note}", file=sys.stdout if arguments.format == "text" else sys.stderr)
     if arguments.out:
-        curves = curves_by_name(results.players)
-        write_ratings_report(arguments.out, RatingsReport(path.stem, results, ratings, curves, notes=notes))
+        write_ratings_report(arguments.out, rated)
     return 0

@@ -1,5 +1,6 @@
-"""Compares pairs of rated players: their difference, and how well the ratings fit their games."""
+"""Compares pairs of rated players: their difference, what a table shows of it, and how well ratings fit the games."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 import scipy.special
 
 from alphagateau.ratings.model import ELO_PER_NAT, difference_variance, expected_score, game_arrays, score_variance
-from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.rate import Ratings, ranked
 from alphagateau.ratings.results import Results
 
 
@@ -35,6 +36,35 @@ def superiority(ratings: Ratings, player: str, opponent: str) -> float:
     """Likelihood that `player` is the stronger, by normal approximation; NaN across components."""
     gap, error = difference(ratings, player, opponent)
     return float(scipy.special.ndtr(gap / error)) if error else 0.5
+
+
+def table_columns(results: Results, ratings: Ratings) -> dict[str, dict[str, float]]:
+    """Columns of a table of ratings beside those of `Ratings`, each by player, without those for whom it is unknown.
+
+    `draws` is the share of a player's games; `white_score` and `black_score` are points a game of those with that
+    color, if the results have colors. `to_next` is Elo above the next player of the component in the order of ratings,
+    `to_next_error` the standard error of that, which is no sum of two players' errors: both rest on the same anchor or
+    mean. `superiority` is the likelihood that the player is the stronger of the two.
+    """
+    index = {name: k for k, name in enumerate(ratings.players)}
+    points, games = np.zeros((2, 3, len(index)))  # of draws; of games with white; with black
+    for player, opponent, wins, draws, losses, color in results.rows:
+        for name, won, side in ((player, wins, color), (opponent, losses, -color)):
+            k, num_games = index[name], wins + draws + losses
+            points[0, k] += draws
+            games[0, k] += num_games
+            if side:
+                points[side, k] += won + draws / 2
+                games[side, k] += num_games
+    found: dict[str, dict[str, float]] = {
+        column: {name: float(points[row, k] / games[row, k]) for name, k in index.items() if games[row, k]}
+        for column, row in (("draws", 0), ("white_score", 1), ("black_score", -1))
+    }
+    pairs = [(ratings.players[i], ratings.players[j]) for i, j in itertools.pairwise(ranked(ratings))]
+    gaps = {one: (*difference(ratings, one, other), superiority(ratings, one, other)) for one, other in pairs}
+    gaps = {name: values for name, values in gaps.items() if math.isfinite(values[0])}
+    names = ("to_next", "to_next_error", "superiority")
+    return found | {key: {name: values[k] for name, values in gaps.items()} for k, key in enumerate(names)}
 
 
 def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:

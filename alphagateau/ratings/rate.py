@@ -92,6 +92,11 @@ def rate(
     )
 
 
+def ranked(ratings: Ratings) -> list[int]:
+    """Indices of the players, the strongest of the largest component first, those not rated last of theirs."""
+    return np.lexsort((-np.nan_to_num(ratings.rating, nan=-np.inf), ratings.component)).tolist()
+
+
 def _rate_wls(games: Games) -> dict[str, Any]:
     """Fields of `Ratings`, up to a shift of each component."""
     rating, covariance = fit_wls(games)

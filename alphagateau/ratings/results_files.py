@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.rate import Ratings, ranked
 from alphagateau.ratings.results import Results, ResultsError, Row, check_name, check_row, make_results, without_colors
 from alphagateau.runs.files import write_text
 
@@ -106,7 +104,7 @@ def write_ratings(
     `more`: further columns by name, each the values of some players.
     """
     more, r, rows = more or {}, ratings, []
-    for k in np.lexsort((-np.nan_to_num(r.rating, nan=-np.inf), r.component)):
+    for k in ranked(r):
         rating, error = r.rating[k], r.standard_error[k]
         row = [r.players[k], f"{rating:.2f}", f"{error:.2f}", r.games[k], f"{r.score[k]:.4f}"]
         row += [f"{rating - 2 * error:.2f}", f"{rating + 2 * error:.2f}", r.component[k], r.method, r.anchor or ""]

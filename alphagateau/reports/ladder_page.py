@@ -28,13 +28,21 @@ COST_AXES = {
     "flops": ("FLOPs", 1.0),
     "joules": ("joules", 1.0),
 }  # its name on an axis, and the factor to the axis' unit
+BESIDE = {
+    "draws": ("Drawn", ".0%", 1),
+    "white_score": ("White", ".1%", 1),
+    "black_score": ("Black", ".1%", 1),
+    "to_next": ("To next", "+.0f", 1),
+    "to_next_error": ("±", ".0f", 2),
+    "superiority": ("LOS", ".1%", 1),
+}  # of ratings.csv, what a table shows if it is known: its header, form and factor
 
 
 class RatedPlayer(NamedTuple):
     """A rated player: Elo and its standard error (NaN: not rated), games, points a game.
 
     Players of the same `run` with an `iteration` are one line of the chart; `also`: their places on other lines.
-    costs: of COST_AXES, what is known of them.
+    costs, beside: of COST_AXES and BESIDE, what is known of them.
     """
 
     name: str
@@ -46,6 +54,7 @@ class RatedPlayer(NamedTuple):
     iteration: int | None = None
     also: Sequence[tuple[str, int]] = ()
     costs: Mapping[str, float] = {}
+    beside: Mapping[str, float] = {}
 
     @property
     def places(self) -> list[tuple[str, int]]:
@@ -64,6 +73,7 @@ class LearntOn(NamedTuple):
 class LadderPage(NamedTuple):
     """The data of a ladder's page. method: in a sentence; rows: of the results; notes: what was left out.
 
+    reading: sentences on how to read the table of ratings.
     has_band: errors are drawn as one band along each line. board: of the games. learnt_on: by run.
     """
 
@@ -78,6 +88,7 @@ class LadderPage(NamedTuple):
     has_band: bool = False
     board: str = ""
     learnt_on: Mapping[str, LearntOn] = {}
+    reading: Sequence[str] = ()
 
 
 def ladder_page(page: LadderPage) -> str:
@@ -89,6 +100,7 @@ def ladder_page(page: LadderPage) -> str:
         title=page.title,
         subtitle=page.method,
         ratings=rating_table(ranked),
+        reading=page.reading,
         rating_chart=rating_chart(ranked, page.has_band),
         transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band) if is_transfer else None,
         cost_charts=cost_charts(ranked, page.has_band),
@@ -107,13 +119,14 @@ def rank(players: Sequence[RatedPlayer]) -> list[RatedPlayer]:
 
 
 def rating_table(players: Sequence[RatedPlayer]) -> Table:
-    """One row a player, in the order given; intervals are 2 standard errors."""
-    rows = []
+    """One row a player, in the order given; intervals are 2 standard errors. What nobody has of BESIDE is left out."""
+    rows, beside = [], {key: shown for key, shown in BESIDE.items() if any(key in p.beside for p in players)}
     for place, p in enumerate(players, 1):
         elo = [number_cell(value, ".0f") for value in (p.rating, 2 * p.standard_error)]
         shown_place = place if math.isfinite(p.rating) else None
-        rows.append([shown_place, p.name, *elo, p.games, number_cell(p.score, ".1%")])
-    return table(["#", "Player", "Elo", "± 2σ", "Games", "Score"], rows)
+        more = [number_cell(x * p.beside.get(key, math.nan), form) for key, (_, form, x) in beside.items()]
+        rows.append([shown_place, p.name, *elo, p.games, number_cell(p.score, ".1%"), *more])
+    return table(["#", "Player", "Elo", "±", "Games", "Score", *(name for name, *_ in beside.values())], rows)
 
 
 def rating_chart(players: Sequence[RatedPlayer], has_band: bool = False) -> Chart | None:
@@ -213,9 +226,9 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 def player_of(row: dict[str, str]) -> RatedPlayer:
     """A row's player. Raises ValueError, KeyError, TypeError."""
     run, iteration = place_of(row["player"]) or ("", None)
-    costs = {unit: float(row[unit]) for unit in COST_AXES if row.get(unit)}
+    costs, beside = ({key: float(row[key]) for key in keys if row.get(key)} for keys in (COST_AXES, BESIDE))
     numbers = float(row["rating"]), float(row["standard_error"]), int(row["games"]), float(row["score"])
-    return RatedPlayer(row["player"], *numbers, run, iteration, costs=costs)
+    return RatedPlayer(row["player"], *numbers, run, iteration, costs=costs, beside=beside)
 
 
 def draw_curves(folder: Path, out: Path | None = None) -> Path:

@@ -5,32 +5,42 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from rich.table import Column
 
 from alphagateau.games.small_boards import board_class
-from alphagateau.ratings.pairs import residuals
+from alphagateau.ratings.pairs import residuals, table_columns
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.drawing.pages import render
-from alphagateau.reports.drawing.tables import Table, number_cell, table
+from alphagateau.reports.drawing.tables import Table, in_markdown, latex_table, markdown_table, number_cell, table
 from alphagateau.reports.ladder_page import (
+    BESIDE,
     COST_AXES,
     LadderPage,
     LearntOn,
     RatedPlayer,
     ladder_page,
+    rank,
     rating_drawing,
+    rating_table,
     transfer_chart,
 )
-from alphagateau.runs.files import write_text
-from alphagateau.runs.logging.progress import print_results, say
+from alphagateau.runs.files import to_json, write_text
+from alphagateau.runs.logging.progress import print_results, say, warn
 
 if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
     from alphagateau.games.pgn.pgn import GameRecord
 
 MAX_PAGE_GAMES = 500  # shown on the page; games.pgn has all
+ADVICE = {
+    "bradley-terry": "Publish these ratings, or those by history where most players are checkpoints of runs.",
+    "history": "Publish these ratings: a checkpoint leans on its neighbours in the run, which predicts games as well "
+    "as bradley-terry or better.",
+    "wls": "Compare these ratings with the paper's, and publish bradley-terry: the draw added to each pair pulls the "
+    "ends of a wide pool in, by hundreds of Elo.",
+}  # docs/ratings.md has the measurement
 
 
 class RatingsReport(NamedTuple):
@@ -56,7 +66,9 @@ class RatingsReport(NamedTuple):
 def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     """Writes ratings.csv, results.csv, games.pgn, ratings.svg and index.html, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_ratings(report.ratings, folder / "ratings.csv", report.columns)
+    beside = table_columns(report.results, report.ratings)
+    shown = {key: {name: f"{x:.4f}" for name, x in column.items()} for key, column in beside.items()}
+    write_ratings(report.ratings, folder / "ratings.csv", shown | report.columns)
     write_results(report.results, folder / "results.csv")
     if report.records:
         from alphagateau.games.pgn.pgn import to_pgn
@@ -78,22 +90,25 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
         has_band=is_band(report.ratings),
         board=report.board,
         learnt_on=report.learnt_on,
+        reading=describe_table(report.ratings),
         games=[game_view(record, number) for number, record in enumerate(shown, num_games - len(shown) + 1)],
     )
     write_text(folder / "index.html", ladder_page(page))
 
 
 def rated_players(report: RatingsReport) -> list[RatedPlayer]:
-    """The players for a page, with the costs of COST_AXES that are more than nothing for somebody."""
+    """The players for a table, with what is known of BESIDE, and the costs that are more than nothing for somebody."""
     players, ratings = [], report.ratings
+    columns = table_columns(report.results, ratings)
     known = {unit: report.columns[unit] for unit in COST_AXES if any(report.columns.get(unit, {}).values())}
     for k, name in enumerate(ratings.players):
         places = report.curves.get(name, ())
         run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
         costs = {unit: float(by_name[name]) for unit, by_name in known.items() if by_name.get(name, "") != ""}
+        beside = {key: columns[key][name] for key in BESIDE if name in columns[key]}
         shown = int(ratings.games[k]), float(ratings.score[k])
-        players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs))
+        players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs, beside))
     return players
 
 
@@ -124,16 +139,43 @@ def describe_method(ratings: Ratings) -> str:
     return text
 
 
-def print_ratings(ratings: Ratings, title: str) -> None:
-    """A table on standard output, the notes below it."""
-    rows = []
-    for k in sorted(range(len(ratings.players)), key=lambda k: -np.nan_to_num(ratings.rating[k], nan=-np.inf)):
-        numbers = f"{ratings.rating[k]:z.0f}", f"{2 * ratings.standard_error[k]:z.0f}"
-        rows.append((ratings.players[k], *numbers, ratings.games[k], f"{ratings.score[k]:.3f}"))
-    print_results(title, ("player", "rating", "2 sigma", "games", "score"), rows)
-    say(f"method: {describe_method(ratings)}")
-    for note in ratings.notes:
-        say(f"note: {note}")
+def describe_table(ratings: Ratings) -> tuple[str, str]:
+    """Sentences on the columns, and on what to publish."""
+    origin = f"above {ratings.anchor}" if ratings.anchor else "relative to the pool's mean"
+    return (
+        f"± is 2 standard errors, of a rating {origin}. Two players are told apart by their own difference: To next is "
+        "Elo above the next player, with ± of that, LOS the likelihood to be the stronger of the two.",
+        ADVICE[ratings.method],
+    )
+
+
+def print_ratings(report: RatingsReport, form: str = "text") -> None:
+    """A table on standard output, and sentences on it: below it, or on standard error if it is of another form."""
+    players, ratings = rank(rated_players(report)), report.ratings
+    if form == "text":
+        (_, *names), rows = rating_table(players)
+        columns = ["#", Column(names[0]), *(name.replace(" ", "\n") for name in names[1:])]
+        print_results(report.title, columns, [[cell.text for cell in row] for row in rows], is_narrow=True)
+    else:
+        print(table_text(report, players, form))
+    tell = say if form == "text" else warn
+    notes = [f"note: {note}" for note in ratings.notes]
+    for line in (f"method: {describe_method(ratings)}", *describe_table(ratings), *notes):
+        tell(line)
+
+
+def table_text(report: RatingsReport, players: Sequence[RatedPlayer], form: str) -> str:
+    """The table of ratings in `markdown`, `latex` or `json`, an object a player."""
+    if form == "json":
+        fields = ("rating", "standard_error", "games", "score")
+        rows = [{"player": p.name} | {key: getattr(p, key) for key in fields} | p.beside for p in players]
+        notes, ratings = (*report.ratings.notes, *report.notes), report.ratings
+        return to_json({"method": ratings.method, "anchor": ratings.anchor, "notes": notes, "players": rows})
+    header, rows = rating_table(players)
+    texts = [[cell.text for cell in row] for row in rows]
+    if form == "markdown":
+        return markdown_table([header, *([*map(in_markdown, row)] for row in texts)])
+    return latex_table([header, *texts])
 
 
 def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> None:

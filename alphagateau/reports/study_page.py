@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 from alphagateau.config import show
 from alphagateau.reports.drawing.charts import Chart, Labels, Series, dot_chart, line_chart
 from alphagateau.reports.drawing.pages import render
-from alphagateau.reports.drawing.tables import UNKNOWN, Table, in_form, number, number_cell, table
+from alphagateau.reports.drawing.tables import (
+    UNKNOWN,
+    Table,
+    in_form,
+    in_markdown,
+    markdown_table,
+    number,
+    number_cell,
+    table,
+)
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
     from alphagateau.ratings.over_seeds import Estimate
@@ -194,17 +203,23 @@ def sentences(result: "StudyResult") -> list[str]:
     if len(commits) > 1:
         said.append(f"the runs ran code of {len(commits)} commits, {', '.join(commits)}: what differs may be the code")
     said += [f"{games:,} games were rated on {board}" for board, games in result.num_games.items()]
+    said += rating_notes(result)
     said += [f"{r.name} is left out: {r.failure}" for r in result.runs if r.failure]
     return said + [f"{r.name}: {r.ended}" for r in result.runs if r.ended.startswith("its health")]
 
 
+def rating_notes(result: "StudyResult") -> list[str]:
+    """The caveats of the ladder's ratings, each with its board."""
+    return [f"ratings on {board}: {note}" for board, notes in result.rating_notes.items() for note in notes]
+
+
 def markdown(result: "StudyResult") -> str:
-    """Tables to paste into a page of docs/: what differs, then each measure with cost and difference."""
+    """Tables to paste into a page of docs/: what differs, each measure with cost and difference, caveats of ratings."""
     keys = [["key", *result.variants]]
     for key, values in result.changed.items():
         keys.append([f"`{key}`", *(_key_text(values[v]) if v in values else UNKNOWN for v in result.variants)])
     parts = [f"`alphagateau study` {result.name}: {_seeds(len(result.seeds))}, ± half of a 95 % interval"]
-    parts += [_markdown_table(keys)] if len(keys) > 1 else []
+    parts += [markdown_table(keys)] if len(keys) > 1 else []
     for measure in result.measures:
         rows = [["variant", "frames", "steps", "FLOPs", "seconds", measure.name, f"minus {result.reference}"]]
         for row in measure.rows:
@@ -214,15 +229,11 @@ def markdown(result: "StudyResult") -> str:
             if row.difference:
                 rows[-1][-1] = _pair(row.difference, f"+{measure.form}")
         effects = [[factor, _pair(effect, f"+{measure.form}")] for factor, effect in measure.effects.items()]
-        parts += [_markdown_table(rows if result.reference else [row[:-1] for row in rows])]
-        parts += [_markdown_table([["factor", f"effect on {measure.name}"], *effects])] if effects else []
+        parts += [markdown_table(rows if result.reference else [row[:-1] for row in rows])]
+        parts += [markdown_table([["factor", f"effect on {measure.name}"], *effects])] if effects else []
         parts += filter(None, [bounds(measure)])
+    parts += ["\n".join(f"- {in_markdown(note)}" for note in rating_notes(result))] if rating_notes(result) else []
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
 
 
 def _pair(estimate: "Estimate", form: str) -> str:

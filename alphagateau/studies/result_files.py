@@ -26,6 +26,7 @@ def as_json(result: StudyResult) -> dict[str, Any]:
     machine = {r.name: {"seconds": r.cost.seconds, **{k: getattr(r, k) for k in OF_MACHINE}} for r in result.runs}
     return {
         **{name: getattr(result, name) for name in SIMPLE},
+        "rating_notes": result.rating_notes,
         "runs": {r.name: runs[r.name] | _cost(r.cost) for r in result.runs},
         "last": result.last,
         "measures": {m.name: _measure(m) for m in result.measures},
@@ -69,6 +70,7 @@ def _from_json(table: dict[str, Any]) -> StudyResult:
     return StudyResult(
         **simple,
         last=table.get("last", 1),
+        rating_notes=table.get("rating_notes", {}),  # an earlier version wrote none
         runs=[_run_from(run, **machine["runs"][name]) for name, run in table["runs"].items()],
         measures=[
             Measure(name, m["form"], [_row_from(**row) for row in m["variants"].values()], m.get("effects", {}))

@@ -101,6 +101,7 @@ class StudyResult(NamedTuple):
     curves: list[Curve]
     num_games: dict[str, int]  # of the ladder, by board
     last: int = 1  # checkpoints of a run whose mean rating is the run's
+    rating_notes: Mapping[str, Sequence[str]] = {}  # caveats of the ladder's ratings, by board
 
     @property
     def variants(self) -> list[str]:
@@ -136,6 +137,7 @@ def gather(
         curves=[curve for curve in curves if len(curve.points) > 1],
         num_games=games,
         last=plan.study.last,
+        rating_notes={board: found.ratings.notes for board, found in rated.items()},
     )
 
 

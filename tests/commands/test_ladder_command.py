@@ -17,6 +17,7 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau import config
 from alphagateau.cli import ladders as command
+from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
@@ -131,6 +132,15 @@ def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, ru
     assert header[-6:] == ["frames", "device_seconds", "simulations", "flops", "joules", "devices"]
     assert rows["tuned/3"]["frames"] == "320" and rows["tuned/3"]["devices"] == "gpu X; gpu Y"
     assert rows["engine"]["frames"] == "" == rows["tuned/3"]["joules"] and float(rows["tuned/3"]["flops"]) > 0
+
+
+@pytest.mark.parametrize("boards", [(BOARD,), (BOARD, SIX)])
+def test_a_ladder_stopped_before_its_first_game_goes_on_where_it_was_told_to_write(seated, tmp_path, boards):
+    """Its folder, and that of any ladder of several boards, was taken for another command's."""
+    ladder = LadderConfig(players=("a", "b"), boards=boards)
+    command.run_ladder(ladder, tmp_path / "out", lambda text: None, should_stop=lambda: True)
+    words = ["a", "b", "--boards", ",".join(boards), "--out", str(tmp_path / "out")]
+    assert read_arguments(words)[1] == tmp_path / "out"
 
 
 def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """`alphagateau match` around its games: signals while an engine is thinking, and what is printed of searches."""
 
+import math
 import os
 import re
 import select
@@ -8,11 +9,16 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from alphagateau.commands.main import main
+from alphagateau.commands.match import Arguments, Setup, print_result
 from alphagateau.games.pgn.pgn import read_pgn
+from alphagateau.matches.match import MatchResult, Statistics
+from alphagateau.matches.match_games import PlayedGame
 
 MATE_IN_1 = "1k3/p2P1/2K2/P4/5 w - - 0 20"
 ENGINE = """
@@ -65,3 +71,16 @@ def test_nothing_is_printed_of_searches_that_nobody_made(capsys):
     assert main(["match", "random", "random", "--game", "gardner_chess", "--games", "2"]) == 0
     out = capsys.readouterr().out
     assert "openings by points of random" in out and "rows" not in out and "nodes" not in out
+
+
+def test_the_score_with_each_color_and_the_draws_are_printed(capsys):
+    """1 1/2 points of two games with white, a half of one with black; one game has no result."""
+    record: Any = None
+    points = [(True, 1.0), (False, 0.5), (True, 0.5), (False, None)]
+    games = [PlayedGame(0, k // 2, is_white, score, record) for k, (is_white, score) in enumerate(points)]
+    statistics = Statistics(9, 1.0, 9.0, 1.0, 1, {}, {})
+    result = MatchResult(1, 2, 0, 1, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), games, (math.nan, math.nan), statistics)
+    a, b, game = (SimpleNamespace(name=name, variables={}, move=None) for name in ("a", "b", "gardner_chess"))
+    setup: Any = (game, a, b, None)
+    print_result(Arguments("a", "b"), Setup(*setup), result)
+    assert "score of a with white 0.750, with black 0.500; 67% drawn\n" in capsys.readouterr().out

@@ -14,6 +14,8 @@ from alphagateau import config
 from alphagateau.commands.main import main
 from alphagateau.config import StudyConfig
 from alphagateau.ratings.over_seeds import compare_over_seeds
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Row, make_results
 from alphagateau.reports.study import write_study
 from alphagateau.reports.study_page import (
     bounds,
@@ -180,6 +182,19 @@ def test_json_has_what_depends_on_the_machine_apart():
     assert machine["curves"]["gardner_chess"]["wide"] == [0.0, 5.0]
     assert "seconds" not in json.dumps(found, allow_nan=False)
     assert found["measures"]["Elo on gardner_chess"]["variants"]["wide"]["difference"]["mean"] == 50
+
+
+def test_what_limits_the_ratings_of_a_ladder_is_on_the_page_in_markdown_and_in_json(tmp_path):
+    """Three engines that lost no game stood on the page of a study as rated, though its ladder had said it."""
+    results = make_results([Row("a", "b", 3, 1, 2), Row("engine", "a", 20, 0, 0), Row("engine", "b", 20, 0, 0)])
+    notes = rate(results, anchor="a").notes
+    result = sample_result()._replace(rating_notes={"gardner_chess": notes})
+    write_study(tmp_path, result)
+    texts = [(tmp_path / name).read_text() for name in ("index.html", "study.md")]
+    for said in ("ratings on gardner_chess: engine won every game: the results bound", "1 virtual draw of each player"):
+        assert all(said in text for text in texts)
+    read = read_result(tmp_path / "study.json")
+    assert tuple(read.rating_notes["gardner_chess"]) == notes and markdown(read) == texts[1]
 
 
 @pytest.mark.parametrize("seeds", [SEEDS, (3,)])

@@ -63,6 +63,7 @@ def play_ladder(
             games, others = _counted(table)
             for note in others:
                 callbacks.report(note)
+            table.games_file.touch()  # by which the folder is known as a ladder's before its first game
             failures = play_rounds(table, games, callbacks)
             yield _rated_pool(table, [*notes, *failures])
 

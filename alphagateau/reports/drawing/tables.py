@@ -1,11 +1,17 @@
 """Turns plain data into the numbers, cells and rows that templates/parts.html draws."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 UNKNOWN = "–"
 MAX_NUMBER = 1e100  # what is larger is not shown, nor drawn
+IN_LATEX = str.maketrans(
+    {c: rf"\{c}" for c in "#$%&_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "±": r"$\pm$"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+)
 MAX_CROSS_PLAYERS = 40  # a wider table is not read
 
 
@@ -108,6 +114,24 @@ def in_form(value: float, form: str) -> str:
 def number_cell(value: float, form: str, tone: str = "") -> Cell:
     """A number in a format of its own; UNKNOWN, and sorted last, if it is not finite."""
     return Cell(in_form(value, form) if math.isfinite(value) else UNKNOWN, value, tone)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """The rows, the header first, whose cells are Markdown."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
+
+
+def latex_table(rows: Sequence[Sequence[str]]) -> str:
+    """Plain texts, the header first, as a tabular of the package booktabs; all but the second column flush right."""
+    header, *lines = (" & ".join(cell.translate(IN_LATEX) for cell in row) + r" \\" for row in rows)
+    begin = rf"\begin{{tabular}}{{rl{'r' * (len(rows[0]) - 2)}}}"
+    return "\n".join([begin, r"\toprule", header, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def in_markdown(text: str) -> str:
+    """A plain text as Markdown of a table's cell."""
+    return re.sub(r"([\\`*<>\[\]|~])", r"\\\1", text)
 
 
 def cross_table(players: Sequence[str], pairs: Iterable[Sequence[Any]]) -> CrossTable:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
@@ -116,18 +117,26 @@ def say(text: str, console: VisibleConsole | None = None) -> None:
 
 
 def print_results(
-    title: str, columns: Sequence[str | Column], rows: Iterable[Sequence[Any] | None], width: int = 120
+    title: str,
+    columns: Sequence[str | Column],
+    rows: Iterable[Sequence[Any] | None],
+    width: int = 120,
+    *,
+    is_narrow: bool = False,
 ) -> None:
     """Prints a table of results; see `print_table`.
 
     Args:
         columns: of a name alone, the first is flush left and the others are flush right.
         rows: their cells; None is a line between two rows.
+        is_narrow: columns are one space apart, without lines.
     """
     named = [Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns)]
     for column in named:
         column.overflow = "fold"  # an ellipsis would make two runs one
     table = Table(*named, title=title, title_justify="left")
+    if is_narrow:
+        table.box, table.padding = SIMPLE_HEAD, 0
     for row in rows:
         if row is None:
             table.add_section()

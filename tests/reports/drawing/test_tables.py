@@ -9,7 +9,9 @@ from markup import drawn
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.reports.drawing import tables
-from alphagateau.reports.ratings import print_ratings
+from alphagateau.reports.ratings import RatingsReport, print_ratings
+
+LATEX = r"\textasciitilde{}\textasciicircum{}\textbackslash{}\{x\}\_50\% \& \textless{}\$\textbar{}"
 
 
 def test_numbers_as_people_read_them():
@@ -32,6 +34,12 @@ def test_key_values_joins_nested_names():
     assert re.findall("<d[td]>(.*?)</d[td]>", drawn("parts.html", "facts", rows)) == [x for row in rows for x in row]
 
 
+def test_what_latex_and_markdown_take_for_their_own_is_escaped():
+    text = tables.latex_table([["#", "a"], ["1", "~^\\{x}_50% & <$|"]])
+    assert text.splitlines()[2:6:2] == [r"\# & a \\", r"1 & " + LATEX + r" \\"]
+    assert tables.in_markdown("a|b `c` *d* <e> [f](g) \\") == r"a\|b \`c\` \*d\* \<e\> \[f\](g) \\"
+
+
 def test_cross_table_adds_rows_of_a_pair_whichever_side_they_are_from():
     table = tables.cross_table(["A", "B"], [("A", "B", 3, 1, 0), ("B", "A", 2, 0, 4, 1)])
     markup = drawn("parts.html", "cross_table", table)
@@ -47,8 +55,8 @@ def test_cross_table_of_many_players_says_what_it_leaves_out():
 
 
 def test_brackets_in_the_names_of_players_are_no_markup(capsys):
-    ratings = rate(make_results([Row("Fish [avx2]", "Fish [/x]", 3, 1, 2)]))
-    print_ratings(ratings, "of [a] file")
+    results = make_results([Row("Fish [avx2]", "Fish [/x]", 3, 1, 2)])
+    print_ratings(RatingsReport("of [a] file", results, rate(results)))
     shown = capsys.readouterr().out
     assert all(text in shown for text in ("Fish [avx2]", "Fish [/x]", "of [a] file"))
 
