@@ -76,7 +76,7 @@ def play_ladder(
                 callbacks.report(note)
             failures = play_rounds(table, games, callbacks)
             yield (rated := _rated_pool(table, [*notes, *failures]))
-            if ladder.make_pool:
+            if ladder.make_pool and not callbacks.should_stop():
                 write_pool(target, rated.ratings, table, [spec.text for spec in specs])
 
 
