@@ -99,7 +99,10 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
         white_advantage=fit.white * ELO_PER_NAT,
         white_advantage_error=math.sqrt(max(covariance[-1, -1], 0)),
         bounds=bounds,
-        notes=_notes(results, is_rated, bounds, unfitted),
+        notes=(
+            f"on the scale of a reference pool of {len(members)} players",
+            *_notes(results, is_rated, bounds, unfitted),
+        ),
     )
 
 

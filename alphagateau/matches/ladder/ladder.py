@@ -24,7 +24,7 @@ from alphagateau.matches.ladder.games import (
 from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
-from alphagateau.matches.ladder.pool_files import find_pool, read_pool, seat_members, write_pool
+from alphagateau.matches.ladder.pool_files import find_pool, read_member_games, read_pool, seat_members, write_pool
 from alphagateau.matches.ladder.protocol import (
     describe_protocol,
     merge_games,
@@ -151,5 +151,14 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
         ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
     name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
     records = to_records(games, players, table.game.name, name)
-    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others, *alike_players(games, players)]
+    alike = alike_players([*_games_of_members(table), *games], players)
+    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others, *alike]
     return RatedPool(table, title, results, ratings, curves, records, notes)
+
+
+def _games_of_members(table: Table) -> list[StoredGame]:
+    """The pool's own games, where an engine is a newcomer: one of its levels may be a member's."""
+    keys = {p.name: p.key for p in table.players}
+    if not any("uci" in key for name, key in keys.items() if table.pool and name not in table.members):
+        return []
+    return read_member_games(find_pool(table.ladder.pool), keys)

@@ -1,5 +1,6 @@
 """Reference pools: a ladder that makes one, and ladders whose newcomers it rates."""
 
+import gzip
 import json
 from itertools import product
 
@@ -7,6 +8,7 @@ import pytest
 from host_players import BOARD, host_player
 
 from alphagateau.config import ConfigError, LadderConfig, make_ladder
+from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, alike_players, read_games
 from alphagateau.matches.ladder.ladder import play_ladder
@@ -35,7 +37,14 @@ def play(monkeypatch, tmp_path):
         return pool, said
 
     def make():
-        keys = {"matching": "all", "neighbours": 2, "anchor": "b", "anchor_rating": 1000.0, "make_pool": True}
+        keys = {
+            "matching": "all",
+            "neighbours": 2,
+            "games_per_pair": 12,
+            "anchor": "b",
+            "anchor_rating": 1000.0,
+            "make_pool": True,
+        }
         return run("pool", MEMBERS, openings=str(openings), **keys)[0]
 
     run.make, run.folder = make, tmp_path / "pool"
@@ -83,6 +92,18 @@ def test_a_member_that_is_not_here_is_named_and_keeps_its_rating(play, specs_of_
     assert "member d of the pool is not here: nobody meets it" in said
     assert pool.ratings.players == (*"abcd", "new") and pool.ratings.games[3] == 0
     assert pool.ratings.standard_error[3] > 0 and pool.ratings.games[4] == 12
+
+
+def test_an_engine_that_plays_a_members_games_is_named(play, specs_of_members):
+    """The newcomer moves as member d does; the games of d are those of the pool's PGN."""
+    records = play.make().records
+    edit(play.folder / "pool.json")
+    (play.folder / "games.pgn.gz").write_bytes(gzip.compress("".join(map(to_pgn, records)).encode()))
+    twin = MEMBERS[3]._replace(name="twin", key=("twin", "uci", BOARD))
+    pool, _ = play("one", [*MEMBERS, twin], pool=str(play.folder), games_per_pair=12)
+    assert any(note.startswith("d and twin are hardly two: ") for note in pool.notes)
+    pool, _ = play("two", [*MEMBERS, NEWCOMERS[0]._replace(key=("new", "uci", BOARD))], pool=str(play.folder))
+    assert not any("hardly two" in note for note in pool.notes)
 
 
 def test_a_pool_of_another_board_protocol_or_form_is_refused(play, specs_of_members):
