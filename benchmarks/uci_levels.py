@@ -3,8 +3,8 @@
     alphagateau ladder "uci:alphagateau uci CHECKPOINT?nodes=1" ... --pool BOARD --boards BOARD --out FOLDER
     python benchmarks/uci_levels.py CHECKPOINT FOLDER/ratings.csv BOARD
 
-Takes the players of the ladder that are this checkpoint at some nodes a move. CHECKPOINT/levels.json keeps what it has of
-other boards.
+Takes the players of the ladder that are this checkpoint at some nodes a move. What CHECKPOINT/levels.json has of other
+boards stays.
 """
 
 import argparse
