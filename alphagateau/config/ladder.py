@@ -17,7 +17,13 @@ class LadderConfig:
     every: int = num("of a run, every k-th iteration and the last", default=1, low=1)
     simulations: int = num("search simulations a ply of players that do not say (0: as in their training)", default=0)
     gumbel_scale: float = num("scale of the Gumbel noise of players that do not say (the paper: 1.0)", default=0.0)
+    pool: str = program_or_path(
+        "reference pool that rates the players: a folder, or its name in eval/pools (none: their own games alone)",
+        default="",
+    )
+    make_pool: bool = key("also write pool.json, by which other ladders rate newcomers", default=False)
     matching: Literal["informative", "all", "paper"] = choice("pairs (paper: Algorithm 2)", default="informative")
+    neighbours: int = num("of `all`: only pairs at most so many places apart in players (0: all pairs)", default=0)
     games_per_pair: int = num("games of one meeting, an even number (0: 20; `paper`: 60)", default=0)
     max_games: int = num("games of a board, at most (0: 20 a player; `all` and `paper`: to their end)", default=0)
     target_error: float = num("stop once every standard error is at most this, Elo (0: no such rule)", default=0.0)
@@ -27,7 +33,7 @@ class LadderConfig:
     part: str = key("which of the openings to play here, as 2/3: those of the second of three machines", default="1/1")
     rows: int = num("games in progress at a time (0: 64; on an accelerator as its memory allows)", default=0)
     method: Literal["bradley-terry", "history", "wls"] = choice("how ratings are estimated", default="bradley-terry")
-    anchor: str = key("the player whose rating is anchor_rating", default="")
+    anchor: str = key("the player whose rating is anchor_rating; UCI_Elo: engines at its levels", default="")
     anchor_rating: float = num("rating of the anchor, Elo", default=0.0, low=None)
 
     @model_validator(mode="after")
@@ -39,4 +45,13 @@ class LadderConfig:
         found = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", self.part)
         if not found or int(found[1]) > int(found[2]):
             raise ValueError(f"part must be a number and how many there are, such as 2/3, got {show(self.part)}")
+        if self.pool:
+            self._check_pool()
         return self
+
+    def _check_pool(self) -> None:
+        given = [name for name in ("anchor", "openings", "make_pool", "neighbours") if getattr(self, name)]
+        if given:
+            raise ValueError(f"{given[0]} must not be given with a pool, which has members, openings and an anchor")
+        if self.matching == "paper" or self.method != "bradley-terry" or len(self.boards) > 1:
+            raise ValueError("a pool rates players of one board by bradley-terry, matching informative or all")

@@ -36,7 +36,7 @@ class Fit(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """The objective in x = (theta [K], white): log-likelihood of games and virtual draws, less x' Q x / 2."""
+    """The objective in x = (theta [K], white): log-likelihood of all games, less y' Q y / 2 with y = x - c."""
 
     design: Any  # [P + 1, K + 1] sparse
     total: np.ndarray  # [P + 1], games
@@ -44,6 +44,7 @@ class Equations(NamedTuple):
     prior: np.ndarray  # [K + 1], virtual draws of each
     free: np.ndarray  # indices of x that are not held at 0
     precision: Any = None  # Q [K + 1, K + 1] sparse
+    center: np.ndarray | float = 0.0  # c [K + 1]
 
 
 def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
@@ -114,13 +115,13 @@ def maximise(equations: Equations, start: np.ndarray | None = None, max_steps: i
 
 def derivatives(x: np.ndarray, equations: Equations) -> tuple[np.ndarray, Any]:
     """Gradient and sparse information of the objective at x, of its free part."""
-    design, total, points, prior, free, precision = equations
+    design, total, points, prior, free, precision, center = equations
     score, chance = scipy.special.expit(design @ x), scipy.special.expit(x)
     gradient = design.T @ (points - total * score) + prior * (0.5 - chance)
     information = design.T @ scipy.sparse.diags_array(total * score * (1 - score)) @ design
     information += scipy.sparse.diags_array(prior * chance * (1 - chance))
     if precision is not None:
-        gradient, information = gradient - precision @ x, information + precision
+        gradient, information = gradient - precision @ (x - center), information + precision
     return gradient[free], information.tocsr()[free][:, free]
 
 
@@ -141,13 +142,16 @@ def draw_parameter(score: np.ndarray, games: Games) -> float:
     return float(root)
 
 
-def estimate_dispersion(games: Games, fit: Fit) -> float | None:
+def estimate_dispersion(games: Games, fit: Fit, num_fitted: int | None = None) -> float | None:
     """The scatter of pairs over the model's variance; None below MIN_DISPERSION_FREEDOM.
 
     Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237.
+
+    Args:
+        num_fitted: ratings that these games alone decide; None: all but one of each component.
     """
-    num_fitted = len(free_players(games)) + bool(games.color.any())
-    freedom = len(games.first) - num_fitted
+    num_fitted = len(free_players(games)) if num_fitted is None else num_fitted
+    freedom = len(games.first) - num_fitted - bool(games.color.any())
     if freedom < MIN_DISPERSION_FREEDOM:
         return None
     delta = fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color

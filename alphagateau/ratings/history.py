@@ -63,10 +63,7 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     equations = unweighted = make_equations(games, prior_draws)
     weight, nu, walk = 1.0, plain.draw_parameter, _first_walk(steps, np.append(plain.theta, plain.white))
     for _ in range(NUM_REFITS):
-        score = scipy.special.expit(unweighted.design @ walk.x)
-        spread = dispersion * unweighted.total @ score_variance(score, nu)
-        weight = float(min(unweighted.total @ (score * (1 - score)) / spread, MOST_WEIGHT)) if spread > 0 else 1.0
-        equations = unweighted._replace(total=weight * unweighted.total, points=weight * unweighted.points)
+        equations, weight = weigh(unweighted, walk.x, nu, dispersion)
         walk = _fit_walk(equations, steps, walk)
         nu = draw_parameter(scipy.special.expit(unweighted.design @ walk.x)[:-1], games)
     x, _ = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
@@ -75,6 +72,14 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     variance = weight * dispersion * score_variance(scipy.special.expit(equations.design @ x), nu)
     covariance = sandwich(equations, x, derivatives(x, equations)[1], variance)
     return Fit(x[:-1], float(x[-1]), nu, covariance), walk
+
+
+def weigh(equations: Equations, x: np.ndarray, nu: float, dispersion: float) -> tuple[Equations, float]:
+    """The equations whose games weigh beside a prior what they inform at x, and that weight."""
+    score = scipy.special.expit(equations.design @ x)
+    spread = dispersion * equations.total @ score_variance(score, nu)
+    weight = float(min(equations.total @ (score * (1 - score)) / spread, MOST_WEIGHT)) if spread > 0 else 1.0
+    return equations._replace(total=weight * equations.total, points=weight * equations.points), weight
 
 
 def _precision(steps: Steps, walk: Walk) -> scipy.sparse.csr_array:

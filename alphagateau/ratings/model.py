@@ -68,14 +68,14 @@ def component_labels(games: Games, connection: str = "weak") -> np.ndarray:
 
 
 def centered(
-    values: np.ndarray, covariance: np.ndarray, component: np.ndarray, anchor: int | None
+    values: np.ndarray, covariance: np.ndarray, component: np.ndarray, anchor: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values [K] and covariance [K, K] relative to their component's mean, or to player `anchor`."""
+    """Values [K] and covariance [K, K] relative to their component's mean, or to the mean of players `anchor`."""
     origin = np.equal.outer(np.unique(component), component).astype(np.float64)
     origin /= np.maximum(origin.sum(axis=1, keepdims=True), 1)
     if anchor is not None:
         origin[component[anchor]] = 0
-        origin[component[anchor], anchor] = 1
+        origin[component[anchor], anchor] = 1 / len(anchor)
 
     def relative(x: np.ndarray) -> np.ndarray:
         return x - (origin @ x)[component]

@@ -90,7 +90,7 @@ def informative_pairings(
     """
     fit = _fit(_restrict(players, results), rules.curves)
     covariance = fit.covariance[:-1, :-1]
-    place = players.index(anchor) if anchor is not None else None
+    place = np.array([players.index(anchor)]) if anchor is not None else None
     pool = np.zeros(len(players), dtype=int)
     is_open = np.triu(np.ones((len(players),) * 2, dtype=bool), 1)
     for i, j in (map(players.index, pair) for pair in rules.closed if pair <= set(players)):

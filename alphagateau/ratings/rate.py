@@ -1,6 +1,7 @@
 """Rates the players of a results table, with standard errors and notes."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from alphagateau.ratings.wls import fit_wls
 
 METHODS = ("bradley-terry", "history", "wls")
 MEAN = 1000.0  # Elo, of a component without an anchor
+UCI_ELO = "UCI_Elo"  # in the place of an anchor
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,7 @@ class Ratings:
     white_advantage: float = 0.0  # Elo, 0 if not estimated
     white_advantage_error: float = 0.0
     rates: Mapping[str, float] = field(default_factory=dict)  # of `history`: curve -> usual change an iteration, Elo
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # (lower, upper), Elo, of some not rated
     notes: tuple[str, ...] = ()  # caveats, one sentence each
 
 
@@ -53,7 +56,7 @@ def rate(
     Args:
         method: one of METHODS.
         anchor: a player. Its component is shifted to give it `anchor_rating`, and standard errors there are relative to
-            it; other components have mean rating MEAN.
+            it; other components have mean rating MEAN. UCI_ELO: engines at levels of it, by least squares.
         dispersion: factor on the variances, but of `wls`; None estimates it and never goes below 1 (quasi-likelihood,
             Wedderburn 1974; McCullagh and Nelder 1989, 4.5).
         curves: of `history`, the runs and iterations of players; None takes them from names such as run/12.
@@ -63,18 +66,18 @@ def rate(
     """
     if method not in METHODS:
         raise ResultsError(f"rating method {method!r} is not one of {', '.join(METHODS)}")
-    if anchor is not None and anchor not in results.players:
-        raise ResultsError(f"anchor {anchor!r} is not one of the {len(results.players)} players")
+    place = None
+    if anchor is not None:
+        place, anchor_rating = anchors_of(results.players, anchor, anchor_rating)
     games, steps = game_arrays(results, use_colors=method != "wls"), None
     if method == "history":
         steps = make_steps(results.players, curves_by_name(results.players) if curves is None else curves)
         games = games._replace(links=steps.links)
     fields = _rate_wls(games) if method == "wls" else _rate_likelihood(results.players, games, steps, dispersion)
     component = component_labels(games)
-    place = results.players.index(anchor) if anchor is not None else None
     rating, covariance = centered(fields.pop("rating"), fields.pop("covariance"), component, place)
     total, score = _scores(games)
-    is_anchored = component == (component[place] if place is not None else -1)
+    is_anchored = component == (component[place[0]] if place is not None else -1)
     is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
     notes = _pool_notes(results.players, component, is_rated, is_anchored, anchor)
     return Ratings(
@@ -95,6 +98,17 @@ def rate(
 def ranked(ratings: Ratings) -> list[int]:
     """Indices of the players, the strongest of the largest component first, those not rated last of theirs."""
     return np.lexsort((-np.nan_to_num(ratings.rating, nan=-np.inf), ratings.component)).tolist()
+
+
+def anchors_of(players: Sequence[str], anchor: str, anchor_rating: float) -> tuple[np.ndarray, float]:
+    """The places of the players whose mean rating is known, and that rating; see `rate`. Raises ResultsError."""
+    if anchor in players:
+        return np.array([players.index(anchor)]), anchor_rating
+    levels = {k: float(found[1]) for k, name in enumerate(players) if (found := re.search(f"{UCI_ELO}=(\\d+)", name))}
+    if anchor != UCI_ELO or not levels:
+        hint = f", nor has one of them {UCI_ELO}=LEVEL in its name" if anchor == UCI_ELO else ""
+        raise ResultsError(f"anchor {anchor!r} is not one of the {len(players)} players{hint}")
+    return np.array(list(levels)), float(np.mean(list(levels.values())))
 
 
 def _rate_wls(games: Games) -> dict[str, Any]:

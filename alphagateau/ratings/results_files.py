@@ -107,7 +107,8 @@ def write_ratings(
     for k in ranked(r):
         rating, error = r.rating[k], r.standard_error[k]
         row = [r.players[k], f"{rating:.2f}", f"{error:.2f}", r.games[k], f"{r.score[k]:.4f}"]
-        row += [f"{rating - 2 * error:.2f}", f"{rating + 2 * error:.2f}", r.component[k], r.method, r.anchor or ""]
+        bounds = r.bounds.get(r.players[k], (rating - 2 * error, rating + 2 * error))
+        row += [*(f"{bound:.2f}" for bound in bounds), r.component[k], r.method, r.anchor or ""]
         rows.append(row + [column.get(r.players[k], "") for column in more.values()])
     _write_csv(path, [*RATINGS_HEADER, *more], rows)
 

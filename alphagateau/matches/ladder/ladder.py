@@ -12,10 +12,19 @@ from typing import NamedTuple
 from alphagateau.config import LadderConfig
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
-from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, of_players, read_games, tabulate, to_records
+from alphagateau.matches.ladder.games import (
+    LadderGamesError,
+    StoredGame,
+    alike_players,
+    of_players,
+    read_games,
+    tabulate,
+    to_records,
+)
 from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
+from alphagateau.matches.ladder.pool_files import find_pool, read_member_games, read_pool, seat_members, write_pool
 from alphagateau.matches.ladder.protocol import (
     describe_protocol,
     merge_games,
@@ -24,9 +33,10 @@ from alphagateau.matches.ladder.protocol import (
     write_protocol,
 )
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
-from alphagateau.matches.specs import PlayerSpec, board_of
+from alphagateau.matches.specs import PlayerSpec, board_of, read_spec
 from alphagateau.ratings.curves import Curves
-from alphagateau.ratings.rate import Ratings, rate
+from alphagateau.ratings.pool import rate_by_pool
+from alphagateau.ratings.rate import UCI_ELO, Ratings, rate
 from alphagateau.ratings.results import Results
 
 
@@ -48,7 +58,8 @@ class RatedPool(NamedTuple):
     @property
     def protocol(self) -> dict[str, str]:
         """The protocol of the games by what a reader calls its parts."""
-        return describe_protocol(self.table.game, self.table.openings)
+        parts, pool = describe_protocol(self.table.game, self.table.openings), self.table.ladder.pool
+        return {**parts, "reference pool": pool} if pool else parts
 
 
 def play_ladder(
@@ -65,7 +76,9 @@ def play_ladder(
                 callbacks.report(note)
             table.games_file.touch()  # by which the folder is known as a ladder's before its first game
             failures = play_rounds(table, games, callbacks)
-            yield _rated_pool(table, [*notes, *failures])
+            yield (rated := _rated_pool(table, [*notes, *failures]))
+            if ladder.make_pool and not callbacks.should_stop():
+                write_pool(target, rated.ratings, table, [spec.text for spec in specs])
 
 
 def merge_ladders(
@@ -93,19 +106,29 @@ def _seated(
     ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
 ) -> Iterator[Table]:
     """The table; engines run until the block ends."""
-    game = get_game(board)
+    game, known, openings_file = get_game(board), None, ladder.openings
+    if ladder.pool:
+        known = read_pool(place := find_pool(ladder.pool), board)
+        if place.resolve() == folder.resolve():
+            raise LadderGamesError(f"{folder} is the pool's own folder: write somewhere else by --out")
+        specs, openings_file = [*map(read_spec, known.specs), *specs], str(known.openings)
     players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
     try:
+        if known:
+            players = seat_members(known, players, notes)
         for note in notes:
             callbacks.report(note)
         names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
         if len(players) < 2:
             left = "1 player is" if len(players) == 1 else f"{len(players)} players are"
             raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
-        if ladder.anchor and ladder.anchor not in names:
+        if ladder.anchor and ladder.anchor not in (*names, UCI_ELO):
             raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
-        openings = open_openings(game, ladder.openings, ladder.opening_plies, ladder.seed)
-        yield Table(ladder, game, folder, players, openings, write_protocol(game, openings), notes)
+        openings = open_openings(game, openings_file, ladder.opening_plies, ladder.seed)
+        protocol = write_protocol(game, openings)
+        if known and protocol != known.protocol:
+            raise LadderGamesError(f"pool {ladder.pool}: its games have another protocol ({known.protocol})")
+        yield Table(ladder, game, folder, players, openings, protocol, notes, known and known.pool)
     finally:
         for one in players:
             one.close()
@@ -122,9 +145,21 @@ def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
 def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     ladder, players = table.ladder, table.players
     games, others = _counted(table)
-    results, curves = tabulate(games, players), curves_of(players)
-    ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
+    results, curves = tabulate(games, players, table.members), curves_of(players)
+    if table.pool:
+        ratings = rate_by_pool(results, table.pool)
+    else:
+        ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
     name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
     records = to_records(games, players, table.game.name, name)
-    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others]
+    alike = alike_players([*_games_of_members(table), *games], players)
+    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others, *alike]
     return RatedPool(table, title, results, ratings, curves, records, notes)
+
+
+def _games_of_members(table: Table) -> list[StoredGame]:
+    """The pool's own games, where an engine is a newcomer: one of its levels may be a member's."""
+    keys = {p.name: p.key for p in table.players}
+    if not any("uci" in key for name, key in keys.items() if table.pool and name not in table.members):
+        return []
+    return read_member_games(find_pool(table.ladder.pool), keys)

@@ -10,6 +10,7 @@ from alphagateau.matches.ladder.games import LadderGamesError
 from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings, is_random
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
+from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, make_results
 
@@ -20,6 +21,7 @@ class Standing(NamedTuple):
     names: Sequence[str]
     results: Results
     rules: PairingRules = ANYBODY
+    pool: Pool | None = None
 
 
 def games_a_meeting(ladder: LadderConfig) -> int:
@@ -56,6 +58,11 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
     if len(standing.names) < 2 or left < 2 or _is_precise(ladder, standing):
         return []
     num_games = games_a_meeting(ladder)
+    if standing.pool and ladder.matching == "informative":
+        names, results, closed = standing.names, standing.results, standing.rules.closed
+        return _first_games(
+            bracket_pairings(names, results, standing.pool, num_games, ladder.target_error, closed), left
+        )
     if ladder.matching == "informative":
         num_pairs = max(len(standing.names) // 2, 1)
         origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
@@ -63,13 +70,13 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
         return _first_games(_merged(found), left)
     if ladder.matching == "paper":
         return _first_games(paper_pairings(standing.names, standing.results, num_games), left)
-    return _first_games(_missing_games(standing, num_games), left)
+    return _first_games(_missing_games(standing, num_games, ladder.neighbours), left)
 
 
 def games_left(ladder: LadderConfig, standing: Standing) -> float:
     """Of the most that there may be, without those planned; infinity where a ladder has an end of its own."""
     limit = ladder.max_games or math.inf
-    if ladder.matching == "informative" and not (ladder.max_games or ladder.target_error):
+    if ladder.matching == "informative" and not (ladder.max_games or ladder.target_error or standing.pool):
         limit = 20 * len(standing.names)
     return limit - sum(sum(row[2:5]) for row in standing.results.rows) - sum(p.games for p in standing.rules.planned)
 
@@ -93,7 +100,7 @@ def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
 
 def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     """Whether the errors of those who still play are as small as wanted, by the games among them."""
-    if not ladder.target_error:
+    if not ladder.target_error or standing.pool:
         return False
     names = set(standing.names)
     results = make_results([row for row in standing.results.rows if {*row[:2]} <= names], standing.names)
@@ -106,11 +113,17 @@ def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:
     return ladder.anchor if ladder.anchor in standing.names else None
 
 
-def _missing_games(standing: Standing, num_games: int) -> list[Pairing]:
+def _missing_games(standing: Standing, num_games: int, neighbours: int) -> list[Pairing]:
+    """Those of all pairs, or of those at most `neighbours` places apart; none is of two members of the pool."""
+    names, idle = standing.names, {*standing.pool.players, *UNFITTED} if standing.pool else set()
     played: dict[frozenset[str], int] = {}
     for row in standing.results.rows:
         pair = frozenset(row[:2])
         played[pair] = played.get(pair, 0) + sum(row[2:5])
-    pairs = [(a, b) for a, b in itertools.combinations(standing.names, 2) if {a, b} not in standing.rules.closed]
+    pairs = [
+        (a, b)
+        for (i, a), (j, b) in itertools.combinations(enumerate(names), 2)
+        if {a, b} not in standing.rules.closed and not {a, b} <= idle and j - i <= (neighbours or len(names))
+    ]
     left = [Pairing(a, b, num_games - played.get(frozenset((a, b)), 0)) for a, b in pairs]
     return [p for p in left if p.games > 0]

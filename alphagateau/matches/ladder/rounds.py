@@ -23,6 +23,7 @@ from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.players import Player
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.pairing import Pairing, PairingRules
+from alphagateau.ratings.pool import Pool
 
 
 class Callbacks(NamedTuple):
@@ -46,6 +47,12 @@ class Table(NamedTuple):
     openings: NumberedOpenings
     protocol: str
     notes: list[str]
+    pool: Pool | None = None
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Names of the pool's players."""
+        return self.pool.players if self.pool else ()
 
     @property
     def games_file(self) -> Path:
@@ -108,8 +115,8 @@ def _play(sitting: Sitting) -> Statistics:
 
 
 def may_overlap(ladder: LadderConfig) -> bool:
-    """Whether a round may begin before the last has ended; `paper` refits after each, and `all` has only one."""
-    return ladder.matching == "informative"
+    """Whether a round may begin before the last has ended; `paper` and a pool refit, and `all` has only one."""
+    return ladder.matching == "informative" and not ladder.pool
 
 
 def _more(sitting: Sitting, playing: InProgress) -> list[Match]:
@@ -154,7 +161,8 @@ def _standing(sitting: Sitting) -> Standing:
     meetings = [meeting for one in sitting.in_progress for meeting in one.meetings]
     planned = [Pairing(meeting.a.name, meeting.b.name, meeting.num_games) for meeting in meetings]
     curves = curves_of(players) if sitting.table.ladder.method == "history" else None
-    return Standing(names, tabulate(sitting.games, players), PairingRules(curves, sitting.closed, planned))
+    table, rules = sitting.table, PairingRules(curves, sitting.closed, planned)
+    return Standing(names, tabulate(sitting.games, players, table.members), rules, table.pool)
 
 
 def _keep(sitting: Sitting, played: PlayedGame) -> None:

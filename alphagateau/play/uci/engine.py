@@ -8,16 +8,20 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
 from alphagateau.matches.specs import PlayerSpec
+from alphagateau.play.levels import Levels, read_levels
 from alphagateau.play.opponents import check_plays, plays
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.text import (
+    LIMIT_STRENGTH,
+    UCI_ELO,
+    Option,
     Value,
     describe_option,
     options,
@@ -45,6 +49,7 @@ class Session:
     write: Write
     variant: str  # the default
     options: dict[str, Value]
+    levels: Mapping[str, Levels] = field(default_factory=dict)  # measured, by board
     thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
     played: "Played | None" = None
     fault: str = ""  # of the last position, if it was refused
@@ -89,7 +94,8 @@ def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threadin
     """
     variant = default_variant(player.found)
     defaults = {name: option.default for name, option in options().items()} | {"UCI_Variant": variant}
-    session, worker = Session(player, _one_at_a_time(write), variant, defaults), Worker()
+    levels = {} if player.search else read_levels(player.found)  # of the growing tree's simulations
+    session, worker = Session(player, _one_at_a_time(write), variant, defaults, levels), Worker()
     thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
     thread.start()
     for line in lines_in:
@@ -146,8 +152,13 @@ def _greet(session: Session, worker: Worker) -> None:
     del worker
     manifest, variant = session.player.found.manifest, session.variant
     greeting = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
+    changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
+    if levels := session.levels.get(variants()[variant]):
+        low, high = levels.range
+        changed |= {LIMIT_STRENGTH: Option(False), UCI_ELO: Option(high, low, high)}
     for name, option in options().items():
-        greeting.append(describe_option(name, option._replace(default=variant) if name == "UCI_Variant" else option))
+        if name in changed or name not in (LIMIT_STRENGTH, UCI_ELO):
+            greeting.append(describe_option(name, changed.get(name, option)))
     own = GAMES[manifest["game"]].uci_variant
     if own != variant:
         greeting.append(f"info string this network learnt {manifest['game']}: choose it by UCI_Variant {own}")
@@ -221,9 +232,33 @@ def _set_option(session: Session, job: Job) -> None:
         from alphagateau.play.thinking import find_device
 
         find_device(str(value))
+    if value is not False and name in (LIMIT_STRENGTH, UCI_ELO):
+        _check_level(session, value)
     if name in ("UCI_Variant", "Hash", "Device") and value != session.options[name]:
         session.thinker = session.played = None
     session.options[name] = value
+    if name == "UCI_Variant" and session.options[LIMIT_STRENGTH]:
+        session.options[LIMIT_STRENGTH] = False
+        _check_level(session, True)
+        session.options[LIMIT_STRENGTH] = True
+
+
+def _check_level(session: Session, value: Value) -> None:
+    """Raises ValueError where no level is measured, or not this one."""
+    board = variants()[str(session.options["UCI_Variant"])]
+    if board not in session.levels:
+        raise ValueError(f"no level of this network is measured on {board}: it plays at its full strength")
+    low, high = session.levels[board].range
+    if value is not True and not low <= int(value) <= high:
+        raise ValueError(f"option {UCI_ELO} is {value}: expected {low} to {high}, the levels measured on {board}")
+
+
+def _most_simulations(session: Session) -> int | None:
+    """Simulations a move of the level asked for; None: no limit."""
+    levels = session.levels.get(variants()[str(session.options["UCI_Variant"])])
+    if not (session.options[LIMIT_STRENGTH] and levels):
+        return None
+    return levels.simulations_of(float(session.options[UCI_ELO]))
 
 
 def _position(session: Session, job: Job) -> None:
@@ -251,7 +286,9 @@ def _go(session: Session, job: Job) -> str:
     thinker = _thinker(session)
     played = session.played or replay(thinker, thinker.game.start_fen, ())
     started = max(job.read_at, session.idle_since)
-    return search(Request(thinker, played, session.options, session.write, started, job.signals), read_go(job.words))
+    most = _most_simulations(session)
+    request = Request(thinker, played, session.options, session.write, started, job.signals, most)
+    return search(request, read_go(job.words))
 
 
 NOW: dict[str, Callable[[Session, Worker], None]] = {

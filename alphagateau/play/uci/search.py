@@ -26,6 +26,7 @@ class Request(NamedTuple):
     write: Write
     started: float  # by time.monotonic()
     signals: Signals
+    most_simulations: int | None = None  # a move, of a level of strength
 
 
 def search(request: Request, go: Go) -> str:
@@ -89,6 +90,7 @@ def _limits(request: Request, go: Go, allowed: tuple[int, ...] | None) -> Limits
     given, simulations = time_of(go, is_white, overhead), simulations_of(go)
     if simulations is None and given is None:
         simulations = int(request.options["Simulations"])
+    simulations = min((x for x in (simulations, request.most_simulations) if x is not None), default=None)
     return Limits(simulations, given, allowed)
 
 

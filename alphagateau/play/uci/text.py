@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # `uci` is answered before what searches is imported
 
 NUMBERS = ("nodes", "movetime", "wtime", "btime", "winc", "binc", "movestogo", "depth", "mate")
 FLAGS = ("infinite", "ponder")
+LIMIT_STRENGTH, UCI_ELO = "UCI_LimitStrength", "UCI_Elo"
 MAX_DEPTH = 20
 
 
@@ -51,6 +52,8 @@ def options() -> dict[str, Option]:
         "Move Overhead": Option(50, 0, 5000),  # milliseconds of each move that are lost on the way; GUIs know this name
         "Hash": Option(256, 16, 65536),  # megabytes of the tree
         "UCI_ShowWDL": Option(False),
+        LIMIT_STRENGTH: Option(False),
+        UCI_ELO: Option(10_000, -10_000, 10_000),  # within the levels that are measured; above them, the highest
         "UCI_Variant": Option("chess", choices=tuple(variants())),
         "Threads": Option(1, 1, 1024),  # GUIs set it unasked; XLA has threads of its own, so it changes nothing
         "Ponder": Option(False),  # nothing either: `go ponder` is understood in any case
@@ -98,7 +101,7 @@ def read_option(text: str) -> tuple[str, Value]:
         if value.lower() not in choices:
             raise ValueError(f"option {name} is {shown(value)}: expected one of {', '.join(choices)}")
         return name, value.lower() if option.choices else value.lower() == "true"
-    if not re.fullmatch(r"\d{1,12}", value) or not option.low <= int(value) <= option.high:
+    if not re.fullmatch(r"-?\d{1,12}", value) or not option.low <= int(value) <= option.high:
         raise ValueError(f"option {name} is {shown(value)}: expected {option.low} to {option.high}")
     return name, int(value)
 

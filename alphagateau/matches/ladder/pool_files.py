@@ -1,0 +1,128 @@
+"""Reference pools on disk: a folder of pool.json, openings.txt and games.pgn.gz; who of the members is here to play."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from pydantic import Field, TypeAdapter
+
+from alphagateau.games.pgn.pgn import read_pgn
+from alphagateau.games.pgn.text_files import read_lines
+from alphagateau.matches.ladder.games import LadderGamesError, PlayerKey, StoredGame
+from alphagateau.matches.ladder.rounds import Table
+from alphagateau.matches.players import Player
+from alphagateau.ratings.pool import Pool
+from alphagateau.ratings.rate import Ratings
+from alphagateau.runs.files import write_text
+
+POOLS = Path("eval") / "pools"
+FILE, OPENINGS, GAMES = "pool.json", "openings.txt", "games.pgn.gz"
+
+
+class Member(NamedTuple):
+    """A player of a pool; rating and standard error in Elo, games among members."""
+
+    name: str
+    key: PlayerKey
+    rating: float
+    standard_error: float
+    games: int
+
+
+class PoolText(NamedTuple):
+    """What pool.json has. specs: players as in a ladder file, of which the members are."""
+
+    board: str
+    protocol: str
+    anchor: str
+    anchor_rating: float
+    specs: Annotated[list[str], Field(min_length=1)]
+    members: Annotated[list[Member], Field(min_length=2)]
+    covariance: list[list[float]]  # Elo squared, relative to the anchor
+
+
+class PoolFile(NamedTuple):
+    """A pool that was read: who its members are, and what they play from."""
+
+    pool: Pool
+    keys: tuple[tuple[str, ...], ...]  # of the members
+    specs: list[str]
+    protocol: str
+    openings: Path
+
+
+def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str]) -> None:
+    """Writes pool.json, by which other ladders rate newcomers. Raises LadderGamesError for a pool in several parts."""
+    if ratings.component.any() or not np.isfinite(ratings.rating).all():
+        raise LadderGamesError("make_pool: some players have no rating on the pool's one scale: play more games")
+    keys = {p.name: p.key for p in table.players}
+    columns = zip(ratings.players, ratings.rating, ratings.standard_error, ratings.games, strict=True)
+    members = [
+        {"name": name, "key": keys[name], "rating": round(r, 2), "standard_error": round(e, 2), "games": int(n)}
+        for name, r, e, n in columns
+    ]
+    head = {
+        "board": table.game.name,
+        "protocol": table.protocol,
+        "anchor": table.ladder.anchor,
+        "anchor_rating": table.ladder.anchor_rating,
+    }
+    lists = {"specs": specs, "members": members, "covariance": np.round(ratings.covariance, 3).tolist()}
+    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+    for name, rows in lists.items():
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        parts.append(f" {json.dumps(name)}: [\n{lines}\n ]")
+    write_text(folder / FILE, "{\n" + ",\n".join(parts) + "\n}\n")
+
+
+def find_pool(name: str) -> Path:
+    """The folder `name`, or that of eval/pools. Raises LadderGamesError."""
+    places = [Path(name), POOLS / name]
+    found = next((place for place in places if (place / FILE).is_file()), None)
+    if found is None:
+        known = ", ".join(sorted(path.parent.name for path in POOLS.glob(f"*/{FILE}"))) or "none"
+        raise LadderGamesError(f"pool {name!r}: no {FILE} in {places[0]} or {places[1]}; pools here: {known}")
+    return found
+
+
+def read_pool(folder: Path, board: str) -> PoolFile:
+    """The pool of a folder, as trusted as a ladder file: it names programs. Raises LadderGamesError."""
+    path = folder / FILE
+    try:
+        text = TypeAdapter(PoolText).validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise LadderGamesError(f"{path} is no pool: {why}") from None
+    if text.board != board:
+        raise LadderGamesError(f"{path} is a pool of {text.board}, expected one of {board}")
+    rating, covariance = np.array([m.rating for m in text.members]), np.array(text.covariance, dtype=np.float64)
+    if covariance.shape != (len(rating), len(rating)):
+        raise LadderGamesError(f"{path}: covariance {covariance.shape} of {len(rating)} members")
+    pool = Pool(tuple(m.name for m in text.members), rating, covariance, text.anchor, text.anchor_rating)
+    keys = tuple(tuple(m.key) for m in text.members)
+    return PoolFile(pool, keys, text.specs, text.protocol, folder / OPENINGS)
+
+
+def seat_members(known: PoolFile, players: Sequence[Player], notes: list[str]) -> list[Player]:
+    """The players, members under their names in the pool; `notes` gets a sentence on each member that is not here."""
+    names = dict(zip(known.keys, known.pool.players, strict=True))
+    here = {p.key for p in players}
+    notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in here]
+    return [p._replace(name=names.get(p.key, p.name)) for p in players]
+
+
+def read_member_games(folder: Path, keys: Mapping[str, tuple[str, ...]]) -> list[StoredGame]:
+    """The games of a pool's PGN between players whose `keys` are known by name; none without the file.
+
+    Raises ValueError for a file that is no PGN of a ladder.
+    """
+    path = folder / GAMES
+    found = []
+    for game in read_pgn("".join(read_lines(path))) if path.is_file() else []:
+        white, black = (keys.get(game.headers.get(color, "")) for color in ("White", "Black"))
+        if white and black:
+            opening, moves = int(game.headers.get("Round", "0")) - 1, tuple(game.moves)
+            found.append(StoredGame(white, black, opening, game.result, game.termination, game.start_fen, moves))
+    return found

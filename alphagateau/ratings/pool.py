@@ -1,0 +1,237 @@
+"""Rates newcomers by a reference pool, whose ratings and covariance are their prior: one scale for all ladders."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+import scipy.special
+
+from alphagateau.ratings.bradley_terry import (
+    Equations,
+    Fit,
+    draw_parameter,
+    estimate_dispersion,
+    make_equations,
+    maximise,
+    sandwich,
+)
+from alphagateau.ratings.history import weigh
+from alphagateau.ratings.model import (
+    ELO_PER_NAT,
+    Games,
+    centered,
+    component_labels,
+    difference_design,
+    embed,
+    expected_score,
+    game_arrays,
+    inverse,
+    score_variance,
+)
+from alphagateau.ratings.pairing import Pairing
+from alphagateau.ratings.rate import Ratings, anchors_of
+from alphagateau.ratings.results import Results, ResultsError, without_colors
+
+UNFITTED = ("random",)  # players that engines stalemate: no point on the scale
+TAIL = 0.025  # chance of the points seen, at a one-sided bound
+BRACKET = 4  # members that a newcomer meets in full, half of them above it
+
+
+class Pool(NamedTuple):
+    """Ratings of M members by their own games, on a scale tied to `anchor` as `rate` does it."""
+
+    players: tuple[str, ...]
+    rating: np.ndarray  # [M] Elo
+    covariance: np.ndarray  # [M, M] Elo squared
+    anchor: str
+    anchor_rating: float = 0.0
+
+
+def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFITTED) -> Ratings:
+    """Ratings on the pool's scale.
+
+    The objective is the log-likelihood of these games, as in `fit_history` weighed by what they inform, less half of
+    (x - m)' Q (x - m), m the members' ratings and Q the inverse covariance of their differences. It moves the members
+    too, as far as their own errors allow.
+
+    A newcomer who won every point against the rated, or lost every one, has a bound in place of a rating (NaN): that at
+    which such a score has a chance of 2.5 %, draws being left out, which makes it a little too careful.
+
+    Args:
+        results: all games but those between members. All members are among its players.
+        unfitted: players whose games count for nobody's rating.
+
+    Raises:
+        ResultsError: a member is missing.
+    """
+    players = results.players
+    if missing := [name for name in pool.players if name not in players]:
+        raise ResultsError(f"{missing[0]} of the pool is not one of the {len(players)} players")
+    members = np.array([players.index(name) for name in pool.players])
+    every = game_arrays(results, use_colors=True)._replace(links=np.stack([members[:-1], members[1:]], axis=1))
+    games = _between(every, ~np.isin(players, list(unfitted)))
+    groups = component_labels(games, "strong")
+    is_rated = groups == groups[members[0]]
+    fitted = _between(games, is_rated)
+    fit, dispersion = _fit(fitted, pool, members, int(is_rated.sum()) - len(members))
+    component = np.where(is_rated, 0, np.cumsum(~is_rated))
+    places, level = anchors_of(players, pool.anchor, pool.anchor_rating)
+    covariance = fit.covariance * ELO_PER_NAT**2
+    rating, spread = centered(fit.theta * ELO_PER_NAT, covariance[:-1, :-1], component, places)
+    rating = np.where(is_rated, rating + level, math.nan)
+    bounds = _bounds(games, rating, players)
+    total, points = _sums(every)
+    return Ratings(
+        method="bradley-terry",
+        players=players,
+        rating=rating,
+        standard_error=np.where(is_rated, np.sqrt(np.maximum(spread.diagonal(), 0)), math.nan),
+        covariance=spread,
+        games=total.astype(int),
+        score=np.where(total > 0, points / np.maximum(total, 1), math.nan),
+        component=component,
+        anchor=pool.anchor,
+        dispersion=dispersion,
+        draw_parameter=fit.draw_parameter,
+        white_advantage=fit.white * ELO_PER_NAT,
+        white_advantage_error=math.sqrt(max(covariance[-1, -1], 0)),
+        bounds=bounds,
+        notes=(
+            f"on the scale of a reference pool of {len(members)} players",
+            *_notes(results, is_rated, bounds, unfitted),
+        ),
+    )
+
+
+def _between(games: Games, is_kept: np.ndarray) -> Games:
+    """The games of players [K] who are kept, among one another."""
+    rows = is_kept[games.first] & is_kept[games.second]
+    return games._replace(**{name: getattr(games, name)[rows] for name in ("first", "second", "color", "counts")})
+
+
+def _fit(games: Games, pool: Pool, members: np.ndarray, num_newcomers: int) -> tuple[Fit, float]:
+    """The fit, whose covariance has the dispersion in it, and the dispersion."""
+    equations, start = _with_prior(make_equations(games, np.zeros(games.num_players)), pool, members)
+    x, _ = maximise(equations, start)
+    score = scipy.special.expit(equations.design @ x)
+    nu = draw_parameter(score[:-1], games)
+    plain = Fit(x[:-1], float(x[-1]), nu, np.zeros((0, 0)))
+    dispersion = max(estimate_dispersion(games, plain, num_newcomers) or 1.0, 1.0)
+    weighed, weight = weigh(equations, x, nu, dispersion)
+    x, information = maximise(weighed, x)
+    variance = weight * dispersion * score_variance(scipy.special.expit(weighed.design @ x), nu)
+    return Fit(x[:-1], float(x[-1]), nu, sandwich(weighed, x, information, variance)), dispersion
+
+
+def _with_prior(equations: Equations, pool: Pool, members: np.ndarray) -> tuple[Equations, np.ndarray]:
+    """The equations with the members' prior, and where to begin; a shift of all ratings costs nothing."""
+    num = len(members)
+    contrast = difference_design(np.arange(1, num), np.zeros(num - 1, int), num).toarray()
+    known = inverse(contrast @ pool.covariance @ contrast.T / ELO_PER_NAT**2)
+    start = np.zeros(len(equations.prior))
+    start[members] = (pool.rating - pool.rating.mean()) / ELO_PER_NAT
+    precision = embed(members, contrast.T @ known @ contrast, len(start))
+    return equations._replace(precision=scipy.sparse.csr_array(precision), center=start), start
+
+
+def _sums(games: Games) -> tuple[np.ndarray, np.ndarray]:
+    """Games [K] and points [K]."""
+    both, num = np.concatenate([games.first, games.second]), games.num_players
+    points = np.concatenate([games.points, games.total - games.points])
+    return np.bincount(both, np.tile(games.total, 2), num), np.bincount(both, points, num)
+
+
+def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """(lower, upper) of those without a rating, from their games against those who have one."""
+    bounds = {}
+    for k in np.flatnonzero(np.isnan(rating)):
+        is_first = (games.first == k) & ~np.isnan(rating[games.second])
+        is_second = (games.second == k) & ~np.isnan(rating[games.first])
+        against = np.concatenate([rating[games.second[is_first]], rating[games.first[is_second]]])
+        total = np.concatenate([games.total[is_first], games.total[is_second]])
+        points = games.points[is_first].sum() + (games.total - games.points)[is_second].sum()
+        if not len(total):
+            continue
+        sign = 1 if points else -1  # all points won, or none
+
+        def surplus(x: float, against=against, total=total, sign=sign) -> float:
+            return float(total @ np.log(np.maximum(expected_score(sign * (x - against)), 1e-300)) - math.log(TAIL))
+
+        bound = float(scipy.optimize.brentq(surplus, against.min() - 4000, against.max() + 4000))  # pyright: ignore
+        bounds[players[k]] = (bound, math.inf) if points else (-math.inf, bound)
+    return bounds
+
+
+def _notes(
+    results: Results, is_rated: np.ndarray, bounds: Mapping[str, tuple[float, float]], unfitted: Collection[str]
+) -> tuple[str, ...]:
+    players, notes = results.players, []
+    for name, (lower, upper) in bounds.items():
+        won = lower > -math.inf
+        did, where = ("won", f"above {lower:.0f}") if won else ("lost", f"below {upper:.0f}")
+        notes.append(f"{name} {did} every point against the rated: no rating, but {where} Elo (97.5 %)")
+    unplaced = [p for p, rated in zip(players, is_rated, strict=True) if not (rated or p in bounds or p in unfitted)]
+    if unplaced:
+        notes.append(f"not rated, without games against the pool: {', '.join(unplaced)}")
+    for name in (name for name in unfitted if name in players):
+        shown = []
+        for player, opponent, wins, draws, losses, _ in without_colors(results).rows:
+            if name in (player, opponent):
+                other, won = (opponent, losses) if name == player else (player, wins)
+                num_games = wins + draws + losses
+                shown.append(f"{other} {(won + draws / 2) / num_games:.3f} of {num_games} games")
+        notes.append(f"against {name}, whose games count for no rating: {', '.join(shown) or 'no games'}")
+    return tuple(notes)
+
+
+def bracket_pairings(
+    players: Sequence[str],
+    results: Results,
+    pool: Pool,
+    num_games: int,
+    target_error: float = 0.0,
+    closed: Collection[frozenset[str]] = (),
+) -> tuple[Pairing, ...]:
+    """The games that newcomers still lack, none at the end; nobody else plays.
+
+    A newcomer first meets each member in the two games of one opening, then in `num_games` each the BRACKET members
+    nearest to its rating, half of them above it where there are so many. With a `target_error`, Elo, it meets these
+    again until its standard error is not larger. It meets a player of UNFITTED in `num_games` games too.
+
+    Args:
+        players: those who can play, of the results' players.
+        closed: pairs that may not meet.
+    """
+    ratings = rate_by_pool(results, pool)
+    level = dict(zip(ratings.players, ratings.rating.tolist(), strict=True))
+    error = dict(zip(ratings.players, ratings.standard_error.tolist(), strict=True))
+    level |= {name: lower if lower > -math.inf else upper for name, (lower, upper) in ratings.bounds.items()}
+    played: dict[frozenset[str], int] = {}
+    for row in results.rows:
+        played[frozenset(row[:2])] = played.get(frozenset(row[:2]), 0) + sum(row[2:5])
+    members, apart = [p for p in players if p in pool.players], [p for p in players if p in UNFITTED]
+    found = []
+    for name in (p for p in players if p not in pool.players and p not in UNFITTED):
+
+        def lacking(opponents: Sequence[str], wanted: int, name: str = name) -> list[Pairing]:
+            left = [Pairing(name, other, wanted - played.get(frozenset((name, other)), 0)) for other in opponents]
+            return [p for p in left if p.games > 0 and frozenset(p[:2]) not in closed]
+
+        nearest = bracket(level[name], {member: level[member] for member in members})
+        new = lacking(members, 2) or lacking(nearest, num_games)
+        if not new and error[name] > target_error > 0:
+            least = min((played.get(frozenset((name, other)), 0) for other in nearest), default=0)
+            new = lacking(nearest, least + num_games)
+        found += new + lacking(apart, num_games)
+    return tuple(found)
+
+
+def bracket(rating: float, members: Mapping[str, float], number: int = BRACKET) -> list[str]:
+    """The members nearest to a rating, half of them above it where there are so many, the highest first."""
+    ranked = sorted(members, key=lambda name: -members[name])
+    above = sum(members[name] > rating for name in ranked)
+    start = min(max(above - number // 2, 0), max(len(ranked) - number, 0))
+    return ranked[start : start + number]

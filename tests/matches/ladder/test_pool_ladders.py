@@ -1,0 +1,162 @@
+"""Reference pools: a ladder that makes one, and ladders whose newcomers it rates."""
+
+import gzip
+import json
+from itertools import product
+
+import pytest
+from host_players import BOARD, host_player
+
+from alphagateau.config import ConfigError, LadderConfig, make_ladder
+from alphagateau.games.pgn.pgn import to_pgn
+from alphagateau.matches.ladder import ladder as ladders
+from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, alike_players, read_games
+from alphagateau.matches.ladder.ladder import play_ladder
+from alphagateau.matches.ladder.pairings import Standing, next_pairings
+from alphagateau.matches.ladder.rounds import Callbacks
+from alphagateau.ratings.results import make_results
+
+PAWNS = ("1pppp", "p1ppp", "pp1pp", "ppp1p")
+MEMBERS = [host_player(name) for name in "abcd"]
+NEWCOMERS = [host_player(name) for name in ("new", "newer")]
+
+
+@pytest.fixture
+def play(monkeypatch, tmp_path):
+    """Plays a ladder of host players in a folder: its rated pool, and what it said."""
+    (tmp_path / "pool").mkdir()
+    openings = tmp_path / "pool" / "openings.txt"
+    openings.write_text("".join(f"rnbqk/{a}/5/{b.upper()}/RNBQK w - - 0 118\n" for a, b in product(PAWNS, PAWNS)))
+
+    def run(folder: str, players, **keys):
+        monkeypatch.setattr(ladders, "load_players", lambda *_: (list(players), []))
+        said: list[str] = []
+        keys = {"boards": (BOARD,), "games_per_pair": 4, "rows": 8, **keys}
+        ladder = LadderConfig(players=("random",), **keys)
+        (pool,) = play_ladder(ladder, [], tmp_path / folder, Callbacks(said.append))
+        return pool, said
+
+    def make():
+        keys = {
+            "matching": "all",
+            "neighbours": 2,
+            "games_per_pair": 12,
+            "anchor": "b",
+            "anchor_rating": 1000.0,
+            "make_pool": True,
+        }
+        return run("pool", MEMBERS, openings=str(openings), **keys)[0]
+
+    run.make, run.folder = make, tmp_path / "pool"
+    return run
+
+
+@pytest.fixture
+def specs_of_members(monkeypatch):
+    """A file of host players names no program."""
+    monkeypatch.setattr(ladders, "read_spec", lambda text: text)
+
+
+def edit(path, **values) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), "specs": ["random"], **values}))
+
+
+def test_a_pool_is_its_ladders_ratings_and_covariance(play):
+    made = play.make()
+    text = json.loads((play.folder / "pool.json").read_text())
+    assert [m["name"] for m in text["members"]] == list("abcd") and text["members"][1]["rating"] == 1000.0
+    assert [m["rating"] for m in text["members"]] == pytest.approx(made.ratings.rating.tolist(), abs=0.01)
+    assert text["covariance"] == [pytest.approx(row.tolist(), abs=0.01) for row in made.ratings.covariance]
+    met = {frozenset((g.white[0], g.black[0])) for g in read_games(play.folder / "games.jsonl")}
+    assert met == {frozenset(pair) for pair in ("ab", "ac", "bc", "bd", "cd")}  # not a and d, three places apart
+
+
+def test_newcomers_are_rated_by_the_pool_whose_members_do_not_meet_again(play, specs_of_members):
+    made = play.make()
+    edit(play.folder / "pool.json")
+    pool, _ = play("one", [*MEMBERS, *NEWCOMERS, host_player("random")], pool=str(play.folder))
+    games = {row[:2]: sum(row[2:5]) for row in pool.results.rows if row.color == 1}
+    assert pool.ratings.players == (*"abcd", "new", "newer", "random") and pool.protocol["reference pool"]
+    assert games and not any({*pair} <= {*"abcd", "random"} for pair in games)
+    assert all(pool.ratings.games[4:6] == [4 * 4 + 4] * 2)  # four members and the random mover, four games each
+    assert pool.ratings.rating[1] == 1000.0 and pool.ratings.rating[:4] == pytest.approx(made.ratings.rating, abs=150)
+    assert any(note.startswith("against random") for note in pool.ratings.notes)
+    again, said = play("one", [*MEMBERS, *NEWCOMERS], pool=str(play.folder))
+    assert not any("next" in line for line in said) and again.ratings.rating[4] == pool.ratings.rating[4]
+
+
+def test_a_member_that_is_not_here_is_named_and_keeps_its_rating(play, specs_of_members):
+    play.make()
+    edit(play.folder / "pool.json")
+    pool, said = play("one", [*MEMBERS[:3], NEWCOMERS[0]], pool=str(play.folder))
+    assert "member d of the pool is not here: nobody meets it" in said
+    assert pool.ratings.players == (*"abcd", "new") and pool.ratings.games[3] == 0
+    assert pool.ratings.standard_error[3] > 0 and pool.ratings.games[4] == 12
+
+
+def test_an_engine_that_plays_a_members_games_is_named(play, specs_of_members):
+    """The newcomer moves as member d does; the games of d are those of the pool's PGN."""
+    records = play.make().records
+    edit(play.folder / "pool.json")
+    (play.folder / "games.pgn.gz").write_bytes(gzip.compress("".join(map(to_pgn, records)).encode()))
+    twin = MEMBERS[3]._replace(name="twin", key=("twin", "uci", BOARD))
+    pool, _ = play("one", [*MEMBERS, twin], pool=str(play.folder), games_per_pair=12)
+    assert any(note.startswith("d and twin are hardly two: ") for note in pool.notes)
+    pool, _ = play("two", [*MEMBERS, NEWCOMERS[0]._replace(key=("new", "uci", BOARD))], pool=str(play.folder))
+    assert not any("hardly two" in note for note in pool.notes)
+
+
+def test_a_pool_of_another_board_protocol_or_form_is_refused(play, specs_of_members):
+    play.make()
+    path = play.folder / "pool.json"
+    for values, why in (
+        ({"board": "chess"}, "is a pool of chess, expected one of gardner_chess"),
+        ({"board": BOARD, "protocol": "openings: others"}, "its games have another protocol"),
+        ({"covariance": [[1.0]]}, "of 4 members"),
+        ({"members": []}, "is no pool"),
+    ):
+        edit(path, **values)
+        with pytest.raises(LadderGamesError, match=why):
+            play("one", [*MEMBERS, NEWCOMERS[0]], pool=str(play.folder))
+    with pytest.raises(LadderGamesError, match=r"no pool\.json in nowhere or eval/pools/nowhere; pools here: "):
+        play("one", NEWCOMERS, pool="nowhere")
+
+
+def test_a_ladder_does_not_write_into_its_pool(play, specs_of_members):
+    play.make()
+    edit(play.folder / "pool.json")
+    with pytest.raises(LadderGamesError, match="is the pool's own folder"):
+        play("pool", [*MEMBERS, NEWCOMERS[0]], pool=str(play.folder))
+
+
+@pytest.mark.parametrize("key", ["anchor", "openings", "make_pool", "neighbours"])
+def test_what_a_pool_brings_is_not_given_beside_it(key):
+    with pytest.raises(ConfigError, match=f"{key} must not be given with a pool"):
+        make_ladder(
+            {"players": ["x"], "pool": "gardner_chess", key: {"make_pool": True, "neighbours": 1}.get(key, "x")}
+        )
+    for values in ({"matching": "paper"}, {"method": "wls"}, {"boards": ["chess", "gardner_chess"]}):
+        with pytest.raises(ConfigError, match="a pool rates players of one board"):
+            make_ladder({"players": ["x"], "pool": "gardner_chess", **values})
+
+
+def test_all_pairs_with_a_pool_are_those_of_newcomers():
+    from alphagateau.ratings.pool import Pool
+
+    names = ["a", "b", "x", "y", "random"]
+    standing = Standing(names, make_results([], names), pool=Pool(("a", "b"), [], [], "a"))  # pyright: ignore
+    met = {p[:2] for p in next_pairings(LadderConfig(players=("x",), pool="p", matching="all"), standing)}
+    assert met == {("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("x", "y"), ("x", "random"), ("y", "random")}
+
+
+def test_players_who_play_the_same_games_are_named():
+    a, b, c, other = (host_player(name) for name in ("a", "b", "c", "other"))
+
+    def game(white, black, opening: int, moves: str) -> StoredGame:
+        return StoredGame(white.key, black.key, opening, "1-0", "", "x", tuple(moves.split()))
+
+    games = [game(one, other, k, f"e2e4 {k}") for one in (a, b) for k in range(5)]
+    games += [game(other, one, k, f"e2e4 {k} {one.name * (k < 4)}") for one in (a, b) for k in range(5)]
+    games += [game(c, other, k, f"d2d4 {k}") for k in range(10)] + [game(a, b, k, "e2e4") for k in range(9)]
+    assert alike_players(games, [a, b, c, other]) == ["a and b are hardly two: 6 of their 10 games are the same"]
+    assert not alike_players(games[:-10], [a._replace(has_noise=True), b, other])
