@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
@@ -147,7 +147,7 @@ def _sums(games: Games) -> tuple[np.ndarray, np.ndarray]:
 def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[str, tuple[float, float]]:
     """(lower, upper) of those without a rating, from their games against those who have one."""
     bounds = {}
-    for k in np.flatnonzero(np.isnan(rating)):
+    for k in map(int, np.flatnonzero(np.isnan(rating))):
         is_first = (games.first == k) & ~np.isnan(rating[games.second])
         is_second = (games.second == k) & ~np.isnan(rating[games.first])
         against = np.concatenate([rating[games.second[is_first]], rating[games.first[is_second]]])
@@ -160,7 +160,8 @@ def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[st
         def surplus(x: float, against=against, total=total, sign=sign) -> float:
             return float(total @ np.log(np.maximum(expected_score(sign * (x - against)), 1e-300)) - math.log(TAIL))
 
-        bound = float(scipy.optimize.brentq(surplus, against.min() - 4000, against.max() + 4000))  # pyright: ignore
+        root: Any = scipy.optimize.brentq(surplus, against.min() - 4000, against.max() + 4000)
+        bound = float(root)
         bounds[players[k]] = (bound, math.inf) if points else (-math.inf, bound)
     return bounds
 

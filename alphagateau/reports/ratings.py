@@ -68,7 +68,7 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     beside = table_columns(report.results, report.ratings)
     shown = {key: {name: f"{x:.4f}" for name, x in column.items()} for key, column in beside.items()}
-    write_ratings(report.ratings, folder / "ratings.csv", shown | report.columns)
+    write_ratings(report.ratings, folder / "ratings.csv", {**shown, **report.columns})
     write_results(report.results, folder / "results.csv")
     if report.records:
         from alphagateau.games.pgn.pgn import to_pgn
@@ -168,7 +168,7 @@ def table_text(report: RatingsReport, players: Sequence[RatedPlayer], form: str)
     """The table of ratings in `markdown`, `latex` or `json`, an object a player."""
     if form == "json":
         fields = ("rating", "standard_error", "games", "score")
-        rows = [{"player": p.name} | {key: getattr(p, key) for key in fields} | p.beside for p in players]
+        rows = [{"player": p.name, **{key: getattr(p, key) for key in fields}, **p.beside} for p in players]
         notes, ratings = (*report.ratings.notes, *report.notes), report.ratings
         return to_json({"method": ratings.method, "anchor": ratings.anchor, "notes": notes, "players": rows})
     header, rows = rating_table(players)
