@@ -44,7 +44,13 @@ def _result(written: WrittenGame) -> GameResult:
     lacking = [tag for tag in ("White", "Black") if tag not in written.tags]
     if lacking and (result != UNFINISHED or not written.tags):
         raise ValueError(f"no {lacking[0]} tag, expected one")
-    return GameResult(_name(written, "White"), _name(written, "Black"), result)
+    return GameResult(_name(written, "White"), _name(written, "Black"), result, _opening(written))
+
+
+def _opening(written: WrittenGame) -> tuple[str, ...] | None:
+    """Event, round (1 of 1.2) and first position, which the two games of an opening share; None without a round."""
+    number = written.tags.get("Round", "").split(".")[0].strip(" ?-")
+    return (number, *(written.tags.get(tag, "") for tag in ("Event", "FEN"))) if number else None
 
 
 def _name(written: WrittenGame, tag: str) -> str:

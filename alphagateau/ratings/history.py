@@ -27,6 +27,7 @@ from alphagateau.ratings.model import (
     difference_variance,
     embed,
     inverse,
+    points_covariance,
     score_variance,
 )
 
@@ -64,7 +65,8 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     weight, nu, walk = 1.0, plain.draw_parameter, _first_walk(steps, np.append(plain.theta, plain.white))
     for _ in range(NUM_REFITS):
         score = scipy.special.expit(unweighted.design @ walk.x)
-        spread = dispersion * unweighted.total @ score_variance(score, nu)
+        scatter = points_covariance(games, unweighted.total, score_variance(score, nu), plain.pair_correlation)
+        spread = dispersion * scatter.sum()
         weight = float(min(unweighted.total @ (score * (1 - score)) / spread, MOST_WEIGHT)) if spread > 0 else 1.0
         equations = unweighted._replace(total=weight * unweighted.total, points=weight * unweighted.points)
         walk = _fit_walk(equations, steps, walk)
@@ -72,9 +74,10 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     x, _ = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
     wide = walk._replace(factors=np.maximum(walk.factors, (TAIL + 3) / (TAIL + 1)))
     equations = equations._replace(precision=_precision(steps, wide))
-    variance = weight * dispersion * score_variance(scipy.special.expit(equations.design @ x), nu)
-    covariance = sandwich(equations, x, derivatives(x, equations)[1], variance)
-    return Fit(x[:-1], float(x[-1]), nu, covariance), walk
+    score = scipy.special.expit(equations.design @ x)
+    scatter = points_covariance(games, unweighted.total, score_variance(score, nu), plain.pair_correlation)
+    covariance = sandwich(equations, x, derivatives(x, equations)[1], weight**2 * dispersion * scatter)
+    return plain._replace(theta=x[:-1], white=float(x[-1]), draw_parameter=nu, covariance=covariance), walk
 
 
 def _precision(steps: Steps, walk: Walk) -> scipy.sparse.csr_array:

@@ -33,6 +33,7 @@ class Ratings:
     anchor: str | None = None
     dispersion: float = 1.0  # the factor in the variances
     draw_parameter: float = 0.0  # Davidson's nu; 0: no draws, or wls
+    pair_correlation: float = 0.0  # of the points of the two games of an opening; 0 also if it is not known
     white_advantage: float = 0.0  # Elo, 0 if not estimated
     white_advantage_error: float = 0.0
     rates: Mapping[str, float] = field(default_factory=dict)  # of `history`: curve -> usual change an iteration, Elo
@@ -120,6 +121,7 @@ def _rate_likelihood(
         "covariance": covariance[:-1, :-1],
         "dispersion": dispersion,
         "draw_parameter": fit.draw_parameter,
+        "pair_correlation": fit.pair_correlation,
         "white_advantage": fit.white * ELO_PER_NAT,
         "white_advantage_error": float(_root(covariance[-1, -1])),
         "rates": rates,

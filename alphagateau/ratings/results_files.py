@@ -5,14 +5,23 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from alphagateau.ratings.rate import Ratings
-from alphagateau.ratings.results import Results, ResultsError, Row, check_name, check_row, make_results, without_colors
+from alphagateau.ratings.results import (
+    Pairs,
+    Results,
+    ResultsError,
+    Row,
+    check_name,
+    check_row,
+    make_results,
+    without_colors,
+)
 from alphagateau.runs.files import write_text
 
 RESULTS_HEADER = ["player", "opponent", "wins", "draws", "losses"]
@@ -24,11 +33,15 @@ NAMELESS = ("", "?")
 
 
 class GameResult(NamedTuple):
-    """Players and result of a game."""
+    """Players and result of a game.
+
+    opening: what only the game of the same two players with colors exchanged shares; None: not known.
+    """
 
     white: str
     black: str
     result: str  # of COUNTS, or UNFINISHED
+    opening: Hashable = None
 
 
 def read_results(lines: Iterable[str], name: object) -> Results:
@@ -62,25 +75,50 @@ def tabulate(games: Iterable[tuple[str, GameResult]]) -> tuple[Results, tuple[st
 
     Each game comes with its place in a file. Raises ResultsError for a finished game without names.
     """
-    counts: Counter[GameResult] = Counter()
     left_out: Counter[str] = Counter()
     players: dict[str, None] = {}
-    for where, game in games:
-        names, is_finished = (game.white, game.black), game.result != UNFINISHED
-        if is_finished:
-            _check_players(names, where)
-        players.update((name, None) for name in names if name not in NAMELESS)
-        counts[game] += is_finished and game.white != game.black
-        left_out["unfinished (result *)"] += not is_finished
-        left_out["of a player against itself"] += is_finished and game.white == game.black
+
+    def counted() -> Iterator[GameResult]:
+        for where, game in games:
+            names, is_finished = (game.white, game.black), game.result != UNFINISHED
+            if is_finished:
+                _check_players(names, where)
+            players.update((name, None) for name in names if name not in NAMELESS)
+            left_out["unfinished (result *)"] += not is_finished
+            left_out["of a player against itself"] += is_finished and game.white == game.black
+            if is_finished and game.white != game.black:
+                yield game
+
+    results = count_games(counted(), players)
+    num_games = sum(sum(row[2:5]) for row in results.rows) + left_out.total()
+    notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
+    return results, notes
+
+
+def count_games(games: Iterable[GameResult], players: Iterable[str]) -> Results:
+    """The table of finished games, by color, and of the pairs among them. `players` is read after the games."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    single: dict[Hashable, str] = {}  # (white, black, opening) -> result of a game without its twin
+    pairs: Counter[tuple[str, str, int]] = Counter()  # two players, and twice the points of the first
+    for white, black, result, opening in games:
+        counts[white, black, result] += 1
+        twin = single.pop((black, white, opening), "") if opening is not None else ""
+        if twin:
+            pairs[white, black, _doubled(result) + 2 - _doubled(twin)] += 1
+        elif opening is not None:
+            single[white, black, opening] = result
     rows = [
         Row(white, black, *(number * count for count in COUNTS[result]), color=1)
         for (white, black, result), number in counts.items()
-        if number
     ]
-    num_games = counts.total() + left_out.total()
-    notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
-    return make_results(rows, players), notes
+    together = [Pairs(a, b, tuple(n * (k == points) for k in range(5))) for (a, b, points), n in pairs.items()]
+    return make_results(rows, players, together)
+
+
+def _doubled(result: str) -> int:
+    """Twice the points of white."""
+    wins, draws, _ = COUNTS[result]
+    return 2 * wins + draws
 
 
 def _check_players(names: Iterable[str], where: str) -> None:

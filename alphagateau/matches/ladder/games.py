@@ -11,8 +11,8 @@ from pydantic import Field, NonNegativeInt, TypeAdapter
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note
 from alphagateau.matches.players import Player
-from alphagateau.ratings.results import Results, Row, make_results
-from alphagateau.ratings.results_files import COUNTS
+from alphagateau.ratings.results import Results
+from alphagateau.ratings.results_files import GameResult, count_games
 from alphagateau.runs.files import filling, write_text
 
 PlayerKey = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -95,14 +95,14 @@ def of_players(games: Sequence[StoredGame], players: Sequence[Player]) -> tuple[
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[Player]) -> Results:
-    """The games between these players, by color; the same table whatever the order in which they ended."""
+    """The games between these players, by color and by pairs; the same table whatever the order in which they ended."""
     names = {p.key: p.name for p in players}
     place = {p.key: number for number, p in enumerate(players)}
     games = sorted(
         (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
     )
-    rows = [Row(names[g.white], names[g.black], *COUNTS[g.result], 1) for g in games]
-    return make_results(rows, [p.name for p in players])
+    played = [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening)) for g in games]
+    return count_games(played, names.values())
 
 
 def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: str, event: str) -> list[GameRecord]:
