@@ -94,7 +94,10 @@ def _watch(ladder: LadderConfig, known: list[str]) -> Callable[[], bool]:
 
 
 def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> list[Ratings]:
-    """Writes and prints the results of each board as it ends, and at last the page of all boards."""
+    """Writes and prints the results of each board as it ends, and at last the page of all boards.
+
+    The ratings returned have the notes of the page.
+    """
     reports = {}
     for pool in pools:
         reports[pool.table.game.name] = report_of(pool)
@@ -102,7 +105,7 @@ def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> l
         print_ratings(pool.ratings, pool.title)
     if len(ladder.boards) > 1:
         write_boards_page(folder, reports)
-    return [report.ratings for report in reports.values()]
+    return [dataclasses.replace(one.ratings, notes=(*one.ratings.notes, *one.notes)) for one in reports.values()]
 
 
 def report_of(pool: RatedPool) -> RatingsReport:

@@ -30,16 +30,25 @@ class Pairs(NamedTuple):
     counts: tuple[int, ...]  # [5], pairs that brought the player 0, 1/2, 1, 3/2, 2 points
 
 
+class Alike(NamedTuple):
+    """Two players who seem to be one."""
+
+    player: str
+    opponent: str
+    why: str
+
+
 @dataclass(frozen=True)
 class Results:
     """A results table, as `make_results` builds it. Players may have no games.
 
-    pairs: how the games of the rows, by color there, belong together, as far as that is known.
+    pairs: how the games of the rows, by color there, belong together, as far as that is known. alike: by their games.
     """
 
     players: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     pairs: tuple[Pairs, ...] = ()
+    alike: tuple[Alike, ...] = ()
 
 
 MAX_COUNT = 10**9

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.results import (
+    Alike,
     Pairs,
     Results,
     ResultsError,
@@ -30,18 +33,21 @@ RATINGS_HEADER += ["component", "method", "anchor"]
 COUNTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}  # wins, draws, losses of white
 UNFINISHED = "*"
 NAMELESS = ("", "?")
+MIN_REPLAYS = 4  # games
 
 
 class GameResult(NamedTuple):
     """Players and result of a game.
 
-    opening: what only the game of the same two players with colors exchanged shares; None: not known.
+    opening: what of two players' games only that with colors exchanged shares; None: not known.
+    moves: equal for games of the same moves; None: not known.
     """
 
     white: str
     black: str
     result: str  # of COUNTS, or UNFINISHED
     opening: Hashable = None
+    moves: Hashable = None
 
 
 def read_results(lines: Iterable[str], name: object) -> Results:
@@ -89,18 +95,18 @@ def tabulate(games: Iterable[tuple[str, GameResult]]) -> tuple[Results, tuple[st
             if is_finished and game.white != game.black:
                 yield game
 
-    results = count_games(counted(), players)
+    results = count_games([*counted()], players)
     num_games = sum(sum(row[2:5]) for row in results.rows) + left_out.total()
     notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
     return results, notes
 
 
-def count_games(games: Iterable[GameResult], players: Iterable[str]) -> Results:
-    """The table of finished games, by color, and of the pairs among them. `players` is read after the games."""
+def count_games(games: Sequence[GameResult], players: Iterable[str]) -> Results:
+    """The table of finished games, by color, of the pairs among them, and of players who play one another's games."""
     counts: Counter[tuple[str, str, str]] = Counter()
     single: dict[Hashable, str] = {}  # (white, black, opening) -> result of a game without its twin
     pairs: Counter[tuple[str, str, int]] = Counter()  # two players, and twice the points of the first
-    for white, black, result, opening in games:
+    for white, black, result, opening, _ in games:
         counts[white, black, result] += 1
         twin = single.pop((black, white, opening), "") if opening is not None else ""
         if twin:
@@ -112,7 +118,35 @@ def count_games(games: Iterable[GameResult], players: Iterable[str]) -> Results:
         for (white, black, result), number in counts.items()
     ]
     together = [Pairs(a, b, tuple(n * (k == points) for k in range(5))) for (a, b, points), n in pairs.items()]
-    return make_results(rows, players, together)
+    return replace(make_results(rows, players, together), alike=find_replays(games))
+
+
+def find_replays(games: Sequence[GameResult]) -> tuple[Alike, ...]:
+    """The pairs of players of whose games from one opening, with one color against one opponent, half are the same.
+
+    So are those of two players with colors exchanged.
+    """
+    games = [game for game in games if None not in game[3:]]
+    lines = Counter(game[3:] for game in games)
+    repeated: dict[Hashable, set[str]] = {}
+    for game in (game for game in games if lines[game[3:]] > 1):
+        for name, seat in _seats(game):
+            repeated.setdefault((seat, game.moves), set()).add(name)
+    same = Counter(pair for names in repeated.values() for pair in itertools.combinations(sorted(names), 2))
+    same = {pair: count for pair, count in same.items() if count >= MIN_REPLAYS}
+    seats: dict[str, set[Hashable]] = {name: set() for pair in same for name in pair}
+    for name, seat in (one for game in games for one in _seats(game) if one[0] in seats):
+        seats[name].add(seat)
+    both = {(a, b): len(seats[a] & seats[b]) for a, b in same}
+    text = "{} of their {} games from one opening against one opponent are the same"
+    return tuple(Alike(*pair, text.format(n, both[pair])) for pair, n in same.items() if 2 * n >= both[pair])
+
+
+def _seats(game: GameResult) -> Iterator[tuple[str, Hashable]]:
+    """Each player, and what a player alike would share: color, opponent and opening, or the opening with the other."""
+    white, black, _, opening, _ = game
+    yield from ((white, (True, black, opening)), (black, (False, white, opening)))
+    yield white, (frozenset((white, black)), opening)
 
 
 def _doubled(result: str) -> int:
@@ -141,15 +175,16 @@ def write_ratings(
 ) -> None:
     """Writes ratings.csv, the strongest of the largest component first, with bounds 2 standard errors away.
 
-    `more`: further columns by name, each the values of some players.
+    `more`: further columns by name, each the values of some players. The last column has the flags of the notes.
     """
     more, r, rows = more or {}, ratings, []
     for k in np.lexsort((-np.nan_to_num(r.rating, nan=-np.inf), r.component)):
         rating, error = r.rating[k], r.standard_error[k]
         row = [r.players[k], f"{rating:.2f}", f"{error:.2f}", r.games[k], f"{r.score[k]:.4f}"]
         row += [f"{rating - 2 * error:.2f}", f"{rating + 2 * error:.2f}", r.component[k], r.method, r.anchor or ""]
-        rows.append(row + [column.get(r.players[k], "") for column in more.values()])
-    _write_csv(path, [*RATINGS_HEADER, *more], rows)
+        flags = " ".join(r.flags.get(r.players[k], ()))
+        rows.append([*row, *(column.get(r.players[k], "") for column in more.values()), flags])
+    _write_csv(path, [*RATINGS_HEADER, *more, "flags"], rows)
 
 
 def _write_csv(path: str | os.PathLike[str], header: list[str], rows: Iterable) -> None:

@@ -166,12 +166,18 @@ def sentences(result: "StudyResult") -> list[str]:
     if len(commits) > 1:
         said.append(f"the runs ran code of {len(commits)} commits, {', '.join(commits)}: what differs may be the code")
     said += [f"{games:,} games were rated on {board}" for board, games in result.num_games.items()]
+    said += ladder_notes(result)
     said += [f"{r.name} is left out: {r.failure}" for r in result.runs if r.failure]
     return said + [f"{r.name}: {r.ended}" for r in result.runs if r.ended.startswith("its health")]
 
 
+def ladder_notes(result: "StudyResult") -> list[str]:
+    """The notes of the ladder's page, each with its board."""
+    return [f"ladder on {board}: {note}" for board, notes in result.notes.items() for note in notes]
+
+
 def markdown(result: "StudyResult") -> str:
-    """Tables to paste into a page of docs/: what differs, then each measure with cost and difference."""
+    """To paste into a page of docs/: what differs, each measure with cost and difference, the ladder's notes."""
     keys = [["key", *result.variants]]
     for key, values in result.changed.items():
         keys.append([f"`{key}`", *(_key_text(values[v]) if v in values else UNKNOWN for v in result.variants)])
@@ -186,6 +192,7 @@ def markdown(result: "StudyResult") -> str:
             if row.difference:
                 rows[-1][-1] = _pair(row.difference, f"+{measure.form}")
         parts += [_markdown_table(rows), *filter(None, [bounds(measure)])]
+    parts += ["\n".join(f"- {note}" for note in ladder_notes(result))] if ladder_notes(result) else []
     return "\n\n".join(parts) + "\n"
 
 

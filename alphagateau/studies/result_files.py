@@ -11,7 +11,7 @@ from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
 
 OF_MACHINE = ("devices", "commits")  # of a run, besides its seconds
-SIMPLE = ("name", "base", "reference", "seeds", "experiments", "budgets", "changed", "num_games")
+SIMPLE = ("name", "base", "reference", "seeds", "experiments", "budgets", "changed", "num_games", "notes")
 
 
 def as_json(result: StudyResult) -> dict[str, Any]:
@@ -60,6 +60,7 @@ def _with_estimates(table: dict[str, Any]) -> Any:
 
 
 def _from_json(table: dict[str, Any]) -> StudyResult:
+    table = {"notes": {}} | table  # which earlier versions had not
     simple: dict[str, Any] = {name: table[name] for name in SIMPLE} | {"seeds": tuple(table["seeds"])}
     machine = table["machine"]
     return StudyResult(

@@ -83,6 +83,7 @@ class StudyResult(NamedTuple):
     measures: list[Measure]
     curves: list[Curve]
     num_games: dict[str, int]  # of the ladder, by board
+    notes: Mapping[str, Sequence[str]] = {}  # of the ladder, by board
 
     @property
     def variants(self) -> list[str]:
@@ -115,6 +116,7 @@ def gather(
         measures=measures,
         curves=[curve for curve in curves if len(curve.points) > 1],
         num_games=games,
+        notes={board: list(found[0].notes) for board, found in ratings.items()},
     )
 
 

@@ -110,6 +110,18 @@ def test_a_study_of_an_earlier_version_is_read_and_said_to_be_one(tmp_path):
     assert cells(measure_table(result.measures[0]).rows[1])[3:7] == ["+50", "25", "–", "higher"]
 
 
+def test_the_notes_of_the_ladder_stand_on_the_page_in_the_markdown_and_in_the_json(tmp_path):
+    noted = sample_result()._replace(notes={"gardner_chess": ["random lost every game"]})
+    table = json.loads(to_json(as_json(noted)))
+    (tmp_path / "study.json").write_text(json.dumps(table))
+    assert read_result(tmp_path / "study.json").notes == noted.notes
+    said = "ladder on gardner_chess: random lost every game"
+    assert f"- {said}" in markdown(noted).splitlines() and said in study_page(noted)
+    del table["notes"]  # as an earlier version wrote it
+    (tmp_path / "study.json").write_text(json.dumps(table))
+    assert "ladder on" not in markdown(read_result(tmp_path / "study.json"))
+
+
 def test_one_seed_is_said_to_say_little():
     result = sample_result(seeds=(3,))
     assert cells(measure_table(result.measures[0]).rows[1])[6] == "one seed: the spread over seeds is not known"

@@ -101,7 +101,7 @@ def tabulate(games: Sequence[StoredGame], players: Sequence[Player]) -> Results:
     games = sorted(
         (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
     )
-    played = [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening)) for g in games]
+    played = [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves) for g in games]
     return count_games(played, names.values())
 
 
