@@ -1,6 +1,6 @@
 """Simulates pools of known ratings and measures what docs/ratings.md says of methods and matching.
 
-    python benchmarks/rating_simulations.py coverage|wide|matching|rounds|sprt|speed [--pools 200]
+    python benchmarks/rating_simulations.py coverage|pairs|wide|matching|rounds|sprt|speed [--pools 200]
 
 `matching --figure docs/ratings_matching.svg` draws the figure. Prints Markdown tables.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from alphagateau.ratings.model import POINTS, expected_score, outcome_chances
 from alphagateau.ratings.pairing import PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.rate import rate
-from alphagateau.ratings.results import Results, Row, make_results
+from alphagateau.ratings.results import Pairs, Results, Row, make_results
 from alphagateau.ratings.sprt import pentanomial, sprt
 from alphagateau.reports.drawing.charts import Labels, Series, line_chart, standalone
 
@@ -71,6 +71,45 @@ def coverage(num_pools: int) -> None:
                 found = rate(results, **options)
                 inside[name].append(np.abs(errors(found, true)) < 2 * found.standard_error)
         print(f"| {label} | {' | '.join(f'{np.mean(x):.1%}' for x in inside.values())} |")
+
+
+def play_pairs(rng, true, num_openings: int, opening_sd: float, nu: float = 1.0) -> Results:
+    """All pairs of players, each opening both ways; over these openings the expected scores are Elo's."""
+    bias, players, rows, pairs = rng.normal(0, opening_sd, num_openings), names(len(true)), [], []
+    grid = np.linspace(-3000, 3000, 301)
+    score = np.mean([expected_score(grid[:, None] + x).mean(axis=1) for x in (bias, -bias)], axis=0)
+    for i, j in zip(*np.triu_indices(len(true), 1), strict=True):
+        gap, points = np.interp(expected_score(true[i] - true[j]), score, grid), np.zeros(num_openings, int)
+        for color in (1, -1):
+            chances = outcome_chances(expected_score(gap + color * bias), nu).cumsum(axis=1)
+            lost = (rng.random((num_openings, 1)) > chances[:, :2]).sum(axis=1)  # half points
+            rows.append(Row(players[i], players[j], *np.bincount(lost, minlength=3).tolist(), color))
+            points += 2 - lost
+        pairs.append(Pairs(players[i], players[j], tuple(np.bincount(points, minlength=5).tolist())))
+    return make_results(rows, players, pairs)
+
+
+def pairs(num_pools: int) -> None:
+    print("| pool | variance of a pair | games one by one: covered | mean error | by pairs: covered | mean error |")
+    print("|---|---|---|---|---|---|")
+    for num_players, sd, num_openings, opening_sd in (
+        *((4, 100, 20, 200), (10, 100, 10, 0), (10, 100, 10, 200), (10, 100, 30, 200)),
+        *((10, 300, 30, 200), (20, 200, 10, 200)),
+    ):
+        found = []
+        for seed in range(num_pools):
+            rng = np.random.default_rng(seed)
+            true = rng.normal(0, sd, num_players)
+            results = play_pairs(rng, true, num_openings, opening_sd)
+            one_by_one, by_pairs = rate(make_results(results.rows, results.players)), rate(results)
+            away = np.abs(errors(by_pairs, true))
+            for one in (one_by_one, by_pairs):
+                found += [np.mean(away < 1.96 * one.standard_error), one.standard_error.mean()]
+            found.append(1 + by_pairs.pair_correlation)
+        *rest, ratio = np.reshape(found, (num_pools, 5)).mean(axis=0)
+        shown = f"{rest[0]:.1%} | {rest[1]:.1f} | {rest[2]:.1%} | {rest[3]:.1f}"
+        pool = f"{num_players} players, sd {sd}, {num_openings} openings, sd {opening_sd}"
+        print(f"| {pool} | {ratio:.2f} | {shown} |", flush=True)
 
 
 def wide(num_pools: int) -> None:
@@ -229,7 +268,7 @@ def speed() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["coverage", "wide", "matching", "rounds", "sprt", "speed"])
+    parser.add_argument("what", choices=["coverage", "pairs", "wide", "matching", "rounds", "sprt", "speed"])
     parser.add_argument("--pools", type=int, default=200)
     parser.add_argument("--players", type=int, default=24, help="for matching and rounds")
     parser.add_argument("--figure", type=Path, help="for matching")
@@ -241,7 +280,7 @@ def main() -> None:
     elif options.what == "speed":
         speed()
     else:
-        {"coverage": coverage, "wide": wide, "sprt": sequential}[options.what](options.pools)
+        {"coverage": coverage, "pairs": pairs, "wide": wide, "sprt": sequential}[options.what](options.pools)
 
 
 if __name__ == "__main__":

@@ -220,7 +220,9 @@ def rate_runs(study: Study, known: Mapping[str, Status], folder: Path, stop: Sto
         if study.plan.study.direct_games:
             _play_direct_games(study, known, whole, folder, Callbacks(report, should_stop))
             reports = run_ladder(whole, folder, report, should_stop, specs=specs)
-    return {get_game(board).name: Rated(r.ratings, r.results, names) for board, r in zip(boards, reports, strict=True)}
+    rated = [dataclasses.replace(one.ratings, notes=(*one.ratings.notes, *one.notes)) for one in reports]
+    played = zip(boards, rated, reports, strict=True)
+    return {get_game(board).name: Rated(ratings, report.results, names) for board, ratings, report in played}
 
 
 def _play_direct_games(

@@ -2,38 +2,57 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from alphagateau.games.pgn.text import WrittenGame, read_games, result_of
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
-from alphagateau.ratings.results import Results, ResultsError
+from alphagateau.ratings.results import Alike, Results, ResultsError
 from alphagateau.ratings.results_files import UNFINISHED, GameResult, read_results, tabulate
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> tuple[Results, tuple[str, ...]]:
-    """A table from a .csv or .pgn file, plain or packed, and notes on what was left out. Raises ResultsError."""
+    """A table from a .csv or .pgn file, plain or packed, and notes on what was left out.
+
+    Players whose tags have the same weights and search are alike. Raises ResultsError.
+    """
     name = Path(path).name.lower()
     kind = Path(next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)).suffix
     if kind not in (".pgn", ".csv"):
         raise ResultsError(f"{path} has suffix {kind!r}, expected .csv or .pgn")
+    made_of: dict[tuple[str, str], dict[str, None]] = {}
     try:
-        return (
-            tabulate(_results(path, bounds)) if kind == ".pgn" else (read_results(read_lines(path, bounds), path), ())
-        )
+        if kind == ".csv":
+            return read_results(read_lines(path, bounds), path), ()
+        results, notes = tabulate(_results(path, bounds, made_of))
     except TextFileError as error:
         raise ResultsError(str(error)) from None
+    equal = (
+        Alike(a, b, "the same weights and search") for names in made_of.values() for a, b in combinations(names, 2)
+    )
+    return replace(results, alike=(*equal, *results.alike)), notes
 
 
-def _results(path: str | os.PathLike[str], bounds: Bounds) -> Iterator[tuple[str, GameResult]]:
-    """By the White and Black tags of every game, and its Result tag or what ends its moves, which are not replayed."""
+def _results(
+    path: str | os.PathLike[str], bounds: Bounds, made_of: dict[tuple[str, str], dict[str, None]]
+) -> Iterator[tuple[str, GameResult]]:
+    """By the White and Black tags of every game, and its Result tag or what ends its moves, which are not replayed.
+
+    `made_of` takes the names by weights and search.
+    """
     for written in read_games(read_lines(path, bounds), bounds):
         where = f"{path}, game {written.number} (line {written.line})"
         try:
             yield where, _result(written)
         except ValueError as error:
             raise ResultsError(f"{where}: {error}") from None
+        for side in ("White", "Black"):
+            if weights := written.tags.get(f"{side}Weights"):
+                identity = weights, written.tags.get(f"{side}Search", "")
+                made_of.setdefault(identity, {})[_name(written, side)] = None
 
 
 def _result(written: WrittenGame) -> GameResult:
@@ -44,7 +63,14 @@ def _result(written: WrittenGame) -> GameResult:
     lacking = [tag for tag in ("White", "Black") if tag not in written.tags]
     if lacking and (result != UNFINISHED or not written.tags):
         raise ValueError(f"no {lacking[0]} tag, expected one")
-    return GameResult(_name(written, "White"), _name(written, "Black"), result)
+    moves = hash(tuple(move.text for move in written.moves))
+    return GameResult(_name(written, "White"), _name(written, "Black"), result, _opening(written), moves)
+
+
+def _opening(written: WrittenGame) -> tuple[str, ...] | None:
+    """Event, round (1 of 1.2) and first position, which the two games of an opening share; None without a round."""
+    number = written.tags.get("Round", "").split(".")[0].strip(" ?-")
+    return (number, *(written.tags.get(tag, "") for tag in ("Event", "FEN"))) if number else None
 
 
 def _name(written: WrittenGame, tag: str) -> str:

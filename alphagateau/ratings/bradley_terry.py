@@ -14,11 +14,14 @@ import scipy.special
 
 from alphagateau.ratings.model import (
     Games,
+    by_players,
     difference_design,
     embed,
     free_players,
     inverse,
     outcome_chances,
+    pair_correlation,
+    points_covariance,
     score_variance,
 )
 
@@ -33,6 +36,7 @@ class Fit(NamedTuple):
     white: float  # the advantage of the white pieces
     draw_parameter: float  # Davidson's nu
     covariance: np.ndarray  # [K + 1, K + 1] of (theta, white)
+    pair_correlation: float = 0.0  # of the points of the two games of an opening
 
 
 class Equations(NamedTuple):
@@ -64,14 +68,16 @@ def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     x, information = maximise(equations)
     score = scipy.special.expit(equations.design @ x)
     nu = draw_parameter(score[:-1], games)
-    return Fit(x[:-1], float(x[-1]), nu, sandwich(equations, x, information, score_variance(score, nu)))
+    variance = score_variance(score, nu)
+    correlation = pair_correlation(games, variance[:-1])
+    scatter = points_covariance(games, equations.total, variance, correlation)
+    return Fit(x[:-1], float(x[-1]), nu, sandwich(equations, x, information, scatter), correlation)
 
 
-def sandwich(equations: Equations, x: np.ndarray, information: Any, variance: np.ndarray) -> np.ndarray:
-    """Covariance [K + 1, K + 1] of x, 0 where it is held; variance [P + 1] of a game's term in the score."""
+def sandwich(equations: Equations, x: np.ndarray, information: Any, scatter: Any) -> np.ndarray:
+    """Covariance [K + 1, K + 1] of x, 0 where it is held; scatter [P + 1, P + 1] of the points."""
     prior, free, chance = equations.prior, equations.free, scipy.special.expit(x)
-    spread = scipy.sparse.diags_array(equations.total * variance)
-    spread = equations.design.T @ spread @ equations.design + scipy.sparse.diags_array(prior * chance * (1 - chance))
+    spread = equations.design.T @ scatter @ equations.design + scipy.sparse.diags_array(prior * chance * (1 - chance))
     if equations.precision is not None:
         spread = spread + equations.precision
     bread = inverse(information.toarray())
@@ -143,22 +149,30 @@ def draw_parameter(score: np.ndarray, games: Games) -> float:
 
 
 def estimate_dispersion(games: Games, fit: Fit, num_fitted: int | None = None) -> float | None:
-    """The scatter of pairs over the model's variance; None below MIN_DISPERSION_FREEDOM.
+    """The scatter of pairs of players over the model's variance; None below MIN_DISPERSION_FREEDOM.
 
-    Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237.
+    Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237. The games of two players
+    with either color are taken apart, unless they are pairs of an opening, whose scatter is that of their sums.
 
     Args:
         num_fitted: ratings that these games alone decide; None: all but one of each component.
     """
-    num_fitted = len(free_players(games)) if num_fitted is None else num_fitted
-    freedom = len(games.first) - num_fitted - bool(games.color.any())
-    if freedom < MIN_DISPERSION_FREEDOM:
-        return None
     delta = fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color
     score = scipy.special.expit(delta)
     variance = score_variance(score, fit.draw_parameter)
     nudge = 1e-4 * score * (1 - score)
     slope = (score_variance(score + nudge, fit.draw_parameter) - variance) / nudge
-    error = games.points / games.total - score
-    pearson = np.sum(games.total * error**2 / variance) / freedom
+    spread = points_covariance(games, games.total, variance, fit.pair_correlation).sum(axis=1)
+    columns = np.stack([games.total, games.points - games.total * score, spread, games.total * slope])
+    num_fitted = len(free_players(games)) if num_fitted is None else num_fitted
+    if len(games.twins):
+        columns = by_players(games, columns)[1]
+    else:
+        num_fitted += bool(games.color.any())
+    total, *sums = columns
+    error, variance, slope = sums / total
+    freedom = len(total) - num_fitted
+    if freedom < MIN_DISPERSION_FREEDOM:
+        return None
+    pearson = np.sum(total * error**2 / variance) / freedom
     return float(pearson / max(1 + np.mean(slope / variance * error), 0.1))

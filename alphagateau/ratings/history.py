@@ -27,6 +27,7 @@ from alphagateau.ratings.model import (
     difference_variance,
     embed,
     inverse,
+    points_covariance,
     score_variance,
 )
 
@@ -63,21 +64,26 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     equations = unweighted = make_equations(games, prior_draws)
     weight, nu, walk = 1.0, plain.draw_parameter, _first_walk(steps, np.append(plain.theta, plain.white))
     for _ in range(NUM_REFITS):
-        equations, weight = weigh(unweighted, walk.x, nu, dispersion)
+        equations, weight = weigh(games, unweighted, walk.x, plain._replace(draw_parameter=nu), dispersion)
         walk = _fit_walk(equations, steps, walk)
         nu = draw_parameter(scipy.special.expit(unweighted.design @ walk.x)[:-1], games)
     x, _ = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
     wide = walk._replace(factors=np.maximum(walk.factors, (TAIL + 3) / (TAIL + 1)))
     equations = equations._replace(precision=_precision(steps, wide))
-    variance = weight * dispersion * score_variance(scipy.special.expit(equations.design @ x), nu)
-    covariance = sandwich(equations, x, derivatives(x, equations)[1], variance)
-    return Fit(x[:-1], float(x[-1]), nu, covariance), walk
-
-
-def weigh(equations: Equations, x: np.ndarray, nu: float, dispersion: float) -> tuple[Equations, float]:
-    """The equations whose games weigh beside a prior what they inform at x, and that weight."""
     score = scipy.special.expit(equations.design @ x)
-    spread = dispersion * equations.total @ score_variance(score, nu)
+    scatter = points_covariance(games, unweighted.total, score_variance(score, nu), plain.pair_correlation)
+    covariance = sandwich(equations, x, derivatives(x, equations)[1], weight**2 * dispersion * scatter)
+    return plain._replace(theta=x[:-1], white=float(x[-1]), draw_parameter=nu, covariance=covariance), walk
+
+
+def weigh(games: Games, equations: Equations, x: np.ndarray, fit: Fit, dispersion: float) -> tuple[Equations, float]:
+    """The equations whose games weigh beside a prior what they inform at x, and that weight.
+
+    fit: the draws and the correlation of pairs.
+    """
+    score = scipy.special.expit(equations.design @ x)
+    variance = score_variance(score, fit.draw_parameter)
+    spread = dispersion * points_covariance(games, equations.total, variance, fit.pair_correlation).sum()
     weight = float(min(equations.total @ (score * (1 - score)) / spread, MOST_WEIGHT)) if spread > 0 else 1.0
     return equations._replace(total=weight * equations.total, points=weight * equations.points), weight
 

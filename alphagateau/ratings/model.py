@@ -1,7 +1,7 @@
 """The model of all fits: results as arrays, components of linked players, chances and variance of a game."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -12,6 +12,8 @@ import scipy.special
 from alphagateau.ratings.results import Results
 
 POINTS = np.array([1, 0.5, 0])  # of a win, a draw, a loss
+PAIR_POINTS = np.linspace(0, 2, 5)  # of a pair of games
+MIN_PAIR_FREEDOM = 30  # spare pairs of games; from fewer their correlation is not estimated
 ELO_PER_NAT = 400 / math.log(10)  # Elo of one unit of log-odds (173.72)
 
 
@@ -24,6 +26,8 @@ class Games(NamedTuple):
     counts: np.ndarray  # [P, 3], wins, draws, losses of the first
     num_players: int  # K
     links: np.ndarray = np.zeros((0, 2), int)  # [L, 2], players that a curve ties to one another
+    twins: np.ndarray = np.zeros((0, 2), int)  # [T, 2], rows of two players, of the first with white and with black
+    pentanomials: np.ndarray = np.zeros((0, 5))  # [T, 5], pairs of games of these rows by points of the first
 
     @property
     def total(self) -> np.ndarray:
@@ -35,7 +39,10 @@ class Games(NamedTuple):
 
 
 def game_arrays(results: Results, use_colors: bool) -> Games:
-    """The pairs (and colors) of a table that have games, each once, the earlier player first."""
+    """The pairs (and colors) of a table that have games, each once, the earlier player first.
+
+    Without colors games of one opening are not told together either.
+    """
     index = {name: i for i, name in enumerate(results.players)}
     rows = [(index[r.player], index[r.opponent], r.color, *r[2:5]) for r in results.rows]
     first, second, color, *counts = np.array(rows, dtype=np.float64).reshape(-1, 6).T
@@ -48,7 +55,57 @@ def game_arrays(results: Results, use_colors: bool) -> Games:
     np.add.at(merged, inverse.reshape(-1), flipped.T)
     played = merged.any(axis=1)
     first, second, color = pairs[played].T
-    return Games(first.astype(int), second.astype(int), color, merged[played], len(index))
+    place = {tuple(row): k for k, row in enumerate(pairs[played].tolist())}
+    twins, pentanomials = [], []
+    for p in results.pairs if use_colors else ():
+        i, j = index[p.player], index[p.opponent]
+        twins.append([place[min(i, j), max(i, j), color] for color in (1, -1)])
+        pentanomials.append(p.counts if i < j else p.counts[::-1])
+    return Games(
+        first.astype(int),
+        second.astype(int),
+        color,
+        merged[played],
+        len(index),
+        twins=np.array(twins, dtype=int).reshape(-1, 2),
+        pentanomials=np.array(pentanomials, dtype=np.float64).reshape(-1, 5),
+    )
+
+
+def pair_correlation(games: Games, variance: np.ndarray) -> float:
+    """The correlation of the points of two games of one opening with colors exchanged, 0 below MIN_PAIR_FREEDOM.
+
+    It explains how the points of pairs scatter about their mean, of two players each, beyond the games' `variance` [P]:
+    one moment estimate for all, as in generalised estimating equations (Liang and Zeger 1986, Biometrika 73, 13-22),
+    with one more pair whose games are independent, which keeps it from -1.
+    """
+    counts, (white, black) = games.pentanomials, games.twins.T
+    num_pairs, sums = counts.sum(axis=1), counts @ PAIR_POINTS
+    freedom = np.maximum(num_pairs - 1, 0)
+    if freedom.sum() < MIN_PAIR_FREEDOM:
+        return 0.0
+    squares = counts @ PAIR_POINTS**2 - sums**2 / np.maximum(num_pairs, 1)
+    excess = squares.sum() - freedom @ (variance[white] + variance[black])
+    spread = freedom @ np.sqrt(variance[white] * variance[black]) * (1 + 1 / freedom.sum())
+    return float(np.clip(excess / (2 * spread), -1, 1))
+
+
+def points_covariance(games: Games, total: np.ndarray, variance: np.ndarray, correlation: float) -> Any:
+    """Sparse covariance [P, P] of the rows' points: `total` [P] games of `variance` [P], those of a pair correlated.
+
+    Further rows may follow those of the games.
+    """
+    white, black = games.twins.T
+    shared = correlation * games.pentanomials.sum(axis=1) * np.sqrt(variance[white] * variance[black])
+    places = np.concatenate([white, black]), np.concatenate([black, white])
+    within_pairs = scipy.sparse.coo_array((np.tile(shared, 2), places), (len(total), len(total)))
+    return scipy.sparse.diags_array(total * variance) + within_pairs
+
+
+def by_players(games: Games, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The M pairs of players [2, M], the earlier first, and sums [N, M] of columns [N, P], over colors."""
+    pairs, row = np.unique(np.stack([games.first, games.second]), axis=1, return_inverse=True)
+    return pairs, np.stack([np.bincount(row.reshape(-1), column, pairs.shape[1]) for column in columns])
 
 
 def component_labels(games: Games, connection: str = "weak") -> np.ndarray:

@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.special
 
-from alphagateau.ratings.model import ELO_PER_NAT, difference_variance, expected_score, game_arrays, score_variance
+from alphagateau.ratings.model import (
+    ELO_PER_NAT,
+    by_players,
+    difference_variance,
+    expected_score,
+    game_arrays,
+    points_covariance,
+    score_variance,
+)
 from alphagateau.ratings.rate import Ratings, ranked
 from alphagateau.ratings.results import Results
 
@@ -77,13 +85,10 @@ def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
     gap = ratings.rating[games.first] - ratings.rating[games.second]
     mean = expected_score(gap + ratings.white_advantage * games.color)
     variance = score_variance(mean, ratings.draw_parameter)
-    binary = (mean * (1 - mean)) ** 2 / variance  # for leverages of a fit by points as if binary
-    columns = [games.points, *(games.total * x for x in (1, mean, variance, binary))]
-    pairs = np.stack([games.first, games.second], axis=1)
-    pairs, row = np.unique(pairs, axis=0, return_inverse=True)
-    sums = [np.bincount(row.reshape(-1), column, len(pairs)) for column in columns]
-    points, total, expected, spread, weight = sums
-    i, j = pairs.T
+    spread = points_covariance(games, games.total, variance, ratings.pair_correlation).sum(axis=1)
+    binary = (games.total * mean * (1 - mean)) ** 2 / spread  # for leverages of a fit by points as if binary
+    columns = np.stack([games.points, games.total, games.total * mean, spread, binary])
+    (i, j), (points, total, expected, spread, weight) = by_players(games, columns)
     leverage = weight * difference_variance(ratings.covariance / ratings.dispersion, i, j) / ELO_PER_NAT**2
     spare = np.where(leverage < 1 - 1e-6, spread * (1 - leverage), math.inf)
     z = (points - expected) / np.sqrt(spare)

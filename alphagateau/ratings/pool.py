@@ -9,6 +9,7 @@ import scipy.optimize
 import scipy.sparse
 import scipy.special
 
+from alphagateau.ratings.assumptions import Note, alike_notes
 from alphagateau.ratings.bradley_terry import (
     Equations,
     Fit,
@@ -29,10 +30,12 @@ from alphagateau.ratings.model import (
     expected_score,
     game_arrays,
     inverse,
+    pair_correlation,
+    points_covariance,
     score_variance,
 )
 from alphagateau.ratings.pairing import Pairing
-from alphagateau.ratings.rate import Ratings, anchors_of
+from alphagateau.ratings.rate import Ratings, anchors_of, flags_of
 from alphagateau.ratings.results import Results, ResultsError, without_colors
 
 UNFITTED = ("random",)  # players that engines stalemate: no point on the scale
@@ -84,6 +87,8 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
     rating = np.where(is_rated, rating + level, math.nan)
     bounds = _bounds(games, rating, players)
     total, points = _sums(every)
+    notes = [Note(f"on the scale of a reference pool of {len(members)} players")]
+    notes += [*_notes(results, is_rated, bounds, unfitted), *alike_notes(results.alike)]
     return Ratings(
         method="bradley-terry",
         players=players,
@@ -98,18 +103,19 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
         draw_parameter=fit.draw_parameter,
         white_advantage=fit.white * ELO_PER_NAT,
         white_advantage_error=math.sqrt(max(covariance[-1, -1], 0)),
+        pair_correlation=fit.pair_correlation,
         bounds=bounds,
-        notes=(
-            f"on the scale of a reference pool of {len(members)} players",
-            *_notes(results, is_rated, bounds, unfitted),
-        ),
+        notes=tuple(note.text for note in notes),
+        flags=flags_of(notes, players),
     )
 
 
 def _between(games: Games, is_kept: np.ndarray) -> Games:
     """The games of players [K] who are kept, among one another."""
     rows = is_kept[games.first] & is_kept[games.second]
-    return games._replace(**{name: getattr(games, name)[rows] for name in ("first", "second", "color", "counts")})
+    both = rows[games.twins].all(axis=1)
+    kept = {name: getattr(games, name)[rows] for name in ("first", "second", "color", "counts")}
+    return games._replace(**kept, twins=(np.cumsum(rows) - 1)[games.twins[both]], pentanomials=games.pentanomials[both])
 
 
 def _fit(games: Games, pool: Pool, members: np.ndarray, num_newcomers: int) -> tuple[Fit, float]:
@@ -118,12 +124,15 @@ def _fit(games: Games, pool: Pool, members: np.ndarray, num_newcomers: int) -> t
     x, _ = maximise(equations, start)
     score = scipy.special.expit(equations.design @ x)
     nu = draw_parameter(score[:-1], games)
-    plain = Fit(x[:-1], float(x[-1]), nu, np.zeros((0, 0)))
+    correlation = pair_correlation(games, score_variance(score[:-1], nu))
+    plain = Fit(x[:-1], float(x[-1]), nu, np.zeros((0, 0)), correlation)
     dispersion = max(estimate_dispersion(games, plain, num_newcomers) or 1.0, 1.0)
-    weighed, weight = weigh(equations, x, nu, dispersion)
+    weighed, weight = weigh(games, equations, x, plain, dispersion)
     x, information = maximise(weighed, x)
-    variance = weight * dispersion * score_variance(scipy.special.expit(weighed.design @ x), nu)
-    return Fit(x[:-1], float(x[-1]), nu, sandwich(weighed, x, information, variance)), dispersion
+    variance = score_variance(scipy.special.expit(weighed.design @ x), nu)
+    scatter = weight**2 * dispersion * points_covariance(games, equations.total, variance, correlation)
+    covariance = sandwich(weighed, x, information, scatter)
+    return plain._replace(theta=x[:-1], white=float(x[-1]), covariance=covariance), dispersion
 
 
 def _with_prior(equations: Equations, pool: Pool, members: np.ndarray) -> tuple[Equations, np.ndarray]:
@@ -168,15 +177,17 @@ def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[st
 
 def _notes(
     results: Results, is_rated: np.ndarray, bounds: Mapping[str, tuple[float, float]], unfitted: Collection[str]
-) -> tuple[str, ...]:
+) -> list[Note]:
     players, notes = results.players, []
     for name, (lower, upper) in bounds.items():
         won = lower > -math.inf
         did, where = ("won", f"above {lower:.0f}") if won else ("lost", f"below {upper:.0f}")
-        notes.append(f"{name} {did} every point against the rated: no rating, but {where} Elo (97.5 %)")
+        text = f"{name} {did} every point against the rated: no rating, but {where} Elo (97.5 %)"
+        notes.append(Note(text, "bound", (name,)))
     unplaced = [p for p, rated in zip(players, is_rated, strict=True) if not (rated or p in bounds or p in unfitted)]
     if unplaced:
-        notes.append(f"not rated, without games against the pool: {', '.join(unplaced)}")
+        text = f"not rated, without games against the pool: {', '.join(unplaced)}"
+        notes.append(Note(text, "no-games", tuple(unplaced)))
     for name in (name for name in unfitted if name in players):
         shown = []
         for player, opponent, wins, draws, losses, _ in without_colors(results).rows:
@@ -184,8 +195,8 @@ def _notes(
                 other, won = (opponent, losses) if name == player else (player, wins)
                 num_games = wins + draws + losses
                 shown.append(f"{other} {(won + draws / 2) / num_games:.3f} of {num_games} games")
-        notes.append(f"against {name}, whose games count for no rating: {', '.join(shown) or 'no games'}")
-    return tuple(notes)
+        notes.append(Note(f"against {name}, whose games count for no rating: {', '.join(shown) or 'no games'}"))
+    return notes
 
 
 def bracket_pairings(

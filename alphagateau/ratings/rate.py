@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from alphagateau.ratings.assumptions import Note, alike_notes, cycle_notes, draw_notes, misfit_notes
 from alphagateau.ratings.bradley_terry import Fit, estimate_dispersion, fit_bradley_terry
 from alphagateau.ratings.curves import Curves, Steps, curves_by_name, make_steps
 from alphagateau.ratings.history import fit_history
@@ -35,11 +36,13 @@ class Ratings:
     anchor: str | None = None
     dispersion: float = 1.0  # the factor in the variances
     draw_parameter: float = 0.0  # Davidson's nu; 0: no draws, or wls
+    pair_correlation: float = 0.0  # of the points of the two games of an opening; 0 also if it is not known
     white_advantage: float = 0.0  # Elo, 0 if not estimated
     white_advantage_error: float = 0.0
     rates: Mapping[str, float] = field(default_factory=dict)  # of `history`: curve -> usual change an iteration, Elo
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # (lower, upper), Elo, of some not rated
     notes: tuple[str, ...] = ()  # caveats, one sentence each
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # player -> those of the notes that concern it
 
 
 def rate(
@@ -80,6 +83,7 @@ def rate(
     is_anchored = component == (component[place[0]] if place is not None else -1)
     is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
     notes = _pool_notes(results.players, component, is_rated, is_anchored, anchor)
+    notes += (*fields.pop("notes"), *alike_notes(results.alike))
     return Ratings(
         method=method,
         players=results.players,
@@ -90,7 +94,8 @@ def rate(
         score=score,
         component=component,
         anchor=anchor,
-        notes=notes + fields.pop("notes"),
+        notes=tuple(note.text for note in notes),
+        flags=flags_of(notes, results.players),
         **fields,
     )
 
@@ -111,12 +116,21 @@ def anchors_of(players: Sequence[str], anchor: str, anchor_rating: float) -> tup
     return np.array(list(levels)), float(np.mean(list(levels.values())))
 
 
+def flags_of(notes: Sequence[Note], players: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The flags of each player, those of notes that name nobody included."""
+    found: dict[str, dict[str, None]] = {name: {} for name in players}
+    for note in (note for note in notes if note.flag):
+        for name in note.players or players:
+            found.setdefault(name, {})[note.flag] = None
+    return {name: tuple(flags) for name, flags in found.items()}
+
+
 def _rate_wls(games: Games) -> dict[str, Any]:
     """Fields of `Ratings`, up to a shift of each component."""
     rating, covariance = fit_wls(games)
     shutouts = int(np.sum((games.points == 0) | (games.points == games.total)))
     note = f"{shutouts} pair(s) in which one side scored nothing are rated by the added draw"
-    return {"rating": rating, "covariance": covariance, "notes": (note,) if shutouts else ()}
+    return {"rating": rating, "covariance": covariance, "notes": (Note(note, "added-draw"),) if shutouts else ()}
 
 
 def _rate_likelihood(
@@ -127,6 +141,8 @@ def _rate_likelihood(
     prior, notes = _prior(players, alone)
     fit = fit_bradley_terry(alone, prior)
     dispersion, scatter_notes = _dispersion(alone, fit, dispersion)
+    scatter_notes += cycle_notes(players, alone, fit) + misfit_notes(players, alone, fit)
+    scatter_notes += draw_notes(players, alone, fit.draw_parameter)
     factor, rates = dispersion, {}
     if steps is not None:
         prior, notes = _prior(players, games)
@@ -139,6 +155,7 @@ def _rate_likelihood(
         "covariance": covariance[:-1, :-1],
         "dispersion": dispersion,
         "draw_parameter": fit.draw_parameter,
+        "pair_correlation": fit.pair_correlation,
         "white_advantage": fit.white * ELO_PER_NAT,
         "white_advantage_error": float(_root(covariance[-1, -1])),
         "rates": rates,
@@ -151,28 +168,29 @@ def _root(variance: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(variance, 0))
 
 
-def _dispersion(games: Games, fit: Fit, given: float | None) -> tuple[float, tuple[str, ...]]:
+def _dispersion(games: Games, fit: Fit, given: float | None) -> tuple[float, tuple[Note, ...]]:
     """The factor on the variances, and notes on it."""
     if given is not None or not len(games.first):
         return 1.0 if given is None else given, ()
     estimate = estimate_dispersion(games, fit)
     if estimate is None:
-        return 1.0, ("too few pairs to estimate whether results scatter more than the model expects",)
+        text = "too few pairs to estimate whether results scatter more than the model expects"
+        return 1.0, (Note(text, "scatter-unknown"),)
     if estimate <= 1:
         return 1.0, ()
     widened = f"standard errors are widened {math.sqrt(estimate):.2f} times"
-    return estimate, (f"results scatter {estimate:.2f} times as much as the model expects: {widened}",)
+    return estimate, (Note(f"results scatter {estimate:.2f} times as much as the model expects: {widened}", "scatter"),)
 
 
-def _rate_notes(rates: Mapping[str, float]) -> tuple[str, ...]:
+def _rate_notes(rates: Mapping[str, float]) -> tuple[Note, ...]:
     if not rates:
-        return ("no two players are iterations of one run: history is bradley-terry here",)
+        return (Note("no two players are iterations of one run: history is bradley-terry here"),)
     shown = [f"{name} {rate:.1f}" for name, rate in list(rates.items())[:5]]
     more = f" and {len(rates) - len(shown)} more" if len(rates) > len(shown) else ""
-    return (f"usual change of a run's strength in an iteration, Elo, as fitted: {', '.join(shown)}{more}",)
+    return (Note(f"usual change of a run's strength in an iteration, Elo, as fitted: {', '.join(shown)}{more}"),)
 
 
-def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[str, ...]]:
+def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[Note, ...]]:
     """Virtual draws [K] with a common opponent, 1 in components whose ratings would be infinite; notes on them.
 
     Ratings are infinite unless every two players of a component scored against each other, directly
@@ -185,14 +203,19 @@ def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[str,
         return np.zeros(len(players)), ()
     score = _scores(games)[1]
     notes = [
-        f"{_listed(players, is_infinite & (score == extreme))} {did} every game: the results bound "
-        "the rating on one side only"
-        for extreme, did in ((0, "lost"), (1, "won"))
-        if (is_infinite & (score == extreme)).any()
+        Note(
+            f"{_listed(players, who)} {did} every game: the results bound the rating on one side only",
+            "bound",
+            _named(players, who),
+        )
+        for who, did in ((is_infinite & (score == 0), "lost"), (is_infinite & (score == 1), "won"))
+        if who.any()
     ]
-    notes = notes or ["a group of players never scored against another: no bound to their distance"]
+    apart = "a group of players never scored against another: no bound to their distance"
+    notes = notes or [Note(apart, "bound", _named(players, is_infinite))]
     means = "1 virtual draw of each player with a common opponent keep ratings finite"
-    return is_infinite.astype(np.float64), (*notes, f"{means}: {_listed(players, is_infinite)}")
+    virtual = Note(f"{means}: {_listed(players, is_infinite)}", "virtual-draw", _named(players, is_infinite))
+    return is_infinite.astype(np.float64), (*notes, virtual)
 
 
 def _pool_notes(
@@ -201,20 +224,22 @@ def _pool_notes(
     has_games: np.ndarray,
     is_anchored: np.ndarray,
     anchor: str | None,
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     notes = []
     if not has_games.any():
-        notes.append("the table has no games")
+        notes.append(Note("the table has no games"))
     elif not has_games.all():
-        notes.append(f"not rated, without games: {_listed(players, ~has_games)}")
+        text = f"not rated, without games: {_listed(players, ~has_games)}"
+        notes.append(Note(text, "no-games", _named(players, ~has_games)))
     groups = np.unique(component[has_games])
     if len(groups) > 1:
         members = "; ".join(_listed(players, component == c, 3) for c in groups[:3])
         more = "; ..." if len(groups) > 3 else ""
         scales = "groups that never met, each on a scale of its own"
-        notes.append(f"the pool is in {len(groups)} {scales}: {members}{more}")
+        notes.append(Note(f"the pool is in {len(groups)} {scales}: {members}{more}", "apart"))
     if anchor is not None and (has_games & ~is_anchored).any():
-        notes.append(f"anchor {anchor} ties only the players linked to it by games")
+        text = f"anchor {anchor} ties only the players linked to it by games"
+        notes.append(Note(text, "no-anchor", _named(players, has_games & ~is_anchored)))
     return tuple(notes)
 
 
@@ -227,7 +252,11 @@ def _scores(games: Games) -> tuple[np.ndarray, np.ndarray]:
     return total, np.where(total > 0, points / np.maximum(total, 1), math.nan)
 
 
+def _named(players: Sequence[str], chosen: np.ndarray) -> tuple[str, ...]:
+    return tuple(players[int(i)] for i in np.flatnonzero(chosen))
+
+
 def _listed(players: Sequence[str], chosen: np.ndarray, most: int = 5) -> str:
-    names = [players[int(i)] for i in np.flatnonzero(chosen)]
+    names = _named(players, chosen)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

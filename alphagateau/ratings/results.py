@@ -1,6 +1,6 @@
 """Results tables: wins, draws and losses of pairs of players, checked."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,18 +22,40 @@ class Row(NamedTuple):
     color: int = 0  # of the player: 1 white, -1 black, 0 mixed
 
 
+class Pairs(NamedTuple):
+    """Pairs of games of two players, each of one opening with colors exchanged."""
+
+    player: str
+    opponent: str
+    counts: tuple[int, ...]  # [5], pairs that brought the player 0, 1/2, 1, 3/2, 2 points
+
+
+class Alike(NamedTuple):
+    """Two players who seem to be one."""
+
+    player: str
+    opponent: str
+    why: str
+
+
 @dataclass(frozen=True)
 class Results:
-    """A results table, as `make_results` builds it. Players may have no games."""
+    """A results table, as `make_results` builds it. Players may have no games.
+
+    pairs: how the games of the rows, by color there, belong together, as far as that is known. alike: by their games.
+    """
 
     players: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+    pairs: tuple[Pairs, ...] = ()
+    alike: tuple[Alike, ...] = ()
 
 
 MAX_COUNT = 10**9
+Counts = dict[tuple[str, str, int], np.ndarray]  # by player, opponent and the player's color
 
 
-def make_results(rows: Iterable[Row], players: Iterable[str] = ()) -> Results:
+def make_results(rows: Iterable[Row], players: Iterable[str] = (), pairs: Iterable[Pairs] = ()) -> Results:
     """A table of `players`, then those of the rows; rows of the same pair and color are merged, swapped ones too.
 
     Raises ResultsError for a bad name or count.
@@ -42,18 +64,39 @@ def make_results(rows: Iterable[Row], players: Iterable[str] = ()) -> Results:
     for name in players:
         check_name(name)
         order.setdefault(name, len(order))
-    merged: dict[tuple[str, str, int], np.ndarray] = {}
+    games: Counts = {}
     for row in rows:
         check_row(row)
-        for name in row[:2]:
-            order.setdefault(name, len(order))
-        player, opponent, *counts, color = row
-        if order[player] > order[opponent]:
-            player, opponent, counts, color = opponent, player, counts[::-1], -color
-        key = (player, opponent, color)
-        merged[key] = merged.get(key, 0) + np.array(counts)
-    table = (Row(a, b, *map(int, n), color=c) for (a, b, c), n in merged.items())
-    return Results(tuple(order), tuple(table))
+        _add(games, order, row[:2], row[2:5], row.color)
+    together: Counts = {}
+    for pair in pairs:
+        _add(together, order, pair[:2], pair.counts, 0)
+    for (a, b, _), counts in together.items():
+        most = min(np.sum(games.get((a, b, color), 0)) for color in (1, -1))
+        if len(counts) != 5 or counts.min() < 0 or counts.sum() > most:
+            raise ResultsError(f"pairs {counts.tolist()} of {a!r} and {b!r}, expected 5 counts of {most} pairs at most")
+    return Results(
+        tuple(order),
+        tuple(Row(a, b, *n.tolist(), color=c) for (a, b, c), n in games.items()),
+        tuple(Pairs(a, b, tuple(n.tolist())) for (a, b, _), n in together.items()),
+    )
+
+
+def _add(table: Counts, order: dict[str, int], players: Sequence[str], counts: Sequence[int], color: int) -> None:
+    """Adds the counts, from all won to all lost or the reverse, of two players to theirs in the table."""
+    for name in players:
+        order.setdefault(name, len(order))
+    player, opponent = players
+    if order[player] > order[opponent]:
+        player, opponent, counts, color = opponent, player, counts[::-1], -color
+    key = (player, opponent, color)
+    table[key] = table.get(key, 0) + np.array(counts)
+
+
+def restrict(results: Results, players: Collection[str]) -> Results:
+    """The table of these players and the games among them."""
+    rows, pairs = ([row for row in part if {*row[:2]} <= set(players)] for part in (results.rows, results.pairs))
+    return make_results(rows, players, pairs)
 
 
 def without_colors(results: Results) -> Results:

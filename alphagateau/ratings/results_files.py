@@ -2,15 +2,27 @@
 
 import csv
 import io
+import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphagateau.ratings.rate import Ratings, ranked
-from alphagateau.ratings.results import Results, ResultsError, Row, check_name, check_row, make_results, without_colors
+from alphagateau.ratings.results import (
+    Alike,
+    Pairs,
+    Results,
+    ResultsError,
+    Row,
+    check_name,
+    check_row,
+    make_results,
+    without_colors,
+)
 from alphagateau.runs.files import write_text
 
 RESULTS_HEADER = ["player", "opponent", "wins", "draws", "losses"]
@@ -19,14 +31,21 @@ RATINGS_HEADER += ["component", "method", "anchor"]
 COUNTS = {"1-0": (1, 0, 0), "1/2-1/2": (0, 1, 0), "0-1": (0, 0, 1)}  # wins, draws, losses of white
 UNFINISHED = "*"
 NAMELESS = ("", "?")
+MIN_REPLAYS = 4  # games
 
 
 class GameResult(NamedTuple):
-    """Players and result of a game."""
+    """Players and result of a game.
+
+    opening: what of two players' games only that with colors exchanged shares; None: not known.
+    moves: equal for games of the same moves; None: not known.
+    """
 
     white: str
     black: str
     result: str  # of COUNTS, or UNFINISHED
+    opening: Hashable = None
+    moves: Hashable = None
 
 
 def read_results(lines: Iterable[str], name: object) -> Results:
@@ -60,25 +79,78 @@ def tabulate(games: Iterable[tuple[str, GameResult]]) -> tuple[Results, tuple[st
 
     Each game comes with its place in a file. Raises ResultsError for a finished game without names.
     """
-    counts: Counter[GameResult] = Counter()
     left_out: Counter[str] = Counter()
     players: dict[str, None] = {}
-    for where, game in games:
-        names, is_finished = (game.white, game.black), game.result != UNFINISHED
-        if is_finished:
-            _check_players(names, where)
-        players.update((name, None) for name in names if name not in NAMELESS)
-        counts[game] += is_finished and game.white != game.black
-        left_out["unfinished (result *)"] += not is_finished
-        left_out["of a player against itself"] += is_finished and game.white == game.black
+
+    def counted() -> Iterator[GameResult]:
+        for where, game in games:
+            names, is_finished = (game.white, game.black), game.result != UNFINISHED
+            if is_finished:
+                _check_players(names, where)
+            players.update((name, None) for name in names if name not in NAMELESS)
+            left_out["unfinished (result *)"] += not is_finished
+            left_out["of a player against itself"] += is_finished and game.white == game.black
+            if is_finished and game.white != game.black:
+                yield game
+
+    results = count_games([*counted()], players)
+    num_games = sum(sum(row[2:5]) for row in results.rows) + left_out.total()
+    notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
+    return results, notes
+
+
+def count_games(games: Sequence[GameResult], players: Iterable[str]) -> Results:
+    """The table of finished games, by color, of the pairs among them, and of players who play one another's games."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    single: dict[Hashable, str] = {}  # (white, black, opening) -> result of a game without its twin
+    pairs: Counter[tuple[str, str, int]] = Counter()  # two players, and twice the points of the first
+    for white, black, result, opening, _ in games:
+        counts[white, black, result] += 1
+        twin = single.pop((black, white, opening), "") if opening is not None else ""
+        if twin:
+            pairs[white, black, _doubled(result) + 2 - _doubled(twin)] += 1
+        elif opening is not None:
+            single[white, black, opening] = result
     rows = [
         Row(white, black, *(number * count for count in COUNTS[result]), color=1)
         for (white, black, result), number in counts.items()
-        if number
     ]
-    num_games = counts.total() + left_out.total()
-    notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
-    return make_results(rows, players), notes
+    together = [Pairs(a, b, tuple(n * (k == points) for k in range(5))) for (a, b, points), n in pairs.items()]
+    return replace(make_results(rows, players, together), alike=find_replays(games))
+
+
+def find_replays(games: Sequence[GameResult]) -> tuple[Alike, ...]:
+    """The pairs of players of whose games from one opening, with one color against one opponent, half are the same.
+
+    So are those of two players with colors exchanged.
+    """
+    games = [game for game in games if None not in game[3:]]
+    lines = Counter(game[3:] for game in games)
+    repeated: dict[Hashable, set[str]] = {}
+    for game in (game for game in games if lines[game[3:]] > 1):
+        for name, seat in _seats(game):
+            repeated.setdefault((seat, game.moves), set()).add(name)
+    same = Counter(pair for names in repeated.values() for pair in itertools.combinations(sorted(names), 2))
+    same = {pair: count for pair, count in same.items() if count >= MIN_REPLAYS}
+    seats: dict[str, set[Hashable]] = {name: set() for pair in same for name in pair}
+    for name, seat in (one for game in games for one in _seats(game) if one[0] in seats):
+        seats[name].add(seat)
+    both = {(a, b): len(seats[a] & seats[b]) for a, b in same}
+    text = "{} of their {} games from one opening against one opponent are the same"
+    return tuple(Alike(*pair, text.format(n, both[pair])) for pair, n in same.items() if 2 * n >= both[pair])
+
+
+def _seats(game: GameResult) -> Iterator[tuple[str, Hashable]]:
+    """Each player, and what a player alike would share: color, opponent and opening, or the opening with the other."""
+    white, black, _, opening, _ = game
+    yield from ((white, (True, black, opening)), (black, (False, white, opening)))
+    yield white, (frozenset((white, black)), opening)
+
+
+def _doubled(result: str) -> int:
+    """Twice the points of white."""
+    wins, draws, _ = COUNTS[result]
+    return 2 * wins + draws
 
 
 def _check_players(names: Iterable[str], where: str) -> None:
@@ -101,7 +173,7 @@ def write_ratings(
 ) -> None:
     """Writes ratings.csv, the strongest of the largest component first, with bounds 2 standard errors away.
 
-    `more`: further columns by name, each the values of some players.
+    `more`: further columns by name, each the values of some players. The last column has the flags of the notes.
     """
     more, r, rows = more or {}, ratings, []
     for k in ranked(r):
@@ -109,8 +181,9 @@ def write_ratings(
         row = [r.players[k], f"{rating:.2f}", f"{error:.2f}", r.games[k], f"{r.score[k]:.4f}"]
         bounds = r.bounds.get(r.players[k], (rating - 2 * error, rating + 2 * error))
         row += [*(f"{bound:.2f}" for bound in bounds), r.component[k], r.method, r.anchor or ""]
-        rows.append(row + [column.get(r.players[k], "") for column in more.values()])
-    _write_csv(path, [*RATINGS_HEADER, *more], rows)
+        flags = " ".join(r.flags.get(r.players[k], ()))
+        rows.append([*row, *(column.get(r.players[k], "") for column in more.values()), flags])
+    _write_csv(path, [*RATINGS_HEADER, *more, "flags"], rows)
 
 
 def _write_csv(path: str | os.PathLike[str], header: list[str], rows: Iterable) -> None:

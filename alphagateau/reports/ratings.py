@@ -132,6 +132,10 @@ def describe_method(ratings: Ratings) -> str:
     text = "Bradley-Terry maximum likelihood, a draw as half a win (spread of draws: Davidson 1970)"
     if ratings.method == "history":
         text += ", iterations of a run near one another (Coulom's whole-history rating, heavy-tailed steps)"
+    if ratings.pair_correlation:
+        text += (
+            f"; two games of an opening scatter {1 + ratings.pair_correlation:.2f} times as much as independent ones"
+        )
     if ratings.dispersion > 1:
         text += f"; variances times {ratings.dispersion:.2f} for over-dispersion"
     if ratings.white_advantage:

@@ -1,6 +1,5 @@
 """The games of a ladder: a line of `games.jsonl` each, from played games, to results tables and game records."""
 
-import itertools
 import json
 import os
 import re
@@ -15,11 +14,10 @@ from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note, replay
 from alphagateau.games.pgn.text import read_games as read_pgn_games
 from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.matches.players import Player
-from alphagateau.ratings.results import Results, Row, make_results
-from alphagateau.ratings.results_files import COUNTS
+from alphagateau.ratings.results import Results
+from alphagateau.ratings.results_files import COUNTS, GameResult, count_games
 from alphagateau.runs.files import filling, write_text
 
-LEAST_COMMON = 10  # games from the same opening against the same opponent, by which two players are compared
 PlayerKey = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
@@ -100,33 +98,22 @@ def of_players(games: Sequence[StoredGame], players: Sequence[Player]) -> tuple[
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[Player], others: Sequence[str] = ()) -> Results:
-    """The games between these players, by color; the same table whatever the order in which they ended.
+    """The games between these players, by color and by pairs; the same table whatever the order in which they ended.
 
     others: the first players of the table, whether they have games or not.
     """
-    names = {p.key: p.name for p in players}
     place = {p.key: number for number, p in enumerate(players)}
     games = sorted(
         (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
     )
-    rows = [Row(names[g.white], names[g.black], *COUNTS[g.result], 1) for g in games]
-    return make_results(rows, [*others, *(p.name for p in players)])
+    return count_games(to_results(games, players), [*others, *(p.name for p in players)])
 
 
-def alike_players(games: Sequence[StoredGame], players: Sequence[Player]) -> list[str]:
-    """A sentence on each two players who played most of their games alike, from equal openings and opponents."""
-    names, lines = {p.key: p.name for p in players if not p.has_noise}, {}
-    for game in games:
-        for is_white, (one, other) in enumerate([(game.black, game.white), (game.white, game.black)]):
-            if one in names:
-                lines.setdefault(one, {})[other, game.opening, is_white] = game.moves
-    notes = []
-    for a, b in itertools.combinations(lines, 2):
-        common = lines[a].keys() & lines[b].keys()
-        same = sum(lines[a][key] == lines[b][key] for key in common)
-        if len(common) >= LEAST_COMMON and same >= len(common) / 2:
-            notes.append(f"{names[a]} and {names[b]} are hardly two: {same} of their {len(common)} games are the same")
-    return notes
+def to_results(games: Sequence[StoredGame], players: Sequence[Player]) -> list[GameResult]:
+    """The games between these players, by their names."""
+    names = {p.key: p.name for p in players}
+    games = [g for g in games if {g.white, g.black} <= names.keys()]
+    return [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves) for g in games]
 
 
 def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: str, event: str) -> list[GameRecord]:

@@ -6,6 +6,7 @@ protocol of the games, so games under different protocols are never pooled.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +16,11 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.games import (
     LadderGamesError,
     StoredGame,
-    alike_players,
     of_players,
     read_games,
     tabulate,
     to_records,
+    to_results,
 )
 from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
@@ -38,6 +39,7 @@ from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pool import rate_by_pool
 from alphagateau.ratings.rate import UCI_ELO, Ratings, rate
 from alphagateau.ratings.results import Results
+from alphagateau.ratings.results_files import find_replays
 
 
 class MissingPlayers(LadderGamesError):
@@ -147,13 +149,13 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     games, others = _counted(table)
     results, curves = tabulate(games, players, table.members), curves_of(players)
     if table.pool:
-        ratings = rate_by_pool(results, table.pool)
+        alike = find_replays(to_results([*_games_of_members(table), *games], players))
+        ratings = rate_by_pool(replace(results, alike=alike), table.pool)
     else:
         ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
     name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
     records = to_records(games, players, table.game.name, name)
-    alike = alike_players([*_games_of_members(table), *games], players)
-    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others, *alike]
+    title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others]
     return RatedPool(table, title, results, ratings, curves, records, notes)
 
 

@@ -12,7 +12,7 @@ from alphagateau.matches.players import Player
 from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
 from alphagateau.ratings.rate import rate
-from alphagateau.ratings.results import Results, make_results
+from alphagateau.ratings.results import Results, restrict
 
 
 class Standing(NamedTuple):
@@ -102,8 +102,7 @@ def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     """Whether the errors of those who still play are as small as wanted, by the games among them."""
     if not ladder.target_error or standing.pool:
         return False
-    names = set(standing.names)
-    results = make_results([row for row in standing.results.rows if {*row[:2]} <= names], standing.names)
+    results = restrict(standing.results, standing.names)
     ratings = rate(results, ladder.method, _anchor(ladder, standing), curves=standing.rules.curves)
     return is_precise(ratings, ladder.target_error)
 

@@ -10,7 +10,7 @@ from host_players import BOARD, host_player
 from alphagateau.config import ConfigError, LadderConfig, make_ladder
 from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.matches.ladder import ladder as ladders
-from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, alike_players, read_games
+from alphagateau.matches.ladder.games import LadderGamesError, read_games
 from alphagateau.matches.ladder.ladder import play_ladder
 from alphagateau.matches.ladder.pairings import Standing, next_pairings
 from alphagateau.matches.ladder.rounds import Callbacks
@@ -147,16 +147,3 @@ def test_all_pairs_with_a_pool_are_those_of_newcomers():
     standing = Standing(names, make_results([], names), pool=Pool(("a", "b"), [], [], "a"))  # pyright: ignore
     met = {p[:2] for p in next_pairings(LadderConfig(players=("x",), pool="p", matching="all"), standing)}
     assert met == {("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("x", "y"), ("x", "random"), ("y", "random")}
-
-
-def test_players_who_play_the_same_games_are_named():
-    a, b, c, other = (host_player(name) for name in ("a", "b", "c", "other"))
-
-    def game(white, black, opening: int, moves: str) -> StoredGame:
-        return StoredGame(white.key, black.key, opening, "1-0", "", "x", tuple(moves.split()))
-
-    games = [game(one, other, k, f"e2e4 {k}") for one in (a, b) for k in range(5)]
-    games += [game(other, one, k, f"e2e4 {k} {one.name * (k < 4)}") for one in (a, b) for k in range(5)]
-    games += [game(c, other, k, f"d2d4 {k}") for k in range(10)] + [game(a, b, k, "e2e4") for k in range(9)]
-    assert alike_players(games, [a, b, c, other]) == ["a and b are hardly two: 6 of their 10 games are the same"]
-    assert not alike_players(games[:-10], [a._replace(has_noise=True), b, other])
