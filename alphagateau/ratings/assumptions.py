@@ -122,12 +122,12 @@ def cycle_notes(players: Sequence[str], games: Games, fit: Fit) -> tuple[Note, .
     if found.p_value >= LEVEL:
         return ()
     names = tuple(players[k] for k in found.worst)
-    around = ", ".join(f"{a} against {b}" for a, b in zip(names, names[1:] + names[:1], strict=True))
+    steps = [f"{a} against {b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     return (
         Note(
             f"results go round in cycles more than chance explains (statistic {found.statistic:.1f} of {found.freedom} "
             f"independent cycles, p = {found.p_value:.2g}), most where each does better than its rating: "
-            f"{around if len(names) > 2 else f'{names[0]} against {names[1]}'}",
+            f"{', '.join(steps if len(steps) > 2 else steps[:1])}",
             "cycle",
             names,
         ),

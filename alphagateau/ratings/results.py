@@ -95,8 +95,8 @@ def _add(table: Counts, order: dict[str, int], players: Sequence[str], counts: S
 
 def restrict(results: Results, players: Collection[str]) -> Results:
     """The table of these players and the games among them."""
-    rows, pairs = ([row for row in part if {*row[:2]} <= set(players)] for part in (results.rows, results.pairs))
-    return make_results(rows, players, pairs)
+    rows = (row for row in results.rows if {*row[:2]} <= {*players})
+    return make_results(rows, players, (pair for pair in results.pairs if {*pair[:2]} <= {*players}))
 
 
 def without_colors(results: Results) -> Results:

@@ -234,10 +234,11 @@ def _compare(
 
 
 def _curve(plan: Plan, variant: str, known: Mapping[str, Status], rated: Rated) -> list[CurvePoint]:
-    """At the iterations of which all seeds that have ended were rated."""
+    """At the iterations of which all seeds that have ended were rated, none by a bound alone."""
     ratings, _, names = rated
+    rated_players = {name for name, x in zip(ratings.players, ratings.rating, strict=True) if np.isfinite(x)}
     runs = [run_name(variant, seed) for seed in plan.study.seeds if known[run_name(variant, seed)].ended]
-    sets = [{i for name, i in names if name == run and names[name, i] in ratings.players} for run in runs]
+    sets = [{i for name, i in names if name == run and names[name, i] in rated_players} for run in runs]
     points = []
     for iteration in sorted(set.intersection(*sets)) if sets else ():
         players = [ratings.players.index(names[run, iteration]) for run in runs]

@@ -101,9 +101,9 @@ def test_an_engine_that_plays_a_members_games_is_named(play, specs_of_members):
     (play.folder / "games.pgn.gz").write_bytes(gzip.compress("".join(map(to_pgn, records)).encode()))
     twin = MEMBERS[3]._replace(name="twin", key=("twin", "uci", BOARD))
     pool, _ = play("one", [*MEMBERS, twin], pool=str(play.folder), games_per_pair=12)
-    assert any(note.startswith("d and twin are hardly two: ") for note in pool.notes)
+    assert pool.ratings.flags["twin"] == pool.ratings.flags["d"] == ("alike",)
     pool, _ = play("two", [*MEMBERS, NEWCOMERS[0]._replace(key=("new", "uci", BOARD))], pool=str(play.folder))
-    assert not any("hardly two" in note for note in pool.notes)
+    assert not any("alike" in flags for flags in pool.ratings.flags.values())
 
 
 def test_a_pool_of_another_board_protocol_or_form_is_refused(play, specs_of_members):
