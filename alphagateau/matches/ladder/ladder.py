@@ -18,6 +18,7 @@ from alphagateau.matches.ladder.games import (
     StoredGame,
     of_players,
     read_games,
+    read_records,
     tabulate,
     to_records,
     to_results,
@@ -25,7 +26,7 @@ from alphagateau.matches.ladder.games import (
 from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
-from alphagateau.matches.ladder.pool_files import find_pool, read_member_games, read_pool, seat_members, write_pool
+from alphagateau.matches.ladder.pool_files import GAMES, find_pool, read_pool, seat_members, write_pool
 from alphagateau.matches.ladder.protocol import (
     describe_protocol,
     merge_games,
@@ -161,7 +162,7 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
 
 def _games_of_members(table: Table) -> list[StoredGame]:
     """The pool's own games, where an engine is a newcomer: one of its levels may be a member's."""
-    keys = {p.name: p.key for p in table.players}
-    if not any("uci" in key for name, key in keys.items() if table.pool and name not in table.members):
+    if not any("uci" in p.key for p in table.players if table.pool and p.name not in table.members):
         return []
-    return read_member_games(find_pool(table.ladder.pool), keys)
+    path = find_pool(table.ladder.pool) / GAMES
+    return [game._replace(protocol=table.protocol) for game in (read_records(path) if path.is_file() else [])]

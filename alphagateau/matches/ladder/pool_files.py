@@ -1,16 +1,14 @@
 """Reference pools on disk: a folder of pool.json, openings.txt and games.pgn.gz; who of the members is here to play."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field, TypeAdapter
 
-from alphagateau.games.pgn.pgn import read_pgn
-from alphagateau.games.pgn.text_files import read_lines
-from alphagateau.matches.ladder.games import LadderGamesError, PlayerKey, StoredGame
+from alphagateau.matches.ladder.games import LadderGamesError, PlayerKey
 from alphagateau.matches.ladder.rounds import Table
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pool import Pool
@@ -111,18 +109,3 @@ def seat_members(known: PoolFile, players: Sequence[Player], notes: list[str]) -
     here = {p.key for p in players}
     notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in here]
     return [p._replace(name=names.get(p.key, p.name)) for p in players]
-
-
-def read_member_games(folder: Path, keys: Mapping[str, tuple[str, ...]]) -> list[StoredGame]:
-    """The games of a pool's PGN between players whose `keys` are known by name; none without the file.
-
-    Raises ValueError for a file that is no PGN of a ladder.
-    """
-    path = folder / GAMES
-    found = []
-    for game in read_pgn("".join(read_lines(path))) if path.is_file() else []:
-        white, black = (keys.get(game.headers.get(color, "")) for color in ("White", "Black"))
-        if white and black:
-            opening, moves = int(game.headers.get("Round", "0")) - 1, tuple(game.moves)
-            found.append(StoredGame(white, black, opening, game.result, game.termination, game.start_fen, moves))
-    return found
