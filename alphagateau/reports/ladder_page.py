@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # it brings scipy, which no page needs
 
 MAX_MISFITS = 20
 MAX_LEVELS = 6  # players without an iteration that the chart shows as horizontal lines
+LEAST_GAP = 1 / 24  # of the height of a chart, between two levels
 MAX_ROWS = 60  # players of a drawing without iterations
 Z_MISFIT = 3.0
 COST_AXES = {
@@ -170,10 +171,13 @@ def cost_charts(players: Sequence[RatedPlayer], has_band: bool = False) -> list[
 
 
 def rating_levels(players: Sequence[RatedPlayer]) -> list[tuple[str, float]]:
-    """Names and ratings of the strongest players without iterations, and of the random mover."""
-    levels = [(p.name, p.rating) for p in players if not p.places]
-    lowest = [level for level in levels[MAX_LEVELS:] if level[0] == "random"]
-    return levels[: MAX_LEVELS - len(lowest)] + lowest
+    """Names and ratings of the anchor and the strongest players without iterations whose names fit, by rating."""
+    levels, ratings = [], [p.rating for p in players]
+    least = LEAST_GAP * (max(ratings, default=0) - min(ratings, default=0))
+    for p in sorted(players, key=lambda p: (p.standard_error > 0 and p.name != "random", -p.rating)):
+        if not p.places and all(abs(p.rating - rating) >= least for _, rating in levels):
+            levels.append((p.name, p.rating))
+    return sorted(levels[:MAX_LEVELS], key=lambda level: -level[1])
 
 
 def rating_series(

@@ -148,7 +148,8 @@ def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
 def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     ladder, players = table.ladder, table.players
     games, others = _counted(table)
-    results, curves = tabulate(games, players, table.members), curves_of(players)
+    results = tabulate(games, players, table.members)
+    curves = curves_of([player for player in players if player.name not in table.members])
     if table.pool:
         alike = find_replays(to_results([*_games_of_members(table), *games], players))
         ratings = rate_by_pool(replace(results, alike=alike), table.pool)

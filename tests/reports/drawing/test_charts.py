@@ -99,8 +99,14 @@ def test_a_band_goes_along_its_highest_values_and_back_along_its_lowest():
 
 
 def test_the_random_mover_is_among_the_lines_however_many_engines_there_are():
-    players = [RatedPlayer(f"engine {k}", 900.0 - k, 5.0, 10) for k in range(MAX_LEVELS + 2)]
+    players = [RatedPlayer(f"engine {k}", 900.0 - 50 * k, 5.0, 10) for k in range(MAX_LEVELS + 2)]
     players.append(RatedPlayer("random", 0.0, 5.0, 10))
     names = [name for name, _ in rating_levels(players)]
     assert names == [*(f"engine {k}" for k in range(MAX_LEVELS - 1)), "random"]
     assert [name for name, _ in rating_levels(players[:2])] == ["engine 0", "engine 1"]
+
+
+def test_lines_keep_room_for_their_names_that_of_the_anchor_first():
+    ratings = {"a": 1200.0, "b": 1190.0, "c": 1030.0, "anchor": 1000.0, "d": 240.0}
+    players = [RatedPlayer(name, rating, 5.0 * (name != "anchor"), 10) for name, rating in ratings.items()]
+    assert rating_levels(players) == [("a", 1200.0), ("anchor", 1000.0), ("d", 240.0)]
