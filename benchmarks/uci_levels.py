@@ -3,8 +3,8 @@
     alphagateau ladder "uci:alphagateau uci CHECKPOINT?nodes=1" ... --pool BOARD --boards BOARD --out FOLDER
     python benchmarks/uci_levels.py CHECKPOINT FOLDER/ratings.csv BOARD
 
-Takes the players of the ladder that are this checkpoint at some nodes a move. What CHECKPOINT/levels.json has of other
-boards stays.
+Takes the players of the ladder that are this checkpoint at some nodes a move. Levels whose ratings fall where they
+should rise become one between them (isotonic regression). What CHECKPOINT/levels.json has of other boards stays.
 """
 
 import argparse
@@ -12,6 +12,9 @@ import csv
 import json
 import re
 from pathlib import Path
+
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from alphagateau.play.levels import FILE, read_levels
 from alphagateau.runs.newest import newest_checkpoint
@@ -27,11 +30,13 @@ def main() -> None:
     weights = found.manifest["weights_hash"]
     name = re.compile(rf"AlphaGateau \S+ {weights} .*nodes=(\d+)$")
     with arguments.ratings.open(encoding="utf-8") as file:
-        rows = [(name.match(row["player"]), float(row["rating"])) for row in csv.DictReader(file)]
-    levels = sorted((int(match[1]), round(rating)) for match, rating in rows if match and rating == rating)
-    boards = {board: known._asdict() for board, known in read_levels(found).items()}
-    simulations, elo = map(list, zip(*levels, strict=True))
-    boards[arguments.board] = {"simulations": simulations, "elo": elo}
+        rows = [(name.match(row["player"]), row["rating"], row["standard_error"]) for row in csv.DictReader(file)]
+    known = sorted((int(match[1]), float(elo), float(error)) for match, elo, error in rows if match and elo != "nan")
+    simulations, ratings, errors = np.array(known).T
+    rising = isotonic_regression(ratings, weights=errors**-2.0).x
+    levels = [(round(np.exp(np.log(simulations[rising == elo]).mean())), round(elo)) for elo in np.unique(rising)]
+    boards = {board: measured._asdict() for board, measured in read_levels(found).items()}
+    boards[arguments.board] = dict(zip(("simulations", "elo"), map(list, zip(*levels, strict=True)), strict=True))
     path = found.path / FILE
     path.write_text(json.dumps({"weights_hash": weights, "boards": boards}, indent=1) + "\n", encoding="utf-8")
     read_levels(found)  # they rise
