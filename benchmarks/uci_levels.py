@@ -32,6 +32,8 @@ def main() -> None:
     with arguments.ratings.open(encoding="utf-8") as file:
         rows = [(name.match(row["player"]), row["rating"], row["standard_error"]) for row in csv.DictReader(file)]
     known = sorted((int(match[1]), float(elo), float(error)) for match, elo, error in rows if match and elo != "nan")
+    if not known:
+        parser.error(f"{arguments.ratings} has no rating of {arguments.checkpoint} at some nodes a move")
     simulations, ratings, errors = np.array(known).T
     rising = isotonic_regression(ratings, weights=errors**-2.0).x
     levels = [(round(np.exp(np.log(simulations[rising == elo]).mean())), round(elo)) for elo in np.unique(rising)]

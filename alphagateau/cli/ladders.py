@@ -16,6 +16,7 @@ from alphagateau.distributed.mesh import choose_platform
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.ladder import MissingPlayers, RatedPool, merge_ladders, play_ladder
 from alphagateau.matches.ladder.players import list_specs
+from alphagateau.matches.ladder.pool_files import OPENINGS, find_pool
 from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.player_specs import player_search
 from alphagateau.matches.players import Player
@@ -230,6 +231,8 @@ def _play_direct_games(
 ) -> None:
     """The games that are left of each run's last weights against those of the reference's run of its seed."""
     rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
+    if ladder.pool:  # whose members they do not meet here
+        rules |= {"pool": "", "openings": str(find_pool(ladder.pool) / OPENINGS)}
     ladder = dataclasses.replace(ladder, games_per_pair=study.plan.study.direct_games, **rules)
     last = {(run.variant.name, run.seed): specs_of(study, run, known, MAX_INT)[-1:] for run in study.plan.runs}
     for (variant, seed), ours in last.items():

@@ -28,7 +28,7 @@ class Arguments:
     method: Literal["bradley-terry", "history", "wls"] = "bradley-terry"
     """how ratings are estimated"""
     anchor: Annotated[str | None, tyro.conf.arg(metavar="PLAYER")] = None
-    """the player whose rating is the anchor rating; None: the mean is 1000"""
+    """the player whose rating is the anchor rating; UCI_Elo: engines at its levels; None: 1000 is the mean"""
     anchor_rating: Annotated[float, number(float, -1e6, 1e6)] = 0.0
     """rating of the anchor, Elo"""
     format: Literal["text", "markdown", "latex", "json"] = "text"

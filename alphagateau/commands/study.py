@@ -144,15 +144,22 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
 
 def print_plan(plan: Plan) -> None:
     """Prints what a study takes, and which differences it finds with which chance. Raises RunError of its pilot."""
+    from alphagateau.games.variants import get_game
+    from alphagateau.matches.ladder.pool_files import find_pool, read_pool
     from alphagateau.matches.ladder.simulation import LadderForecast, forecast_ladder
     from alphagateau.runs.logging.progress import say
     from alphagateau.studies.forecast import forecast, read_pilot
 
-    study, of_ladder = plan.study, LadderForecast(0, 1, 0)
+    study, of_ladder, pool = plan.study, LadderForecast(0, 1, 0), None
     if study.ladder:
+        if study.ladder.pool:
+            board = get_game((study.ladder.boards or (plan.reference.experiment.game,))[0]).name
+            pool = read_pool(find_pool(study.ladder.pool), board).pool
         known = [v.experiment.num_iterations for v in plan.variants if v.budget.iterations or v.budget.frames]
-        earlier = max(known, default=0) // study.ladder.every  # unknown where time or FLOPs end the runs
-        of_ladder = forecast_ladder(study.ladder, len(plan.runs), study.last + earlier, study.last)
+        end = max(known, default=0)  # unknown where time or FLOPs end the runs
+        rated = {*range(0, end + 1, study.ladder.every), *range(end - study.last + 1, end + 1)}
+        num_rated = len(rated) if study.ladder.every <= end else study.last
+        of_ladder = forecast_ladder(study.ladder, len(plan.runs), num_rated, study.last, pool)
     direct = study.direct_games * (len(plan.variants) - 1) * len(study.seeds)
     num_games = (of_ladder.num_games + direct) * max(len(study.ladder.boards) if study.ladder else 0, 1)
     is_linked = math.isfinite(of_ladder.game_sd)

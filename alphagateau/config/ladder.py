@@ -47,11 +47,20 @@ class LadderConfig:
             raise ValueError(f"part must be a number and how many there are, such as 2/3, got {show(self.part)}")
         if self.pool:
             self._check_pool()
+        if self.make_pool and not (self.anchor and self.method == "bradley-terry"):
+            raise ValueError("make_pool needs an anchor, and bradley-terry")
+        if self.neighbours and self.matching != "all":
+            raise ValueError(f'neighbours is of matching "all", got {show(self.matching)}')
+        if self.anchor == "UCI_Elo" and self.anchor_rating:
+            raise ValueError("anchor_rating must be 0 with UCI_Elo, whose levels are ratings")
         return self
 
     def _check_pool(self) -> None:
-        given = [name for name in ("anchor", "openings", "make_pool", "neighbours") if getattr(self, name)]
+        others = ("anchor", "anchor_rating", "openings", "make_pool", "neighbours")
+        given = [name for name in others if getattr(self, name)]
         if given:
             raise ValueError(f"{given[0]} must not be given with a pool, which has members, openings and an anchor")
         if self.matching == "paper" or self.method != "bradley-terry" or len(self.boards) > 1:
             raise ValueError("a pool rates players of one board by bradley-terry, matching informative or all")
+        if self.target_error and not self.max_games:
+            raise ValueError("target_error with a pool needs max_games, as the pool's own error may be larger")

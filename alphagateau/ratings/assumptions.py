@@ -90,6 +90,8 @@ def find_cycles(games: Games, fit: Fit) -> Cycles:
     statistic = np.sum(found.missed**2 / found.variance)
     statistic /= max(1 + np.mean(found.growth / found.variance * found.missed / found.games), 0.1)  # Fletcher (2012)
     scale = 1 + np.mean(found.cumulant / found.variance**2) / 2  # of the variance of a square, 2 if it is normal
+    if scale < 1e-6:  # one game of equals each: every result is as far from even
+        return Cycles(float(statistic), freedom, 1.0, ())
     p_value = float(scipy.special.chdtrc(freedom / scale, statistic / scale))
     if fit.pair_correlation:
         spare = np.sum(np.maximum(games.pentanomials.sum(axis=1) - 1, 0))
@@ -144,20 +146,21 @@ def draw_notes(players: Sequence[str], games: Games, nu: float) -> tuple[Note, .
         return ()
     columns = np.stack([*games.counts.T, games.total])
     (first, second), (wins, draws, losses, total) = by_players(games, columns)
-    counts = np.stack([wins, draws, losses])
-    best = np.max(counts.T @ np.log(np.maximum(outcome_chances(GRID, nu), 1e-12)).T, axis=1)
-    ratio = 2 * (np.sum(scipy.special.xlogy(counts, counts / total), axis=0) - best)
-    is_above = draws**2 > nu**2 * wins * losses
-    p_value = np.where(is_above, scipy.special.chdtrc(1, np.maximum(ratio, 0)) / 2, 1)
     fewer, decided = np.minimum(wins, losses), wins + losses
     one_sided = scipy.special.betainc(np.maximum(decided - fewer, 1), fewer + 1, 0.5)  # as few of so many, or fewer
-    rows = np.flatnonzero((p_value * len(total) < LEVEL) & (decided > 0) & (one_sided < LEVEL))
+    rows = np.flatnonzero((draws**2 > nu**2 * wins * losses) & (decided > 0) & (one_sided < LEVEL))
+    counts = np.stack([wins, draws, losses])[:, rows]
+    best = np.max(counts.T @ np.log(np.maximum(outcome_chances(GRID, nu), 1e-12)).T, axis=1)
+    ratio = 2 * (np.sum(scipy.special.xlogy(counts, counts / total[rows]), axis=0) - best)
+    p_value = scipy.special.chdtrc(1, np.maximum(ratio, 0)) / 2
+    is_named = p_value * len(total) < LEVEL
+    rows = rows[is_named][np.argsort(p_value[is_named])]
     if not len(rows):
         return ()
     named = [
         f"{players[first[k]]} and {players[second[k]]} ({draws[k]:.0f} of {total[k]:.0f} drawn, "
         f"{wins[k]:.0f} won and {losses[k]:.0f} lost)"
-        for k in rows[np.argsort(p_value[rows])]
+        for k in rows
     ]
     text = "draws contradict the decided games, and pull together the ratings of"
     members = tuple(dict.fromkeys(players[int(k)] for k in np.concatenate([first[rows], second[rows]])))

@@ -9,7 +9,7 @@ import scipy.optimize
 import scipy.sparse
 import scipy.special
 
-from alphagateau.ratings.assumptions import Note, alike_notes
+from alphagateau.ratings.assumptions import Note, alike_notes, draw_notes, misfit_notes
 from alphagateau.ratings.bradley_terry import (
     Equations,
     Fit,
@@ -35,7 +35,7 @@ from alphagateau.ratings.model import (
     score_variance,
 )
 from alphagateau.ratings.pairing import Pairing
-from alphagateau.ratings.rate import Ratings, anchors_of, flags_of
+from alphagateau.ratings.rate import Ratings, anchors_of, flags_of, scatter_note
 from alphagateau.ratings.results import Results, ResultsError, without_colors
 
 UNFITTED = ("random",)  # players that engines stalemate: no point on the scale
@@ -51,6 +51,7 @@ class Pool(NamedTuple):
     covariance: np.ndarray  # [M, M] Elo squared
     anchor: str
     anchor_rating: float = 0.0
+    dispersion: float = 1.0  # of its games, for newcomers whose own are too few to tell theirs
 
 
 def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFITTED) -> Ratings:
@@ -81,14 +82,16 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
     fitted = _between(games, is_rated)
     fit, dispersion = _fit(fitted, pool, members, int(is_rated.sum()) - len(members))
     component = np.where(is_rated, 0, np.cumsum(~is_rated))
-    places, level = anchors_of(players, pool.anchor, pool.anchor_rating)
+    places, levels = anchors_of(pool.players, pool.anchor, pool.anchor_rating)
     covariance = fit.covariance * ELO_PER_NAT**2
-    rating, spread = centered(fit.theta * ELO_PER_NAT, covariance[:-1, :-1], component, places)
-    rating = np.where(is_rated, rating + level, math.nan)
+    rating, spread = centered(fit.theta * ELO_PER_NAT, covariance[:-1, :-1], component, members[places])
+    rating = np.where(is_rated, rating + levels.mean(), math.nan)
     bounds = _bounds(games, rating, players)
     total, points = _sums(every)
     notes = [Note(f"on the scale of a reference pool of {len(members)} players")]
     notes += [*_notes(results, is_rated, bounds, unfitted), *alike_notes(results.alike)]
+    notes += [*misfit_notes(players, fitted, fit), *draw_notes(players, fitted, fit.draw_parameter)]
+    notes += [scatter_note(dispersion)] if dispersion > 1 else []
     return Ratings(
         method="bradley-terry",
         players=players,
@@ -126,7 +129,7 @@ def _fit(games: Games, pool: Pool, members: np.ndarray, num_newcomers: int) -> t
     nu = draw_parameter(score[:-1], games)
     correlation = pair_correlation(games, score_variance(score[:-1], nu))
     plain = Fit(x[:-1], float(x[-1]), nu, np.zeros((0, 0)), correlation)
-    dispersion = max(estimate_dispersion(games, plain, num_newcomers) or 1.0, 1.0)
+    dispersion = max(estimate_dispersion(games, plain, num_newcomers) or pool.dispersion, 1.0)
     weighed, weight = weigh(games, equations, x, plain, dispersion)
     x, information = maximise(weighed, x)
     variance = score_variance(scipy.special.expit(weighed.design @ x), nu)

@@ -69,17 +69,19 @@ def rate(
     """
     if method not in METHODS:
         raise ResultsError(f"rating method {method!r} is not one of {', '.join(METHODS)}")
-    place = None
-    if anchor is not None:
-        place, anchor_rating = anchors_of(results.players, anchor, anchor_rating)
     games, steps = game_arrays(results, use_colors=method != "wls"), None
     if method == "history":
         steps = make_steps(results.players, curves_by_name(results.players) if curves is None else curves)
         games = games._replace(links=steps.links)
     fields = _rate_wls(games) if method == "wls" else _rate_likelihood(results.players, games, steps, dispersion)
-    component = component_labels(games)
+    component, (total, score) = component_labels(games), _scores(games)
+    place = None
+    if anchor is not None:
+        place, levels = anchors_of(results.players, anchor, anchor_rating)
+        parts = np.where(total[place] > 0, component[place], len(component))
+        place, levels = place[parts == parts.min()], levels[parts == parts.min()]  # of one scale, the largest
+        anchor_rating = float(levels.mean())
     rating, covariance = centered(fields.pop("rating"), fields.pop("covariance"), component, place)
-    total, score = _scores(games)
     is_anchored = component == (component[place[0]] if place is not None else -1)
     is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
     notes = _pool_notes(results.players, component, is_rated, is_anchored, anchor)
@@ -105,15 +107,15 @@ def ranked(ratings: Ratings) -> list[int]:
     return np.lexsort((-np.nan_to_num(ratings.rating, nan=-np.inf), ratings.component)).tolist()
 
 
-def anchors_of(players: Sequence[str], anchor: str, anchor_rating: float) -> tuple[np.ndarray, float]:
-    """The places of the players whose mean rating is known, and that rating; see `rate`. Raises ResultsError."""
+def anchors_of(players: Sequence[str], anchor: str, anchor_rating: float) -> tuple[np.ndarray, np.ndarray]:
+    """The places and ratings of the players whose mean rating is known; see `rate`. Raises ResultsError."""
     if anchor in players:
-        return np.array([players.index(anchor)]), anchor_rating
+        return np.array([players.index(anchor)]), np.array([anchor_rating])
     levels = {k: float(found[1]) for k, name in enumerate(players) if (found := re.search(f"{UCI_ELO}=(\\d+)", name))}
     if anchor != UCI_ELO or not levels:
         hint = f", nor has one of them {UCI_ELO}=LEVEL in its name" if anchor == UCI_ELO else ""
         raise ResultsError(f"anchor {anchor!r} is not one of the {len(players)} players{hint}")
-    return np.array(list(levels)), float(np.mean(list(levels.values())))
+    return np.array([*levels]), np.array([*levels.values()])
 
 
 def flags_of(notes: Sequence[Note], players: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -178,8 +180,13 @@ def _dispersion(games: Games, fit: Fit, given: float | None) -> tuple[float, tup
         return 1.0, (Note(text, "scatter-unknown"),)
     if estimate <= 1:
         return 1.0, ()
-    widened = f"standard errors are widened {math.sqrt(estimate):.2f} times"
-    return estimate, (Note(f"results scatter {estimate:.2f} times as much as the model expects: {widened}", "scatter"),)
+    return estimate, (scatter_note(estimate),)
+
+
+def scatter_note(dispersion: float) -> Note:
+    """The note on a dispersion above 1."""
+    widened = f"standard errors are widened {math.sqrt(dispersion):.2f} times"
+    return Note(f"results scatter {dispersion:.2f} times as much as the model expects: {widened}", "scatter")
 
 
 def _rate_notes(rates: Mapping[str, float]) -> tuple[Note, ...]:

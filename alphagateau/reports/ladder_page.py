@@ -94,19 +94,18 @@ class LadderPage(NamedTuple):
 
 def ladder_page(page: LadderPage) -> str:
     """The page as HTML."""
-    ranked = rank(page.players)
     is_transfer = any(run.board != page.board or run.iterations_before for run in page.learnt_on.values())
     return render(
         "ladder.html",
         title=page.title,
         subtitle=page.method,
-        ratings=rating_table(ranked),
+        ratings=rating_table(page.players),
         reading=page.reading,
-        rating_chart=rating_chart(ranked, page.has_band),
-        transfer_chart=transfer_chart(ranked, page.board, page.learnt_on, page.has_band) if is_transfer else None,
-        cost_charts=cost_charts(ranked, page.has_band),
+        rating_chart=rating_chart(page.players, page.has_band),
+        transfer_chart=transfer_chart(page.players, page.board, page.learnt_on, page.has_band) if is_transfer else None,
+        cost_charts=cost_charts(page.players, page.has_band),
         notes=page.notes,
-        cross_table=cross_table([p.name for p in ranked] if page.rows else [], page.rows),
+        cross_table=cross_table([p.name for p in page.players] if page.rows else [], page.rows),
         misfits=misfit_table(page.residuals),
         num_pairs=len(page.residuals),
         games=viewer_data(page.games),

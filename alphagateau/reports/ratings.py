@@ -9,7 +9,7 @@ from rich.table import Column
 
 from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals, table_columns
-from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.rate import Ratings, ranked
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
 from alphagateau.reports.drawing.game_viewer import GameView, view_game
@@ -22,7 +22,6 @@ from alphagateau.reports.ladder_page import (
     LearntOn,
     RatedPlayer,
     ladder_page,
-    rank,
     rating_drawing,
     rating_table,
     transfer_chart,
@@ -101,7 +100,8 @@ def rated_players(report: RatingsReport) -> list[RatedPlayer]:
     players, ratings = [], report.ratings
     columns = table_columns(report.results, ratings)
     known = {unit: report.columns[unit] for unit in COST_AXES if any(report.columns.get(unit, {}).values())}
-    for k, name in enumerate(ratings.players):
+    for k in ranked(ratings):
+        name = ratings.players[k]
         places = report.curves.get(name, ())
         run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
@@ -155,7 +155,7 @@ def describe_table(ratings: Ratings) -> tuple[str, str]:
 
 def print_ratings(report: RatingsReport, form: str = "text") -> None:
     """A table on standard output, and sentences on it: below it, or on standard error if it is of another form."""
-    players, ratings = rank(rated_players(report)), report.ratings
+    players, ratings = rated_players(report), report.ratings
     if form == "text":
         (_, *names), rows = rating_table(players)
         columns = ["#", Column(names[0]), *(name.replace(" ", "\n") for name in names[1:])]
@@ -172,8 +172,13 @@ def table_text(report: RatingsReport, players: Sequence[RatedPlayer], form: str)
     """The table of ratings in `markdown`, `latex` or `json`, an object a player."""
     if form == "json":
         fields = ("rating", "standard_error", "games", "score")
-        rows = [{"player": p.name, **{key: getattr(p, key) for key in fields}, **p.beside} for p in players]
         notes, ratings = (*report.ratings.notes, *report.notes), report.ratings
+        part = dict(zip(ratings.players, ratings.component.tolist(), strict=True))
+        rows = [
+            {"player": p.name, **{key: getattr(p, key) for key in fields}, **p.beside, "component": part[p.name]}
+            | {"bounds": ratings.bounds.get(p.name), "flags": ratings.flags.get(p.name, ())}
+            for p in players
+        ]
         return to_json({"method": ratings.method, "anchor": ratings.anchor, "notes": notes, "players": rows})
     header, rows = rating_table(players)
     texts = [[cell.text for cell in row] for row in rows]

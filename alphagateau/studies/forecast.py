@@ -69,7 +69,7 @@ def read_pilot(pilot: PilotConfig, games_a_run: float, game_sd: float) -> PilotC
         compared = [*elo.effects.values(), *(r.difference for r in elo.rows if r.difference)] if elo else []
         if compared:
             by_games = fmean(d.measured**2 * d.num_seeds / 2 for d in compared)  # a difference has two runs a seed
-            if games := _games_of_runs(Path(pilot.study) / "ladder", result):
+            if games_a_run and (games := _games_of_runs(Path(pilot.study) / "ladder", result)):
                 known["game_sd"] = math.sqrt(by_games * fmean(games) * result.last / games_a_run)
             scatter = [d.spread**2 / 2 for d in compared if math.isfinite(d.spread)]
             if scatter and fmean(scatter) > by_games:

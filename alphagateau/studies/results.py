@@ -166,7 +166,9 @@ def _rating_measure(plan: Plan, runs: Sequence[RunResult], board: str, rated: Ra
     for run in (run for run in runs if run.ended):
         iterations = [i for name, i in rated.names if name == run.name and i <= run.cost.iterations]
         names = [rated.names.get((run.name, i)) for i in last_iterations(iterations, plan.study.last)]
-        chosen[run.variant, run.seed] = [ratings.players.index(name) for name in names if name in ratings.players]
+        players = [ratings.players.index(name) for name in names if name in ratings.players]
+        is_rated = np.isfinite(ratings.rating[players]).all()  # a bound is no rating
+        chosen[run.variant, run.seed] = players if is_rated else []
     pools = Counter(ratings.component[k] for players in chosen.values() for k in players).most_common(1)
     chosen = {place: [k for k in players if ratings.component[k] == pools[0][0]] for place, players in chosen.items()}
     return _compare(plan, f"Elo on {board}", ".0f", *_mean_ratings(ratings, chosen))

@@ -48,6 +48,12 @@ def test_one_pool_in_twenty_that_keeps_the_model_is_said_to_go_in_cycles(num_pla
     assert alarms["draws"] < 0.05 * num_pools and alarms["misfit"] < 0.05 * num_pools
 
 
+def test_one_game_of_equals_each_says_nothing_of_cycles():
+    """It was published as p = nan."""
+    results = make_results([Row("a", "b", 1, 0, 0), Row("b", "c", 1, 0, 0), Row("c", "a", 1, 0, 0)])
+    assert rate(results).flags == {name: ("scatter-unknown",) for name in "abc"}
+
+
 def test_a_cycle_by_hand():
     # All three rated alike, each pair misses by 10 of 40 points of variance 10: 3 x 10 in one cycle
     results = table(("a", "b", 30, 0, 10), ("b", "c", 30, 0, 10), ("c", "a", 30, 0, 10))

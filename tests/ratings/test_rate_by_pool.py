@@ -141,6 +141,30 @@ def test_uci_elo_levels_are_fitted_by_a_shift():
         rate(make_results([Row("a", "b", 1, 1, 1)]), anchor="UCI_Elo")
 
 
+def test_the_levels_that_tie_a_scale_are_of_one_part_of_it():
+    """Two linked levels have their own mean, whatever a third is, apart from them or without games."""
+    names = [f"sf UCI_Elo={level}" for level in (1500, 1700, 2500)]
+    rows = [Row(*names[:2], 10, 0, 30), Row("net", names[0], 20, 0, 20)]
+    for more in ([Row("other", names[2], 10, 0, 10)], []):
+        found = rate(make_results([*rows, *more], names[::-1]), anchor="UCI_Elo")
+        assert np.mean([of(found, name)[0] for name in names[:2]]) == pytest.approx(1600)
+
+
+def test_a_newcomer_does_not_move_the_scale_by_its_name():
+    pool = Pool(("sf UCI_Elo=1500", "b"), np.array([1500.0, 1700.0]), np.diag([0.0, 1e-6]), "UCI_Elo")
+    found = [
+        by_pool(pool, (name, "b", 10, 0, 10), (name, pool.players[0], 20, 0, 10)) for name in ("n", "n UCI_Elo=2800")
+    ]
+    assert found[0].rating == pytest.approx(found[1].rating) and of(found[0], "b")[0] == pytest.approx(1700, abs=0.1)
+
+
+def test_a_lone_newcomer_has_the_scatter_of_the_pool_and_the_notes_of_a_misfit():
+    plain = by_pool(KNOWN, ("new", "a", 50, 0, 0), ("new", "b", 0, 0, 50))
+    wide = by_pool(KNOWN._replace(dispersion=4.0), ("new", "a", 50, 0, 0), ("new", "b", 0, 0, 50))
+    assert of(wide, "new")[1] == pytest.approx(2 * of(plain, "new")[1], rel=0.01)
+    assert "misfit" in plain.flags["new"] and {"misfit", "scatter"} <= {*wide.flags["new"]}
+
+
 def test_the_bracket_has_two_members_on_each_side_where_there_are_any():
     members = dict(zip("abcdef", (100, 200, 300, 400, 500, 600), strict=True))
     assert [bracket(x, members) for x in (350, 50, 250, 999, 550)] == [

@@ -38,8 +38,8 @@ def sample_games(name: str = "Ada") -> list[GameView]:
 
 def sample_ladder(name: str = "Ada") -> str:
     players = [
-        RatedPlayer(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
         RatedPlayer(f"{name}/2", 1100.0, 25.0, 40, 0.7, name, 2),
+        RatedPlayer(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
         RatedPlayer(f"random {name}", 10.0, 0.0, 20, 0.05),
         RatedPlayer("idle", math.nan, math.nan, 0),
     ]

@@ -12,7 +12,7 @@ from alphagateau.matches.ladder.games import LadderGamesError, PlayerKey
 from alphagateau.matches.ladder.rounds import Table
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pool import Pool
-from alphagateau.ratings.rate import Ratings
+from alphagateau.ratings.rate import Ratings, anchors_of
 from alphagateau.runs.files import write_text
 
 POOLS = Path("eval") / "pools"
@@ -39,6 +39,7 @@ class PoolText(NamedTuple):
     specs: Annotated[list[str], Field(min_length=1)]
     members: Annotated[list[Member], Field(min_length=2)]
     covariance: list[list[float]]  # Elo squared, relative to the anchor
+    dispersion: float = 1.0
 
 
 class PoolFile(NamedTuple):
@@ -66,6 +67,7 @@ def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str
         "protocol": table.protocol,
         "anchor": table.ladder.anchor,
         "anchor_rating": table.ladder.anchor_rating,
+        "dispersion": round(ratings.dispersion, 3),
     }
     lists = {"specs": specs, "members": members, "covariance": np.round(ratings.covariance, 3).tolist()}
     parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
@@ -90,17 +92,25 @@ def read_pool(folder: Path, board: str) -> PoolFile:
     path = folder / FILE
     try:
         text = TypeAdapter(PoolText).validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
+        pool = _pool_of(text)
+    except (OSError, ValueError, np.linalg.LinAlgError) as error:
         why = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise LadderGamesError(f"{path} is no pool: {why}") from None
     if text.board != board:
         raise LadderGamesError(f"{path} is a pool of {text.board}, expected one of {board}")
-    rating, covariance = np.array([m.rating for m in text.members]), np.array(text.covariance, dtype=np.float64)
-    if covariance.shape != (len(rating), len(rating)):
-        raise LadderGamesError(f"{path}: covariance {covariance.shape} of {len(rating)} members")
-    pool = Pool(tuple(m.name for m in text.members), rating, covariance, text.anchor, text.anchor_rating)
     keys = tuple(tuple(m.key) for m in text.members)
     return PoolFile(pool, keys, text.specs, text.protocol, folder / OPENINGS)
+
+
+def _pool_of(text: PoolText) -> Pool:
+    """Raises ValueError, LinAlgError for what no ladder can have written."""
+    names, rating = tuple(m.name for m in text.members), np.array([m.rating for m in text.members])
+    covariance = np.array(text.covariance, dtype=np.float64)
+    if covariance.shape != (len(names),) * 2 or len({*names}) < len(names):
+        raise ValueError(f"covariance {covariance.shape} of {len({*names})} members")
+    np.linalg.cholesky(covariance[1:, 1:] - covariance[1:, :1] - covariance[:1, 1:] + covariance[0, 0])
+    anchors_of(names, text.anchor, text.anchor_rating)
+    return Pool(names, rating, covariance, text.anchor, text.anchor_rating, text.dispersion)
 
 
 def seat_members(known: PoolFile, players: Sequence[Player], notes: list[str]) -> list[Player]:

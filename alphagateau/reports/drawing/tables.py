@@ -131,7 +131,7 @@ def latex_table(rows: Sequence[Sequence[str]]) -> str:
 
 def in_markdown(text: str) -> str:
     """A plain text as Markdown of a table's cell."""
-    return re.sub(r"([\\`*<>\[\]|~])", r"\\\1", text)
+    return re.sub(r"([\\`*$&<>\[\]|~]|\b_|_\b)", r"\\\1", text)
 
 
 def cross_table(players: Sequence[str], pairs: Iterable[Sequence[Any]]) -> CrossTable:

@@ -113,6 +113,8 @@ def test_a_pool_of_another_board_protocol_or_form_is_refused(play, specs_of_memb
         ({"board": "chess"}, "is a pool of chess, expected one of gardner_chess"),
         ({"board": BOARD, "protocol": "openings: others"}, "its games have another protocol"),
         ({"covariance": [[1.0]]}, "of 4 members"),
+        ({"covariance": [[1.0], [1.0, 2.0]]}, r"pool\.json is no pool"),
+        ({"covariance": [[0.0] * 4] * 4}, r"pool\.json is no pool"),
         ({"members": []}, "is no pool"),
     ):
         edit(path, **values)
@@ -127,6 +129,21 @@ def test_a_ladder_does_not_write_into_its_pool(play, specs_of_members):
     edit(play.folder / "pool.json")
     with pytest.raises(LadderGamesError, match="is the pool's own folder"):
         play("pool", [*MEMBERS, NEWCOMERS[0]], pool=str(play.folder))
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"make_pool": True}, "make_pool needs an anchor"),
+        ({"make_pool": True, "anchor": "a", "method": "wls"}, "make_pool needs an anchor, and bradley-terry"),
+        ({"neighbours": 2}, 'neighbours is of matching "all"'),
+        ({"anchor": "UCI_Elo", "anchor_rating": 5.0}, "anchor_rating must be 0 with UCI_Elo"),
+        ({"pool": "gardner_chess", "target_error": 20.0}, "target_error with a pool needs max_games"),
+    ],
+)
+def test_keys_that_would_be_ignored_or_never_end_are_refused(keys, why):
+    with pytest.raises(ConfigError, match=why):
+        make_ladder({"players": ["x"], **keys})
 
 
 @pytest.mark.parametrize("key", ["anchor", "openings", "make_pool", "neighbours"])
