@@ -95,5 +95,6 @@ def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
     found = [
         Residual(ratings.players[a], ratings.players[b], int(n), float(s), float(e), float(x))
         for a, b, n, s, e, x in zip(i, j, total, points, expected, z, strict=True)
+        if math.isfinite(x)  # both have ratings
     ]
     return tuple(sorted(found, key=lambda r: -abs(r.z)))

@@ -35,7 +35,7 @@ from alphagateau.ratings.model import (
     score_variance,
 )
 from alphagateau.ratings.pairing import Pairing
-from alphagateau.ratings.rate import Ratings, anchors_of, flags_of, scatter_note
+from alphagateau.ratings.rate import Ratings, anchors_of, flags_of, scatter_note, scores_of
 from alphagateau.ratings.results import Results, ResultsError, without_colors
 
 UNFITTED = ("random",)  # players that engines stalemate: no point on the scale
@@ -87,7 +87,7 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
     rating, spread = centered(fit.theta * ELO_PER_NAT, covariance[:-1, :-1], component, members[places])
     rating = np.where(is_rated, rating + levels.mean(), math.nan)
     bounds = _bounds(games, rating, players)
-    total, points = _sums(every)
+    total, score = scores_of(every)
     notes = [Note(f"on the scale of a reference pool of {len(members)} players")]
     notes += [*_notes(results, is_rated, bounds, unfitted), *alike_notes(results.alike)]
     notes += [*misfit_notes(players, fitted, fit), *draw_notes(players, fitted, fit.draw_parameter)]
@@ -99,7 +99,7 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
         standard_error=np.where(is_rated, np.sqrt(np.maximum(spread.diagonal(), 0)), math.nan),
         covariance=spread,
         games=total.astype(int),
-        score=np.where(total > 0, points / np.maximum(total, 1), math.nan),
+        score=score,
         component=component,
         anchor=pool.anchor,
         dispersion=dispersion,
@@ -147,13 +147,6 @@ def _with_prior(equations: Equations, pool: Pool, members: np.ndarray) -> tuple[
     start[members] = (pool.rating - pool.rating.mean()) / ELO_PER_NAT
     precision = embed(members, contrast.T @ known @ contrast, len(start))
     return equations._replace(precision=scipy.sparse.csr_array(precision), center=start), start
-
-
-def _sums(games: Games) -> tuple[np.ndarray, np.ndarray]:
-    """Games [K] and points [K]."""
-    both, num = np.concatenate([games.first, games.second]), games.num_players
-    points = np.concatenate([games.points, games.total - games.points])
-    return np.bincount(both, np.tile(games.total, 2), num), np.bincount(both, points, num)
 
 
 def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[str, tuple[float, float]]:

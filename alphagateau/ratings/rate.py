@@ -74,7 +74,7 @@ def rate(
         steps = make_steps(results.players, curves_by_name(results.players) if curves is None else curves)
         games = games._replace(links=steps.links)
     fields = _rate_wls(games) if method == "wls" else _rate_likelihood(results.players, games, steps, dispersion)
-    component, (total, score) = component_labels(games), _scores(games)
+    component, (total, score) = component_labels(games), scores_of(games)
     place = None
     if anchor is not None:
         place, levels = anchors_of(results.players, anchor, anchor_rating)
@@ -208,7 +208,7 @@ def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[Note
     is_infinite = np.array(parts, dtype=int)[component] > 1
     if not is_infinite.any():
         return np.zeros(len(players)), ()
-    score = _scores(games)[1]
+    score = scores_of(games)[1]
     notes = [
         Note(
             f"{_listed(players, who)} {did} every game: the results bound the rating on one side only",
@@ -250,7 +250,7 @@ def _pool_notes(
     return tuple(notes)
 
 
-def _scores(games: Games) -> tuple[np.ndarray, np.ndarray]:
+def scores_of(games: Games) -> tuple[np.ndarray, np.ndarray]:
     """Games [K] and points a game [K], NaN without games."""
     both = np.concatenate([games.first, games.second])
     points = np.concatenate([games.points, games.total - games.points])
