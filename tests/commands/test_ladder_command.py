@@ -129,7 +129,7 @@ def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, ru
         header = next(csv.reader(file))
         file.seek(0)
         rows = {row["player"]: row for row in csv.DictReader(file)}
-    assert header[-6:] == ["frames", "device_seconds", "simulations", "flops", "joules", "devices"]
+    assert header[-7:] == ["frames", "device_seconds", "simulations", "flops", "joules", "devices", "flags"]
     assert rows["tuned/3"]["frames"] == "320" and rows["tuned/3"]["devices"] == "gpu X; gpu Y"
     assert rows["engine"]["frames"] == "" == rows["tuned/3"]["joules"] and float(rows["tuned/3"]["flops"]) > 0
 
