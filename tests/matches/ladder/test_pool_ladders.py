@@ -14,7 +14,7 @@ from alphagateau.matches.ladder.games import LadderGamesError, read_games
 from alphagateau.matches.ladder.ladder import play_ladder
 from alphagateau.matches.ladder.pairings import Standing, next_pairings
 from alphagateau.matches.ladder.rounds import Callbacks
-from alphagateau.ratings.results import make_results
+from alphagateau.ratings.results import Alike, make_results
 
 PAWNS = ("1pppp", "p1ppp", "pp1pp", "ppp1p")
 MEMBERS = [host_player(name) for name in "abcd"]
@@ -104,6 +104,15 @@ def test_an_engine_that_plays_a_members_games_is_named(play, specs_of_members):
     assert pool.ratings.flags["twin"] == pool.ratings.flags["d"] == ("alike",)
     pool, _ = play("two", [*MEMBERS, NEWCOMERS[0]._replace(key=("new", "uci", BOARD))], pool=str(play.folder))
     assert not any("alike" in flags for flags in pool.ratings.flags.values())
+
+
+def test_members_are_not_called_one_for_beating_a_newcomer_alike(play, specs_of_members, monkeypatch):
+    """Strong levels play the same moves against the weak, and were shown to be different where the pool was made."""
+    play.make()
+    edit(play.folder / "pool.json")
+    monkeypatch.setattr(ladders, "find_replays", lambda _: (Alike("a", "b", "same"), Alike("b", "new", "same")))
+    pool, _ = play("one", [*MEMBERS, NEWCOMERS[0]], pool=str(play.folder))
+    assert [name for name, flags in pool.ratings.flags.items() if "alike" in flags] == ["b", "new"]
 
 
 def test_a_pool_of_another_board_protocol_or_form_is_refused(play, specs_of_members):
