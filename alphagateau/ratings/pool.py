@@ -36,7 +36,7 @@ from alphagateau.ratings.model import (
 )
 from alphagateau.ratings.pairing import Pairing
 from alphagateau.ratings.rate import Ratings, anchors_of, flags_of, scatter_note, scores_of
-from alphagateau.ratings.results import Results, ResultsError, without_colors
+from alphagateau.ratings.results import Results, ResultsError, games_between, without_colors
 
 UNFITTED = ("random",)  # players that engines stalemate: no point on the scale
 TAIL = 0.025  # chance of the points seen, at a one-sided bound
@@ -217,21 +217,19 @@ def bracket_pairings(
     level = dict(zip(ratings.players, ratings.rating.tolist(), strict=True))
     error = dict(zip(ratings.players, ratings.standard_error.tolist(), strict=True))
     level |= {name: lower if lower > -math.inf else upper for name, (lower, upper) in ratings.bounds.items()}
-    played: dict[frozenset[str], int] = {}
-    for row in results.rows:
-        played[frozenset(row[:2])] = played.get(frozenset(row[:2]), 0) + sum(row[2:5])
+    played = games_between(results)
     members, apart = [p for p in players if p in pool.players], [p for p in players if p in UNFITTED]
     found = []
     for name in (p for p in players if p not in pool.players and p not in UNFITTED):
 
         def lacking(opponents: Sequence[str], wanted: int, name: str = name) -> list[Pairing]:
-            left = [Pairing(name, other, wanted - played.get(frozenset((name, other)), 0)) for other in opponents]
+            left = [Pairing(name, other, wanted - played[frozenset((name, other))]) for other in opponents]
             return [p for p in left if p.games > 0 and frozenset(p[:2]) not in closed]
 
         nearest = bracket(level[name], {member: level[member] for member in members})
         new = lacking(members, 2) or lacking(nearest, num_games)
         if not new and error[name] > target_error > 0:
-            least = min((played.get(frozenset((name, other)), 0) for other in nearest), default=0)
+            least = min((played[frozenset((name, other))] for other in nearest), default=0)
             new = lacking(nearest, least + num_games)
         found += new + lacking(apart, num_games)
     return tuple(found)

@@ -1,5 +1,6 @@
 """Results tables: wins, draws and losses of pairs of players, checked."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -97,6 +98,14 @@ def restrict(results: Results, players: Collection[str]) -> Results:
     """The table of these players and the games among them."""
     rows = (row for row in results.rows if {*row[:2]} <= {*players})
     return make_results(rows, players, (pair for pair in results.pairs if {*pair[:2]} <= {*players}))
+
+
+def games_between(results: Results) -> Counter[frozenset[str]]:
+    """Games of each two players, 0 of those who never met."""
+    played: Counter[frozenset[str]] = Counter()
+    for row in results.rows:
+        played[frozenset(row[:2])] += sum(row[2:5])
+    return played
 
 
 def without_colors(results: Results) -> Results:

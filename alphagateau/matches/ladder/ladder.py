@@ -152,9 +152,7 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
     curves = curves_of([player for player in players if player.name not in table.members])
     if table.pool:
         alike = find_replays(to_results([*_games_of_members(table), *games], players))
-        alike = tuple(
-            one for one in alike if not {*one[:2]} <= {*table.members}
-        )
+        alike = tuple(one for one in alike if not {*one[:2]} <= {*table.members})
         ratings = rate_by_pool(replace(results, alike=alike), table.pool)
     else:
         ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)

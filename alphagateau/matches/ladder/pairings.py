@@ -12,7 +12,7 @@ from alphagateau.matches.players import Player
 from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
 from alphagateau.ratings.rate import rate
-from alphagateau.ratings.results import Results, restrict
+from alphagateau.ratings.results import Results, games_between, restrict
 
 
 class Standing(NamedTuple):
@@ -115,14 +115,11 @@ def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:
 def _missing_games(standing: Standing, num_games: int, neighbours: int) -> list[Pairing]:
     """Those of all pairs, or of those at most `neighbours` places apart; none is of two members of the pool."""
     names, idle = standing.names, {*standing.pool.players, *UNFITTED} if standing.pool else set()
-    played: dict[frozenset[str], int] = {}
-    for row in standing.results.rows:
-        pair = frozenset(row[:2])
-        played[pair] = played.get(pair, 0) + sum(row[2:5])
+    played = games_between(standing.results)
     pairs = [
         (a, b)
         for (i, a), (j, b) in itertools.combinations(enumerate(names), 2)
         if {a, b} not in standing.rules.closed and not {a, b} <= idle and j - i <= (neighbours or len(names))
     ]
-    left = [Pairing(a, b, num_games - played.get(frozenset((a, b)), 0)) for a, b in pairs]
+    left = [Pairing(a, b, num_games - played[frozenset((a, b))]) for a, b in pairs]
     return [p for p in left if p.games > 0]
