@@ -18,10 +18,10 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false " + os.environ.get
 
 import jax
 import jax.numpy as jnp
+from throughput.ratios import PAPER, in_turns
 
-from alphagateau.bench.ratios import PAPER, in_turns, random_positions
 from alphagateau.config import NetworkConfig
-from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.actions import legal_edge_mask, random_positions
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import hlo
 import jax
 import jax.numpy as jnp
+from throughput.ratios import frames_of
 
 from alphagateau import config
-from alphagateau.bench.ratios import frames_of, random_positions
 from alphagateau.config import Experiment
+from alphagateau.games.actions import random_positions
 from alphagateau.search.make_search import make_search
 from alphagateau.training.flops import forward_flops
 from alphagateau.training.plan import make_plan

@@ -8,10 +8,10 @@ import time
 
 import jax
 import pgx
+from throughput.games import make_step_call
+from throughput.ratios import compare, in_turns, print_rows
 
 import alphagateau
-from alphagateau.bench.games import make_step_call
-from alphagateau.bench.ratios import compare, in_turns, print_rows
 
 TARGETS = {"gardner_chess": 10.0, "chess": 5.0}  # times faster
 

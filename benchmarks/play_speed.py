@@ -12,8 +12,8 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from throughput.ratios import in_turns
 
-from alphagateau.bench.ratios import in_turns
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import network_config

@@ -8,9 +8,9 @@ import argparse
 
 import jax
 import numpy as np
+from throughput.search import selfplay_states
 
 import alphagateau
-from alphagateau.bench.search import selfplay_states
 from alphagateau.games.state import State
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search

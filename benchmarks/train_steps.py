@@ -17,8 +17,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from throughput.ratios import PAPER, QUICKSTART, frames_of
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, frames_of, random_positions
+from alphagateau.games.actions import random_positions
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chunks import chunk_size, equal_chunks

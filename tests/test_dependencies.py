@@ -52,7 +52,7 @@ def imported_packages(*folders: str) -> set[str]:
     files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     modules = {name.partition(".")[0] for path in files for name in imports(path)}
     providers = packages_distributions()
-    helpers = {path.stem for path in files if "alphagateau" not in folders}
+    helpers = {name for path in files if "alphagateau" not in folders for name in (path.stem, path.parent.name)}
     ours = {"alphagateau", *sys.stdlib_module_names, *helpers}
     return {name_of(providers[module][0]) for module in modules - ours}
 

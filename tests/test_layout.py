@@ -35,7 +35,6 @@ TABLE: dict[str, set[str]] = {
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},
     "envs": {"games"},  # and pgx
     "builtin": {"config", "games", "networks", "search", "training"},
-    "bench": {"config", "games", "networks", "search", "distributed", "runs", "data", "training"},
 }
 TABLE["cli"] = TABLE["api"] = {*TABLE, "cli"}
 TABLE["commands"] = {*TABLE}

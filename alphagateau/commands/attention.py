@@ -89,7 +89,7 @@ def study_checkpoint(
     import jax
     import numpy as np
 
-    from alphagateau.bench.ratios import random_positions
+    from alphagateau.games.actions import random_positions
     from alphagateau.networks.chessformer.attention import make_square_attention, study_heads
     from alphagateau.networks.trained import load_weights, network_config
 

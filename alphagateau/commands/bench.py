@@ -1,30 +1,24 @@
-"""Measures this machine's throughput, as ratios."""
+"""Measures this machine's throughput, as ratios, where the project is checked out."""
 
 import dataclasses
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+import alphagateau
 from alphagateau.cli.arguments import UsageError, number, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.config.records import show
 
+PROGRAMS = Path(alphagateau.__file__).parents[1] / "benchmarks"
 GROUPS = (
-    "games",
-    "network",
-    "training",
-    "selfplay",
-    "search",
-    "minimax",
-    "compilation",
-    "memory",
-    "chessformer",
-    "data",
-    "all",
+    *("games", "network", "training", "selfplay", "search", "minimax"),
+    *("compilation", "memory", "chessformer", "data", "all"),
 )
 
 
@@ -32,7 +26,8 @@ GROUPS = (
 class Arguments:
     """Measure this machine's throughput, as ratios against a plain reference and pgx.
 
-    The two programs of a ratio take turns in this process. docs/performance.md explains the references.
+    The two programs of a ratio take turns in this process. docs/performance.md explains the references. What is timed
+    lies in benchmarks/throughput/ of a checkout, and does not come with an installed package.
 
     Example: alphagateau bench training selfplay --json bench.json
     """
@@ -48,36 +43,25 @@ class Arguments:
 
 
 def run(words: Sequence[str]) -> int:
-    """Prints the table."""
+    """Prints the table. Raises UsageError without a checkout."""
     arguments = parse(Arguments, words, "bench")
     for name in arguments.what:
         if name not in GROUPS:
             raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")
+    if not PROGRAMS.is_dir():
+        raise UsageError(f"bench runs in a checkout of the project: what it times would lie in {PROGRAMS}")
     use_compilation_cache()
     from alphagateau.distributed.mesh import choose_platform
 
     choose_platform("auto", arguments.cpu_devices)
-    from alphagateau.bench import chessformer, data, games, minimax, networks, search
-    from alphagateau.bench.ratios import print_rows, write_rows
-
-    groups = {
-        "games": games.game_rows,
-        "network": networks.network_rows,
-        "training": networks.training_rows,
-        "selfplay": games.selfplay_rows,
-        "search": search.search_rows,
-        "minimax": minimax.minimax_rows,
-        "compilation": networks.compilation_rows,
-        "memory": games.memory_rows,
-        "chessformer": chessformer.chessformer_rows,
-        "data": data.data_rows,
-    }
+    sys.path.insert(0, str(PROGRAMS))
+    throughput, ratios = import_module("throughput"), import_module("throughput.ratios")
     rows = []
-    for name in groups if "all" in arguments.what else dict.fromkeys(arguments.what):
-        for row in groups[name](3 if arguments.quick else 7):
+    for name in throughput.ROWS if "all" in arguments.what else dict.fromkeys(arguments.what):
+        for row in throughput.ROWS[name](3 if arguments.quick else 7):
             rows.append(row)
             print(f"measured: {row.name}: {row.ratio:.2f}", file=sys.stderr)
-    print_rows(rows)
+    ratios.print_rows(rows)
     if arguments.json:
-        write_rows(rows, arguments.json)
+        ratios.write_rows(rows, arguments.json)
     return 0

@@ -1,4 +1,4 @@
-"""Converts actions between edges of the move graph, slots among a position's legal edges, and masks over edges.
+"""Converts actions between edges of the move graph, slots among a position's legal edges, and masks; plays random ones.
 
 Slots hold a position's legal edges in rising order.
 """
@@ -48,3 +48,19 @@ def edges_to_slots(states: State, by_edge: Array, empty: float) -> Array:
     """Gathers values by edge [B, E] into the slots [B, S] of States, `empty` into slots left over."""
     slots = states.legal_edges.astype(jnp.int32)
     return jnp.where(slots >= 0, jnp.take_along_axis(by_edge, jnp.maximum(slots, 0), axis=-1), empty)
+
+
+def random_positions(game: Game, batch: int, num_plies: int = 20) -> Position:
+    """B Positions after `num_plies` random legal moves; a game that ends before stays at its end."""
+
+    def one_ply(states, key):
+        logits = jnp.where(states.legal_edges >= 0, 0.0, -jnp.inf)
+        slot = jax.random.categorical(key, jnp.where(states.terminated[:, None], 0.0, logits))
+        return jax.vmap(game.step)(states, edge_at(states, slot)), None
+
+    def roll(key):
+        start = jax.tree.map(lambda x: jnp.broadcast_to(x, (batch, *x.shape)), game.init())
+        states, _ = jax.lax.scan(one_ply, start, jax.random.split(key, num_plies))
+        return jax.vmap(game.position)(states)
+
+    return jax.jit(roll)(jax.random.key(0))

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.bench.ratios import random_positions
-from alphagateau.games.actions import edges_by_slot, legal_edge_mask
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, random_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau import network as gateau

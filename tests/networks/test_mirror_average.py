@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 
-from alphagateau.bench.ratios import random_positions
+from alphagateau.games.actions import random_positions
 from alphagateau.games.notation import from_fen
 from alphagateau.games.state import stack_rows
 from alphagateau.games.symmetry import mirror_positions, reflection

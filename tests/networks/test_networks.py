@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.bench.ratios import random_positions
 from alphagateau.config import NETWORKS
 from alphagateau.config.records import key, num, record
 from alphagateau.config.registers import Architecture, NetworkConfig
+from alphagateau.games.actions import random_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.alphazero.network import MOVE_PLANES, places_on_every_board

@@ -15,9 +15,9 @@ from boards import play
 from tiny_checkpoints import SMALL, save_tiny
 
 from alphagateau import config
-from alphagateau.bench.ratios import random_positions
 from alphagateau.config import ConfigError
 from alphagateau.distributed.mesh import make_mesh
+from alphagateau.games.actions import random_positions
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import CF_6M, CF_240M, ChessformerConfig

@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from alphagateau.bench.ratios import random_positions
+from alphagateau.games.actions import random_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.attention import (
     best_patterns,

@@ -8,7 +8,7 @@ import jraph
 import numpy as np
 import pytest
 
-from alphagateau.bench.ratios import random_positions
+from alphagateau.games.actions import random_positions
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.alphazero.config import AlphaZeroConfig

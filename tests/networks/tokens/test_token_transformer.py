@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.bench.ratios import random_positions
 from alphagateau.config import ConfigError
-from alphagateau.games.actions import edges_by_slot, legal_edge_mask
+from alphagateau.games.actions import edges_by_slot, legal_edge_mask, random_positions
 from alphagateau.games.symmetry import mirror_positions, reflection
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import average_mirrors, make_network

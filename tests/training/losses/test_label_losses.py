@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alphagateau.bench.ratios import random_positions
 from alphagateau.config import ConfigError, DataConfig, Experiment, TrainingConfig, from_dict
 from alphagateau.config.losses import LOSSES
-from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.actions import legal_edge_mask, random_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network

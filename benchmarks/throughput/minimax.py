@@ -7,9 +7,8 @@ import chess
 import jax
 import jax.numpy as jnp
 
-from alphagateau.bench.games import our_step
-from alphagateau.bench.ratios import Row, board_name, compare, in_turns, make_row, random_positions
 from alphagateau.distributed.mesh import BY_FIRST, REPLICATED, make_mesh, per_device, shardings
+from alphagateau.games.actions import random_positions
 from alphagateau.games.attacks import PIECE_VALUES
 from alphagateau.games.notation import board_edges, board_outcome
 from alphagateau.games.rules import Game
@@ -20,6 +19,8 @@ from alphagateau.networks.giraffe.features import piece_features
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.minimax.minimax import make_minimax_search
 from alphagateau.training.selfplay.selfplay import start_games
+from throughput.games import our_step
+from throughput.ratios import Row, board_name, compare, in_turns, make_row
 
 BATCH = 1024  # positions whose features are computed together, as games of `our_step`
 

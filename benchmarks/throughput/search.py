@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, board_name, compare, in_turns
 from alphagateau.config import NetworkConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
@@ -19,6 +18,7 @@ from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.levels import ROWS_A_GAME, make_schedule, pack
 from alphagateau.search.make_search import make_search
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
+from throughput.ratios import PAPER, QUICKSTART, Row, board_name, compare, in_turns
 
 ORDERS: dict[str, Literal["level", "leaf"]] = {"fast": "level", "plain": "leaf"}
 PLIES = 40  # of self-play by the policy before a search, after which games are far apart

@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs.files import write_json
 from alphagateau.runs.logging.progress import print_results
 from alphagateau.training.frames import Frame
-from alphagateau.training.selfplay.selfplay import start_games
 
 PAPER = GateauConfig()  # 128 features, 5 blocks
 QUICKSTART = GateauConfig(hidden_size=32, num_blocks=2)
@@ -74,21 +72,6 @@ def make_row(
     """The Row of medians over rounds; `pair`: the figures and their references."""
     value, reference = map(statistics.median, pair)
     return Row(name, value, reference, statistics.median(ratios), target, (min(ratios), max(ratios)), unit)
-
-
-def random_positions(game: Game, batch: int, num_plies: int = 20) -> Position:
-    """B Positions after `num_plies` random legal moves."""
-
-    def one_ply(states, key):
-        logits = jnp.where(states.legal_edges >= 0, 0.0, -jnp.inf)
-        slot = jax.random.categorical(key, jnp.where(states.terminated[:, None], 0.0, logits))
-        return jax.vmap(game.step)(states, edge_at(states, slot)), None
-
-    def roll(key):
-        states, _ = jax.lax.scan(one_ply, start_games(game, batch), jax.random.split(key, num_plies))
-        return jax.vmap(game.position)(states)
-
-    return jax.jit(roll)(jax.random.key(0))
 
 
 def frames_of(game: Game, positions: Position) -> Frame:

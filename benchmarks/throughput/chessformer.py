@@ -15,13 +15,14 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import jaxprs_in_params
 
-from alphagateau.bench.ratios import Row, compare, in_turns, random_positions
+from alphagateau.games.actions import random_positions
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chunks import into_chunks
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network
+from throughput.ratios import Row, compare, in_turns
 
 BATCH = 64
 SIZES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.compilation_cache import compilation_cache
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, make_row, random_positions
 from alphagateau.config.losses import LOSSES
-from alphagateau.games.actions import legal_edge_mask
+from alphagateau.games.actions import legal_edge_mask, random_positions
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
@@ -27,6 +26,7 @@ from alphagateau.training.learner import Learner, TrainState, make_learner
 from alphagateau.training.losses.policy_value import policy_value_loss, reduce_terms
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay.replay import add_frames, epoch_order, init_window, take_batch
+from throughput.ratios import PAPER, QUICKSTART, Row, compare, frames_of, in_turns, make_row
 
 BATCH = 64
 

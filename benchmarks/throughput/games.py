@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import pgx
 
-from alphagateau.bench.ratios import PAPER, QUICKSTART, Row, board_name, compare, in_turns, make_row
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
@@ -20,6 +19,7 @@ from alphagateau.search.make_search import make_search
 from alphagateau.search.search import evaluate_states
 from alphagateau.training.doctor import search_tree_bytes, tree_bytes
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
+from throughput.ratios import PAPER, QUICKSTART, Row, board_name, compare, in_turns, make_row
 
 BATCH, PLIES = 1024, 20  # games of a step, and random moves before it
 SIMULATIONS = 16  # of a ply of self-play

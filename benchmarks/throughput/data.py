@@ -9,13 +9,13 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from alphagateau.bench.ratios import Row, make_row
 from alphagateau.config import DataConfig
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, columns_of
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.training.labels.producer import make_records, put_rows
+from throughput.ratios import Row, make_row
 
 GOAL = 100_000  # records a second of one core: no network here learns as fast
 NUM_BOARDS = 2**18  # of 8x8, packed: some 300 MB, in the page cache once written

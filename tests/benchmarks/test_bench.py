@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.bench import data
-from alphagateau.bench.ratios import compare
+from alphagateau.cli.arguments import UsageError
+from alphagateau.commands import bench
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import hlo  # noqa: E402
+from throughput import data  # noqa: E402
+from throughput.ratios import compare  # noqa: E402
 
 PROGRAM = """HloModule two_loops
 
@@ -67,6 +69,12 @@ def test_kernels_and_bytes_of_a_program_with_a_loop_in_a_loop():
     assert hlo.total_kernels([whole, outer, inner]) == 1 + 3 + 3 * 2
     assert hlo.total_kernels([whole, outer, inner], trips_unknown=5) == 1 + 3 + 15 * 2
     assert hlo.total_bytes([whole, outer, inner]) == 48 + 3 * 72 + 3 * 60
+
+
+def test_an_installed_package_names_the_folder_that_it_lacks(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "PROGRAMS", tmp_path / "benchmarks")
+    with pytest.raises(UsageError, match="runs in a checkout of the project"):
+        bench.run(["games"])
 
 
 @pytest.mark.whole

@@ -1,1 +1,0 @@
-"""Benchmarks of `alphagateau bench`: games, networks, search, training, reading labels."""
