@@ -72,7 +72,7 @@ class StudyConfig:
     budget: BudgetConfig = section()
     changes: dict[str, Any] = section(default={})  # keys of the experiment, changed in all variants
     variants: dict[str, dict[str, Any]] = section(default={})
-    factors: dict[str, list[Any]] = section(default={})  # by dotted key, of a factorial design
+    factors: dict[str, list[Any]] = section(default={})  # of a factorial design: two values of a key, or two tables
     ladder: LadderConfig | None = section(default=None)
     pilot: PilotConfig = section(default=PilotConfig())
 
@@ -106,9 +106,17 @@ class StudyConfig:
     def _check_factors(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise ValueError(f"[factors] must be a table of keys, got {show(value)}")
+        changed: set[str] = set()
         for name, levels in (found := _check_changes("factors", dotted(value))).items():
             if not isinstance(levels, list) or len(levels) != 2 or levels[0] == levels[1]:
                 raise ValueError(f"factors.{name} must be an array of two different values, got {show(levels)}")
+            tables = [_check_changes(f"factors.{name}", level) for level in levels if isinstance(level, Mapping)]
+            if len(tables) == 1:
+                raise ValueError(f"factors.{name} must be two values or two tables of keys, got one of each")
+            keys = {key for table in tables for key in dotted(table)} or {name}
+            if twice := changed & keys:
+                raise ValueError(f"factors.{name} changes {min(twice)}, as another factor does")
+            changed |= keys
         return found
 
     @field_validator("pilot", mode="before")

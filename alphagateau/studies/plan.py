@@ -68,8 +68,12 @@ def make_plan(study: StudyConfig, path: str) -> Plan:
 
 
 def _at_levels(factors: Mapping[str, list[Any]], row: tuple[int, ...]) -> dict[str, Any]:
-    """The keys of a variant, each factor at its level, -1 for the first of its two."""
-    return {name: values[level > 0] for (name, values), level in zip(factors.items(), row, strict=True)}
+    """The keys of a variant, each factor at its level, -1 for the first of its two, which may be a table of keys."""
+    keys: dict[str, Any] = {}
+    for (name, values), level in zip(factors.items(), row, strict=True):
+        value = values[level > 0]
+        keys |= changes_of(value) if isinstance(value, Mapping) else {name: value}
+    return keys
 
 
 def _make_variant(study: StudyConfig, name: str, table: Mapping[str, Any], path: str) -> Variant:

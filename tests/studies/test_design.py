@@ -40,6 +40,17 @@ def test_a_row_is_a_variant_whose_runs_have_seeds_of_their_own():
     assert set(changed_keys(plan)) == {"network.hidden_size", "search.num_simulations", "window.size"}
 
 
+def test_a_factor_of_several_keys_changes_them_together():
+    decay = {"training": {"schedule": "cosine", "warmup_steps": 2}}
+    factors = {"decay": [{}, decay], "training": {"mirror": [False, True]}}
+    plan = make_plan(factorial(factors=factors), "study.toml")
+    for v in plan.variants:
+        is_decaying, is_mirrored = (level > 0 for level in plan.levels[v.name])
+        assert v.experiment.training.schedule == ("cosine" if is_decaying else "constant")
+        assert v.experiment.training.warmup_steps == (2 if is_decaying else 0)
+        assert v.experiment.training.mirror == is_mirrored
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -49,6 +60,9 @@ def test_a_row_is_a_variant_whose_runs_have_seeds_of_their_own():
         ({"factors": {"network.hidden_size": [8]}}, "factors.network.hidden_size must be an array of two different"),
         ({"factors": {"network.hidden_size": [8, 8]}}, "must be an array of two different values, got an array"),
         ({"factors": {"seed": [1, 2]}}, "factors: seed is not a variant's to change"),
+        ({"factors": {"more": [{}, {"seed": 2}]}}, "factors.more: seed is not a variant's to change"),
+        ({"factors": {"more": [{"aim": True}, 2]}}, "factors.more must be two values or two tables of keys, got one"),
+        ({"factors": {"a": [{}, {"aim": True}], "aim": [True, False]}}, "factors.aim changes aim, as another factor"),
         (
             {"factors": {"network.hiden_size": [8, 16]}},
             'study.toml: factors: unknown key "network.hiden_size"; did you',
