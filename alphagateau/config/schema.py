@@ -62,6 +62,9 @@ class WindowConfig:
     """The frame window from which training draws its batches."""
 
     size: int = num("frames kept", default=1_000_000, low=1)
+    keep: Literal["sample", "newest"] = choice(
+        "old frames that stay beside the new ones: a uniform sample, as published, or the newest", default="sample"
+    )
 
 
 @record

@@ -108,7 +108,7 @@ def test_help_of_train_is_by_section(minimal_file, capfd):
         assert main(["train", str(minimal_file), "--help", *section.split()]) == 0
         shown[section] = capfd.readouterr().out
     assert "--seed INT" in shown[""] and "--window.size" not in shown[""] and shown[""].count("\n") < 80
-    assert re.findall(r"--[a-z.]+", shown["window"]) == ["--window.size"]
+    assert re.findall(r"--[a-z.]+", shown["window"]) == ["--window.size", "--window.keep"]
     assert "--training.batch-size INT" in shown["training"]
     assert main(["train", "--help", "widow"]) == 2
     assert "expected one of network, search, " in capfd.readouterr().err

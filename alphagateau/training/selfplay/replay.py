@@ -1,4 +1,4 @@
-"""The frame window of Algorithm 1: all new Frames and a uniform sample of the old ones, on the devices.
+"""The frame window of Algorithm 1: all new Frames and a uniform sample of the old ones, or the newest, on the devices.
 
 Each share of the window has its own games, Frames and randomness. A device holds whole shares, so samples depend on
 the number of shares, never on the number of devices.
@@ -16,7 +16,7 @@ from alphagateau.training.keys import fold_in_rows
 class Window(NamedTuple):
     """Frames of R shares (a device's own, or all of them), W / num_shares a share."""
 
-    frames: Any  # [R, C, ...], records of arrays such as Frame, in no order
+    frames: Any  # [R, C, ...], records of arrays such as Frame, in no order that matters
     count: Array  # pyright: ignore[reportIncompatibleMethodOverride] # int32 [R], frames held; the first `count` of the C places
 
 
@@ -31,12 +31,15 @@ def _num_frames(frames: Any, axis: int = 0) -> int:
     return jax.tree.leaves(frames)[0].shape[axis]
 
 
-def add_frames(window: Window, key: Array, shares: Array, frames: Any, is_new: Array | None = None) -> Window:
+def add_frames(
+    window: Window, key: Array, shares: Array, frames: Any, is_new: Array | None = None, keeps_newest: bool = False
+) -> Window:
     """The window with `frames` [R, n, ...] in it; `shares` int32 [R] are the shares' numbers.
 
     Frames where `is_new` bool [R, n] is False stay out (None: all enter). Empty places are filled first; then each new
-    frame replaces an old one drawn without replacement, which leaves a uniform sample of the old. Of more new frames
-    than places, a uniform sample enters.
+    frame replaces an old one: one drawn without replacement, which leaves a uniform sample of the old, or the oldest if
+    it `keeps_newest`, where frames lie by age and those of a call are equally old. Of more new frames than places, a
+    uniform sample enters.
     """
     capacity = _num_frames(window.frames, 1)
     num_new = min(_num_frames(frames, 1), capacity)
@@ -50,8 +53,13 @@ def add_frames(window: Window, key: Array, shares: Array, frames: Any, is_new: A
                 order = order[jnp.argsort(~is_new[order])]  # those that enter first
                 num_entering = jnp.minimum(is_new.sum(dtype=jnp.int32), num_new)
             new = jax.tree.map(lambda x: x[order[:num_new]], new)
-        draw = jax.random.uniform(key, (capacity,))
-        places = jnp.argsort(jnp.where(jnp.arange(capacity) < count, draw, -1.0))[:num_new]
+        if keeps_newest:
+            num_dropped = jnp.maximum(count + num_entering - capacity, 0)
+            held = jax.tree.map(lambda old: jnp.roll(old, -num_dropped, axis=0), held)
+            places = count - num_dropped + jnp.arange(num_new)
+        else:
+            draw = jax.random.uniform(key, (capacity,))
+            places = jnp.argsort(jnp.where(jnp.arange(capacity) < count, draw, -1.0))[:num_new]
         places = jnp.where(jnp.arange(num_new) < num_entering, places, capacity)  # the others are dropped
         held = jax.tree.map(lambda old, x: old.at[places].set(x.astype(old.dtype), mode="drop"), held, new)
         return held, jnp.minimum(count + num_entering, capacity)

@@ -53,6 +53,7 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
     """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin` as of `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
+    keeps_newest = experiment.window.keep == "newest"
     new_games = begin and per_device(mesh, (REPLICATED, BY_FIRST), BY_FIRST)(begin)
 
     @per_device(mesh, (BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND, BY_SECOND), (BY_FIRST, BY_SECOND))
@@ -65,7 +66,7 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
         if waiting is not None:
             trajectory, is_new, waiting = settle(waiting, trajectory)
         frames, is_new = jax.tree.map(by_share, (to_frames(trajectory), is_new))
-        return add_frames(window, key, share_ids, frames, is_new), waiting
+        return add_frames(window, key, share_ids, frames, is_new, keeps_newest), waiting
 
     @partial(jax.jit, donate_argnums=0)
     def fill_window(state: SelfPlayState, iteration) -> SelfPlayState:

@@ -113,6 +113,22 @@ def test_places_fill_up_before_anything_is_dropped(full):
     assert numbers[-4:] == [112, 113, 114, 115] and set(numbers[:8]) < set(range(100, 112))
 
 
+def test_a_window_that_keeps_the_newest_drops_the_oldest(gardner):
+    """In each share by itself; frames that stay out drop nothing, and of more than fit all places are new."""
+    slide = jax.jit(partial(add_frames, keeps_newest=True))
+    window = jax.jit(partial(init_window, frame_of(gardner), 2, 2 * CAPACITY))()
+    for first in range(0, 16, 4):
+        numbers = np.tile(np.arange(first, first + 4), (2, 1))
+        enters = np.array([[True] * 4, [True, False, True, False]])
+        window = slide(window, jax.random.key(first), np.arange(2), frames_with(gardner, numbers), enters)
+    assert held(window, 0) == [*range(4, 16)]
+    assert held(window, 1) == [0, 2, 4, 6, 8, 10, 12, 14]
+    many = frames_with(gardner, np.tile(np.arange(100, 120), (2, 1)))
+    window = slide(window, jax.random.key(9), np.arange(2), many, np.array([[True] * 20, [True] * 2 + [False] * 18]))
+    assert min(held(window, 0)) >= 100 and len(set(held(window, 0))) == CAPACITY
+    assert held(window, 1) == [0, 2, 4, 6, 8, 10, 12, 14, 100, 101]
+
+
 def test_a_window_that_is_nearly_full_drops_no_more_than_it_must(full):
     """10 frames in 12 places and 4 new ones: both empty places are filled, and two old frames go."""
     window = add(with_count(full, 10), 1, range(20, 24))
