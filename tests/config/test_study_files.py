@@ -34,7 +34,7 @@ def test_studies_that_come_with_the_package_can_be_planned(path):
     study = load_study(path)
     assert study.name == path.stem and find_study(path.stem) == path
     plan = make_plan(study, str(path))
-    assert len(plan.runs) == len(study.variants) * len(study.seeds)
+    assert len(plan.runs) == len(plan.levels or study.variants) * len(study.seeds)
     for variant in plan.variants:
         check_experiment(variant.experiment)
     assert f"alphagateau study experiments/studies/{path.name}" in path.read_text()
