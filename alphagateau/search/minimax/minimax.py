@@ -23,7 +23,6 @@ from alphagateau.search.minimax.node_pool import (
     frontier,
     grow,
     init_trees,
-    queue_of,
     take_nodes,
 )
 from alphagateau.search.minimax.quiescence import make_quiet_choice
@@ -129,7 +128,7 @@ def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, tree
             batch=batch,
             max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
         )
-        trees = grow(game, evaluate, growth, trees, queue_of(frontier(trees, is_expandable)))
+        trees = grow(game, evaluate, growth, trees)
         is_next_quiet = ~frontier(trees, is_in_main_tree).any()
         return trees, is_next_quiet, is_quiet | (is_next_quiet & (limits.quiescence_plies == 0))
 

@@ -103,14 +103,11 @@ def frontier(trees: Trees, is_expandable: Callable[[Nodes], Array]) -> Array:
     return is_live & trees.is_open[trees.nodes.game] & is_expandable(trees.nodes)
 
 
-def queue_of(mask: Array) -> Queue:
-    """A queue of the nodes of a mask [P], in the order of the pool."""
-    (nodes,) = jnp.nonzero(mask, size=len(mask), fill_value=len(mask))
-    return Queue(nodes.astype(jnp.int32), jnp.int32(0), mask.sum(dtype=jnp.int32))
-
-
-def grow(game: Game, evaluate: NodeEvaluator, growth: Growth, trees: Trees, queue: Queue) -> Trees:
-    """Expands the queue and all that it leads to, but for nodes of games without room."""
+def grow(game: Game, evaluate: NodeEvaluator, growth: Growth, trees: Trees) -> Trees:
+    """Expands the leaves that may be, in the order of the pool, and all that they lead to while a game has room."""
+    leaves = frontier(trees, growth.is_expandable)
+    (nodes,) = jnp.nonzero(leaves, size=len(leaves), fill_value=len(leaves))
+    queue = Queue(nodes.astype(jnp.int32), jnp.int32(0), leaves.sum(dtype=jnp.int32))
 
     def is_left(carry: tuple[Trees, Queue]) -> Array:
         trees, queue = carry
