@@ -147,8 +147,8 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
         train, totals = train_steps(state.train, state.totals, state.producer, (iteration, epoch, first, last))
         return state._replace(train=train, totals=totals)
 
-    def compile(state: RunState) -> None:
-        train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 0)).compile()
+    def compile(state: RunState) -> object:
+        return train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 0)).compile()
 
     return Phase("train", num_segments, run_segment, segment_steps, compile)
 
