@@ -112,7 +112,7 @@ C = TypeVar("C", Architecture, SearchMethod)
 class Register(Mapping[str, E], Generic[E]):
     """Declarations of one kind by name; `tag` is the key of an experiment that names one.
 
-    unique: fields, beside the name, in which no two may be equal.
+    In the fields `unique`, beside the name, no two may be equal.
     """
 
     by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
@@ -179,11 +179,7 @@ class ConfigRegister(Register[C]):
         return {name: entry.config for name, entry in self.items()}
 
     def read(self, table: Mapping[str, Any], root: Any = None) -> Any:
-        """The record of keys of a table, whose tag may be missing. Raises ConfigError.
-
-        Args:
-            root: the record that the section is a part of, which error texts name its keys by.
-        """
+        """The record of a table of keys, whose tag may be missing; ConfigErrors name its keys as those of `root`."""
         values = {self.tag: self.default, **table}
         prefix = f"{self.section}." if root else ""
         return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
@@ -191,8 +187,7 @@ class ConfigRegister(Register[C]):
     def read_untrusted(self, table: Mapping[str, Any], drop_unknown: bool) -> tuple[dict[str, Any], list[str]]:
         """(checked keys, the keys left out as programs and paths) of a stranger's table. Raises ConfigError.
 
-        Args:
-            drop_unknown: keys that its record lacks, as those of an earlier version, are left out too.
+        `drop_unknown`: keys that its record lacks, as those of an earlier version, are left out too.
         """
         values = {self.tag: self.default, **table}
         kind = self.entry(values[self.tag]).config

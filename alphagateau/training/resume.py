@@ -129,15 +129,11 @@ def save(
     symptoms: list[str] | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> Checkpoint:
-    """Writes the state as a checkpoint.
+    """Writes the state as a checkpoint. Raises CheckpointError, or Unhealthy if a weight is not finite.
 
     Args:
         symptoms: what was unhealthy in the last finished iteration.
         seconds: of the iteration in progress, by phase.
-
-    Raises:
-        CheckpointError: it cannot be written.
-        Unhealthy: a weight is not finite, and no checkpoint holds such weights.
     """
     variables = jax.device_get(state.train.playing)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):

@@ -56,18 +56,12 @@ def make_minimax_search(
     quiescence_plies: int = 6,
     temperature: float = 0.0,
 ) -> Search:
-    """Makes a search that expands each root by all its moves.
+    """Makes a search that expands each root by all its moves; options as declared in `config.py`.
 
     Args:
-        num_nodes: most positions of a game, the root too.
-        depth: plies of the main tree, which has all lines of that length. None: it grows by probability.
-        threshold: probability down to which lines are expanded, the most probable first.
+        depth: plies of the main tree, which has all lines of that length. None: it grows by probability, the most
+            probable lines first.
         split: a move's share of its position's probability: by the network's policy ("prior") or equal ("uniform").
-        quiescence_plies: most plies of noisy moves below the main tree.
-        temperature: of the improved policy, softmax(value / temperature); 0: the best move alone.
-
-    Returns:
-        The Search; its output's `leaf` is the last State of the principal variation.
     """
     limits = _Limits(
         num_nodes=num_nodes,

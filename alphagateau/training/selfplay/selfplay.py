@@ -35,21 +35,13 @@ def start_games(game: Game, num_games: int) -> State:
 
 
 class SelfPlayOptions(NamedTuple):
-    """Options of self-play.
+    """Options of self-play."""
 
-    Attributes:
-        config: its keys on full searches, openings and resignation; the others are not read.
-        cheap_search: of the plies that are not searched in full, without noise.
-        starts: None: games begin at the first position.
-        own_openings: each game's beginning is drawn anew, not once an iteration for each row.
-        with_leaves: the last position of each search's line is recorded.
-    """
-
-    config: SelfPlayConfig = SelfPlayConfig(num_games=1, num_plies=1)
-    cheap_search: Search | None = None
-    starts: StartPositions | None = None
-    own_openings: bool = False
-    with_leaves: bool = False
+    config: SelfPlayConfig = SelfPlayConfig(num_games=1, num_plies=1)  # on full searches, openings and resignation
+    cheap_search: Search | None = None  # of the plies that are not searched in full, without noise
+    starts: StartPositions | None = None  # None: games begin at the first position
+    own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
+    with_leaves: bool = False  # the last position of each search's line is recorded
 
 
 PLAIN = SelfPlayOptions()

@@ -28,11 +28,7 @@ class BoardBatch(NamedTuple):
 
 
 def make_boards_producer(producers: Mapping[str, Producer], batch_size: int, sizes: Sequence[int]) -> Producer:
-    """The producer over those of several boards, by name; its state has each board's by name.
-
-    Args:
-        sizes: the largest number of frames of each window.
-    """
+    """The producer over those of several boards, by name, whose windows have `sizes`; its state has each by name."""
 
     def batches(states: Any, key: Array, share_ids: Array) -> Callable[[Array], BoardBatch]:
         *keys, order_key = (jax.random.fold_in(key, BOARD + place) for place in range(len(producers) + 1))
@@ -77,12 +73,11 @@ def on_board(board: str, phase: Phase) -> Phase:
         after = phase.run_segment(board_state(state, board), iteration, segment)
         return after._replace(producer={**state.producer, board: after.producer})
 
-    return Phase(
-        f"{phase.name}/{board}",
-        lambda state: phase.num_segments(board_state(state, board)),
-        run_segment,
-        phase.segment_size,
-        lambda state: phase.compile(board_state(state, board)),
+    return phase._replace(
+        name=f"{phase.name}/{board}",
+        num_segments=lambda state: phase.num_segments(board_state(state, board)),
+        run_segment=run_segment,
+        compile=lambda state: phase.compile(board_state(state, board)),
     )
 
 
