@@ -43,10 +43,7 @@ class SelfPlay(NamedTuple):
 
 
 def make_game(name: str) -> Game:
-    """The board `name`: `init() -> State`, `step(State, edge) -> State`, `position(State) -> Position`.
-
-    Raises ValueError for an unknown one, with those that there are.
-    """
+    """The board: `init() -> State`, `step(State, edge) -> State`, `position(State) -> Position`. Raises ValueError."""
     return get_game(name)
 
 

@@ -126,10 +126,7 @@ def play_match(
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:
-    """Ratings of the players of a results.csv or a PGN file; `method`: bradley-terry, wls or history.
-
-    Raises ResultsError.
-    """
+    """Ratings of the players of a results.csv or PGN; `method`: bradley-terry, wls or history. Raises ResultsError."""
     return rate_results(read_any_results(path)[0], method, anchor)
 
 

@@ -26,10 +26,7 @@ def parse_boards(text: str, name: str) -> dict[str, float]:
 
 
 def board_experiments(experiment: T) -> tuple[T, ...]:
-    """An Experiment for each board of a run: its games and its own part of the window; alone if there is one board.
-
-    Raises ValueError where that leaves no whole numbers.
-    """
+    """An Experiment a board of a run, with its part of games and window. Raises ValueError unless they divide."""
     whole: Any = experiment
     shares = parse_boards(whole.selfplay.boards, "selfplay.boards") if whole.selfplay else {}
     if not shares:

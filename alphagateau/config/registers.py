@@ -110,10 +110,7 @@ C = TypeVar("C", Architecture, SearchMethod)
 
 
 class Register(Mapping[str, E], Generic[E]):
-    """Declarations of one kind by name; `tag` is the key of an experiment that names one.
-
-    In the fields `unique`, beside the name, no two may be equal.
-    """
+    """Declarations of one kind by name, as the key `tag` of an experiment has it; no two have equal `unique` fields."""
 
     by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
 
@@ -205,10 +202,7 @@ REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}
 
 
 def register(record: Any) -> None:
-    """Registers a declaration for this process: a `GameEntry`, `Architecture`, `SearchMethod`, `Loss` or `Head`.
-
-    Raises ConfigError for a name that another has, or for anything else.
-    """
+    """Registers a `GameEntry`, `Architecture`, `SearchMethod`, `Loss` or `Head` in this process. Raises ConfigError."""
     importlib.import_module("alphagateau.builtin")
     _register_of(record).add(record, "register()")
 

@@ -101,10 +101,7 @@ def break_ties(game: Game, tie_break: TieBreak, states: State, output: SearchOut
 
 
 def winning_probability(num_bins: int) -> float:
-    """The probability from which a move counts as winning, for values of `num_bins` bins.
-
-    The HL-Gauss target of a sure win is decoded to less than 1, to 0.978 with 32 bins.
-    """
+    """The probability from which a move counts as winning; HL-Gauss of 32 bins decodes a sure win to 0.978, not 1."""
     below = [math.erf((edge - num_bins) / (SIGMA_BINS * math.sqrt(2))) for edge in range(num_bins + 1)]
     shares = [(high - low) / (below[-1] - below[0]) for low, high in pairwise(below)]
     decoded = sum(share * (place + 0.5) / num_bins for place, share in enumerate(shares))

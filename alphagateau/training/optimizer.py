@@ -99,10 +99,7 @@ def learning_rate_schedule(
 
 
 def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> int:
-    """Optimizer steps of an iteration whose window has `num_batches` batches and `num_new_frames` new frames.
-
-    By `samples_per_frame` the number is rounded; a window without a batch has no steps.
-    """
+    """Optimizer steps of an iteration whose window has so many batches and new frames; 0 without a batch."""
     training = experiment.training
     if not training.samples_per_frame:
         return training.num_epochs * num_batches

@@ -137,10 +137,7 @@ def _considered(tree: Tree) -> list[int]:
 
 
 def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
-    """(nodes, the branch taken at each) from a branch of the root to one that is proven or leads to no node yet.
-
-    Each counts as tried.
-    """
+    """(nodes, the branch tried at each) from a branch of the root to one that is proven or leads to no node yet."""
     at, nodes, branches, node = tree.at, [], [], tree.root
     while True:
         if branch == at.first[node] + at.taken[node]:

@@ -29,10 +29,7 @@ def search(
     invalid_actions: Array,
     extra_data: Any,
 ) -> Tree:
-    """The trees of B roots after `num_simulations`; `action_selection_fns` are the root's and the interior's.
-
-    No function may be random: all get the same key.
-    """
+    """The trees of B roots; `action_selection_fns`: the root's, the interior's. None is random, as all get one key."""
     select = switching_action_selection_wrapper(*action_selection_fns)
     key, games = jax.random.key(0), jnp.arange(len(invalid_actions))
     keys = jnp.broadcast_to(key, games.shape)

@@ -148,10 +148,7 @@ def prior_entropy(logits: Array) -> Array:
 
 
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
-    """Sums over the plies and games of a Trajectory [T, B], of which metrics are made.
-
-    A game's plies count from its first position, with those of a random opening.
-    """
+    """Sums over a Trajectory [T, B], of which metrics are made; a game's plies include those of a random opening."""
     over = trajectory.discount == 0
     decisive = over & (trajectory.reward != 0)
     white_moved = trajectory.position.color == 0
