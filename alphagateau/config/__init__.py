@@ -17,14 +17,7 @@ from alphagateau.config.files import (
 )
 from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.mixture import board_experiments
-from alphagateau.config.records import (
-    MAX_INT,
-    ConfigError,
-    check_folder_name,
-    fields_of,
-    printable,
-    show,
-)
+from alphagateau.config.records import MAX_INT, ConfigError, check_folder_name, fields_of, printable, show
 from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.schema import (
     DataConfig,

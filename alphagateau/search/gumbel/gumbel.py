@@ -21,7 +21,7 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.gumbel import batched_mctx, levels
-from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
+from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
 # (tree of one root, node) -> completed Q-values of the node's moves, scaled to be added to logits [S]
 QTransform = Callable[[Any, Any], Any]
@@ -79,8 +79,7 @@ def make_gumbel_search(
         qvalues = jax.vmap(qtransform, (0, None))(tree, tree.ROOT_INDEX)
         is_best = (visits == visits.max(axis=-1, keepdims=True)) & ~illegal
         slot = jnp.argmax(jnp.where(is_best, gumbel + logits + qvalues, -jnp.inf), axis=-1)
-        weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
-        weights = jnp.where(illegal, 0.0, weights)
+        weights = softmax_over_legal(jnp.where(illegal, ILLEGAL, logits + qvalues))
         nodes = visits.sum(axis=-1).astype(jnp.int32) + 1
         return SearchOutput(edge_at(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
 
