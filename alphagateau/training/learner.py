@@ -34,14 +34,10 @@ class TrainState(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """Weights, optimizer and loss as two functions.
+    """Weights, optimizer and loss as two functions."""
 
-    `init(variables) -> TrainState` at step 0; `step(TrainState, batch) -> (TrainState, metrics by name)`. A batch is
-    Frames [B], or whatever the run's producer makes.
-    """
-
-    init: Callable[[Variables], TrainState]
-    step: Callable[[TrainState, Any], tuple[TrainState, dict[str, Array]]]
+    init: Callable[[Variables], TrainState]  # at step 0
+    step: Callable[[TrainState, Any], tuple[TrainState, dict[str, Array]]]  # of a batch, by a producer or Frames [B]
 
 
 def make_learner(

@@ -118,7 +118,6 @@ def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, tree
         growth = Growth(
             choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet_choice(nodes), lambda: _all_moves(nodes)),
             is_expandable=is_expandable,
-            width=2 * batch,
             batch=batch,
             max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
         )

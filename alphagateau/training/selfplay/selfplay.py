@@ -129,22 +129,18 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
 def record_ply(game: Game, states: State, found: SearchOutput, after: State) -> Trajectory:
     """The Trajectory [B] of one ply, from `states` to `after`."""
     reward, discount = reward_and_discount(states, after)
+    prior = jax.nn.log_softmax(found.prior_logits)
+    entropy = -jnp.sum(jnp.where(found.prior_logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
     return Trajectory(
         position=jax.vmap(game.position)(states),
         policy_target=found.action_weights.astype(jnp.float16),
         edge=found.edge,
         reward=reward,
         discount=discount,
-        prior_entropy=prior_entropy(found.prior_logits),
+        prior_entropy=entropy,
         root_value=found.value,
         search_value=found.search_value,
     )
-
-
-def prior_entropy(logits: Array) -> Array:
-    """Entropy [B] of the policy over the legal moves of logits [B, S], nats."""
-    prior = jax.nn.log_softmax(logits)
-    return -jnp.sum(jnp.where(logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
 
 
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:

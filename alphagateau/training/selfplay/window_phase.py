@@ -81,13 +81,9 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
 def fill_statistics(
     game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Pending | None, Pending | None]
 ) -> dict[str, Array]:
-    """Sums over the iteration's games and pending frames, and the number of frames of an epoch.
-
-    A batch has equal parts of all shares, so an epoch is as long as the share with the fewest frames. Shares have
-    equally many once the window is full, or if no frame waits.
-    """
+    """Sums over the iteration's games and pending frames, and the number of frames of an epoch."""
     statistics = game_statistics(trajectory, game.max_plies)
-    statistics["frames"] = window.count.min() * len(window.count)
+    statistics["frames"] = window.count.min() * len(window.count)  # as a batch has equal parts of all shares
     before, after = waiting
     if before is not None and after is not None:
         statistics["waiting"] = after.is_waiting.sum()
