@@ -52,22 +52,20 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
 
 
 def make_root_evaluate(game: Game, search: Search) -> Evaluate:
-    """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
+    """Makes the evaluation, for `start_tree`, of one State by a player without a growing tree.
 
     Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
     branch starts with its value.
     """
 
     def look(variables: Variables, states: State, edges: Array) -> Leaves:
-        first = jax.tree.map(lambda x: x[:1], states)
-        found = search(variables, jax.random.split(jax.random.key(0), 1), first)
+        found = search(variables, jax.random.split(jax.random.key(0), 1), states)
         logits, values = found.prior_logits, found.move_values
         if values is not None:  # exact near the highest, where it matters
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
-            is_played = first.legal_edges == found.edge[:, None]
+            is_played = states.legal_edges == found.edge[:, None]
             logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
-        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
+        return Leaves(states, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
 
     return jax.jit(look)
 

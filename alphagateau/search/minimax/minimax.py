@@ -5,6 +5,7 @@ The main trees of all games grow together (`node_pool.py`); then captures, promo
 position at a time.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -25,7 +26,7 @@ from alphagateau.search.minimax.node_pool import (
     init_trees,
     take_nodes,
 )
-from alphagateau.search.minimax.quiescence import make_quiet_choice
+from alphagateau.search.minimax.quiescence import quiet_choice
 from alphagateau.search.minimax.values import back_up, last_of_line, root_move_values, without_distance
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
@@ -76,7 +77,7 @@ def make_minimax_search(
         del keys
         rows = len(states.ply)
         batch = max(game.max_legal_moves, min(BATCH, 16 * rows))
-        evaluate = _make_evaluate(game, network, variables, split)
+        evaluate = partial(_evaluate, game, network, variables, split)
         trees = init_trees(evaluate, states, quiescence_plies + 1, rows * room + batch)
         trees = _grow(game, evaluate, limits, batch, trees)
         return _make_output(game, network, variables, trees, states, temperature)
@@ -84,15 +85,12 @@ def make_minimax_search(
     return search
 
 
-def _make_evaluate(game: Game, network: Network, variables: Variables, split: str) -> NodeEvaluator:
-    def evaluate(states: State) -> tuple[Array, Array]:
-        logits, value = evaluate_states(game, network, variables, states)
-        if split == "uniform":
-            number = (states.legal_edges >= 0).sum(axis=-1, keepdims=True)
-            return 1 / jnp.maximum(number, 1).astype(jnp.float32), value
-        return softmax_over_legal(logits), value
-
-    return evaluate
+def _evaluate(game: Game, network: Network, variables: Variables, split: str, states: State) -> tuple[Array, Array]:
+    logits, value = evaluate_states(game, network, variables, states)
+    if split == "uniform":
+        number = (states.legal_edges >= 0).sum(axis=-1, keepdims=True)
+        return 1 / jnp.maximum(number, 1).astype(jnp.float32), value
+    return softmax_over_legal(logits), value
 
 
 def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, trees: Trees) -> Trees:
@@ -100,7 +98,6 @@ def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, tree
 
     A wave expands the lines whose probability is at least the highest power of two that any open line reaches.
     """
-    quiet_choice = make_quiet_choice(game, limits.quiescence_plies)
 
     def is_in_main_tree(nodes: Nodes) -> Array:
         return (nodes.depth < limits.depth) & (nodes.probability >= limits.threshold)
@@ -115,8 +112,9 @@ def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, tree
         def is_expandable(nodes: Nodes) -> Array:
             return jnp.where(is_quiet, nodes.quiet > 0, is_in_main_tree(nodes) & (nodes.probability >= level))
 
+        quiet = partial(quiet_choice, game, limits.quiescence_plies)
         growth = Growth(
-            choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet_choice(nodes), lambda: _all_moves(nodes)),
+            choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet(nodes), lambda: _all_moves(nodes)),
             is_expandable=is_expandable,
             batch=batch,
             max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
