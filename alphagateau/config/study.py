@@ -161,7 +161,7 @@ def _read_section(name: str, value: Any) -> Any:
     """The record of a table of keys; what is none stays. Raises ValueError, which opens with the section."""
     kinds = {"budget": BudgetConfig, "ladder": LadderConfig, "pilot": PilotConfig}
     # Of a ladder other defaults than its own: the random mover besides the runs, and of each run its last weights.
-    defaults = {"players": ("random",), "every": MAX_INT} if name == "ladder" else {}
+    defaults: dict[str, Any] = {"players": ("random",), "every": MAX_INT} if name == "ladder" else {}
     try:
         return kinds[name.rpartition(".")[2]](**{**defaults, **value}) if isinstance(value, Mapping) else value
     except ConfigError as error:
