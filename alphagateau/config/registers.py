@@ -222,10 +222,7 @@ def plugins() -> list[str]:
 
 
 def load_plugins() -> None:
-    """Registers the records of installed plug-ins; one that fails is left out, with one sentence on standard error.
-
-    Raises ConfigError for a name that is registered twice.
-    """
+    """Registers the records of plug-ins, and warns of one that fails. Raises ConfigError for a name that is taken."""
     for point in sorted(entry_points(group=PLUGINS), key=lambda point: (point.name, point.value)):
         origin = point.dist.name if point.dist else point.value
         try:

@@ -64,10 +64,7 @@ def make_action_value_search(
 def make_state_value_search(
     game: Game, network: Network, config: StateValueConfig, tie_break: TieBreak | None = None
 ) -> Search:
-    """Searches for the move whose next position has the lowest value for the opponent, the first of several.
-
-    The rules value a move that ends the game. `tie_break` is that of `make_action_value_search`.
-    """
+    """Searches for the first move whose next position has the lowest value for the opponent; the rules value an end."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         def move_value(before: State, edges: Array) -> Array:

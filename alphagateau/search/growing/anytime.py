@@ -54,8 +54,7 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
 def make_root_evaluate(game: Game, search: Search) -> Evaluate:
     """Makes the evaluation, for `start_tree`, of one State by a player without a growing tree.
 
-    Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
-    branch starts with its value.
+    Where the player values moves, priors are the softmax of these values, and each branch starts with its value.
     """
 
     def look(variables: Variables, states: State, edges: Array) -> Leaves:
@@ -73,8 +72,7 @@ def make_root_evaluate(game: Game, search: Search) -> Evaluate:
 def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
     """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try.
 
-    `evaluate`: by what the root is evaluated, if not as all nodes are. Returns the positions that it looked at to do
-    so, 0 if it does not count them.
+    `evaluate`: of the root, if not as of all nodes. Returns the positions that it looked at, 0 if it counts none.
     """
     states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
     evaluate = evaluate or tree.evaluate
@@ -153,10 +151,7 @@ def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
 
 
 def _select(tree: Tree, node: int) -> int:
-    """The branch whose share of the tries is the furthest below the improved policy.
-
-    Of the branches not yet taken, which differ by their priors only, the first is the best.
-    """
+    """The branch whose share of the tries is furthest below the improved policy; of those not taken, the first."""
     at = tree.at
     if at.is_stale[node]:
         improve(tree, node)

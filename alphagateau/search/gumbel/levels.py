@@ -76,10 +76,7 @@ def make_schedule(num_legal: Array, max_num_considered: int, num_simulations: in
 
 
 def pack(schedule: Schedule, num_rows: int) -> tuple[Rows, Schedule, Array]:
-    """(rows of the next call, the schedule after it, games [B] that begin a level).
-
-    Games with the most levels before them come first.
-    """
+    """(rows of the next call, games with most levels left first; the next schedule; games [B] that begin a level)."""
     num_games, waiting = len(schedule.level), schedule.waiting
     order = jnp.argsort(schedule.level - schedule.levels.counts)
     ends = jnp.cumsum(waiting[order])
