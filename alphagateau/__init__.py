@@ -30,27 +30,9 @@ if TYPE_CHECKING:
     )
     from alphagateau.api.training import TrainedRun, read_metrics, train
 
-__all__ = [
-    "FoundMove",
-    "Model",
-    "PositionEvaluation",
-    "SelfPlay",
-    "TrainedRun",
-    "evaluate",
-    "load",
-    "make_env",
-    "make_game",
-    "make_learner",
-    "make_network",
-    "make_search",
-    "make_selfplay",
-    "play_match",
-    "rate",
-    "read_metrics",
-    "register",
-    "search_position",
-    "train",
-]
+__all__ = ["SelfPlay", "make_env", "make_game", "make_learner", "make_network", "make_search", "make_selfplay"]
+__all__ += ["FoundMove", "Model", "PositionEvaluation", "evaluate", "load", "play_match", "rate", "register"]
+__all__ += ["TrainedRun", "read_metrics", "search_position", "train"]
 _HOMES = {
     "parts": ("SelfPlay", "make_env", "make_game", "make_learner", "make_network", "make_search", "make_selfplay"),
     "training": ("TrainedRun", "read_metrics", "train"),

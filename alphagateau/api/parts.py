@@ -43,10 +43,7 @@ class SelfPlay(NamedTuple):
 
 
 def make_game(name: str) -> Game:
-    """The board `name`: `init() -> State`, `step(State, edge) -> State`, `position(State) -> Position`.
-
-    Raises ValueError for an unknown one, with those that there are.
-    """
+    """The board: `init() -> State`, `step(State, edge) -> State`, `position(State) -> Position`. Raises ValueError."""
     return get_game(name)
 
 
@@ -60,11 +57,8 @@ def make_env(game: str) -> "PgxEnv":
 def make_network(game: Game, config: Mapping[str, Any] | NetworkConfig | None = None) -> Network:
     """A network for `game`: `init(key) -> variables`, `apply(variables, positions [B]) -> (Evaluation [B], _)`.
 
-    Args:
-        config: the keys of an experiment's [network], such as {"architecture": "chessformer", "num_layers": 2}.
-
-    Raises:
-        ConfigError: an unknown key or an impossible value.
+    `config` has the keys of an experiment's [network], such as {"architecture": "chessformer", "num_layers": 2}. Raises
+    ConfigError for an unknown key or an impossible value.
     """
     return networks.make_network(game, config if isinstance(config, NetworkConfig) else NETWORKS.read(config or {}))
 
@@ -72,11 +66,8 @@ def make_network(game: Game, config: Mapping[str, Any] | NetworkConfig | None = 
 def make_search(game: Game, network: Network, config: Mapping[str, Any] | SearchConfig | None = None) -> Search:
     """A search: `(variables, keys [B], states [B]) -> SearchOutput [B]`.
 
-    Args:
-        config: the keys of an experiment's [search], such as {"num_simulations": 32}.
-
-    Raises:
-        ConfigError: an unknown key or an impossible value.
+    `config` has the keys of an experiment's [search], such as {"num_simulations": 32}. Raises ConfigError as
+    `make_network`.
     """
     keys = config if isinstance(config, SearchConfig) else SEARCHES.read(config or {})
     return searches.make_search(game, network, keys)
@@ -113,11 +104,8 @@ def make_learner(
     """A learner: `init(variables) -> TrainState`, `step(TrainState, Frames [B]) -> (TrainState, metrics)`.
 
     Args:
-        loss: a name as in `training.loss`, or `(game, Evaluation, Frames [B]) -> LossTerms`.
+        loss: a name as in `training.loss` (else ConfigError), or `(game, Evaluation, Frames [B]) -> LossTerms`.
         optimizer: None: Adam at a rate of 0.001.
-
-    Raises:
-        ConfigError: no loss has that name.
     """
     terms = LOSSES.entry(loss).terms if isinstance(loss, str) else loss
     return learners.make_learner(game, network, terms, optimizer or optax.adam(1e-3))

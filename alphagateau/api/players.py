@@ -31,7 +31,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
 from alphagateau.runs.newest import newest_checkpoint
-from alphagateau.search.search import Search, evaluate_states
+from alphagateau.search.search import evaluate_states
 
 
 class Model(NamedTuple):
@@ -126,10 +126,7 @@ def play_match(
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:
-    """Ratings of the players of a results.csv or a PGN file; `method`: bradley-terry, wls or history.
-
-    Raises ResultsError.
-    """
+    """Ratings of the players of a results.csv or PGN; `method`: bradley-terry, wls or history. Raises ResultsError."""
     return rate_results(read_any_results(path)[0], method, anchor)
 
 
@@ -145,6 +142,4 @@ def _compiled_evaluation(game_name: str, network: Network):
     return jax.jit(lambda variables, states: evaluate_states(game, network, variables, states))
 
 
-@lru_cache
-def _compiled_search(search: Search):
-    return jax.jit(lambda variables, keys, states: search(variables, keys, states))
+_compiled_search = lru_cache(jax.jit)

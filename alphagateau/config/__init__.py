@@ -16,15 +16,7 @@ from alphagateau.config.files import (
     to_dict,
 )
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.mixture import board_experiments
-from alphagateau.config.records import (
-    MAX_INT,
-    ConfigError,
-    check_folder_name,
-    fields_of,
-    printable,
-    show,
-)
+from alphagateau.config.records import MAX_INT, ConfigError, check_folder_name, fields_of, printable, show
 from alphagateau.config.registers import NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.schema import (
     DataConfig,
@@ -35,5 +27,6 @@ from alphagateau.config.schema import (
     TargetsConfig,
     TrainingConfig,
     WindowConfig,
+    board_experiments,
 )
 from alphagateau.config.study import BudgetConfig, PilotConfig, StudyConfig, changes_of, parse_budget

@@ -6,54 +6,34 @@ from typing import Any, Literal
 
 from alphagateau.config.registers import NetworkConfig, Register
 
-Terms = Callable[[Any, Any, Any], Any]  # (Game, Evaluation, Frames [B]) -> LossTerms
+Terms = Callable[[Any, Any, Any], Any]  # (Game, Evaluation, Frames [B]) -> `training.losses.terms.LossTerms`
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss that `training.loss` names.
-
-    Attributes:
-        terms: (Game, Evaluation, Frames [B]) -> `training.losses.terms.LossTerms`.
-        teaches: the outputs that it trains.
-        needs: keys of [network] and the values that they may have.
-        labels: targets of `alphagateau label` that hold all it learns from.
-        shards: the same of published shards, each of which has labels of one kind.
-        learns_from_games: whether the frames of self-play hold all it learns from.
-        has_heads: whether it adds the terms of the network's auxiliary heads.
-        meaning: of its metrics by name, such as "train/policy_loss", for reports.
-    """
+    """A loss that `training.loss` names."""
 
     name: str
     terms: Terms
-    teaches: tuple[Literal["policy", "value", "action_value"], ...]
-    needs: Mapping[str, Collection[Any]] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
-    shards: tuple[str, ...] = ()
-    learns_from_games: bool = True
-    has_heads: bool = False
-    meaning: Mapping[str, str] = field(default_factory=dict)
+    teaches: tuple[Literal["policy", "value", "action_value"], ...]  # the outputs that it trains
+    needs: Mapping[str, Collection[Any]] = field(default_factory=dict)  # keys of [network], the values they may have
+    labels: tuple[str, ...] = ()  # targets of `alphagateau label` that hold all it learns from
+    shards: tuple[str, ...] = ()  # the same of published shards, each of which has labels of one kind
+    learns_from_games: bool = True  # whether the frames of self-play hold all it learns from
+    has_heads: bool = False  # whether it adds the terms of the network's auxiliary heads
+    meaning: Mapping[str, str] = field(default_factory=dict)  # of metrics such as "train/policy_loss", for reports
 
 
 @dataclass(frozen=True)
 class Head:
-    """An auxiliary head: an output that is learnt beside policy and value, and read by no search.
+    """An auxiliary head: an output that is learnt beside policy and value, and read by no search."""
 
-    Attributes:
-        name: its target's name in `Frame.extra`; one that ends in `_edge` holds edges, which mirrors turn.
-        key: the switch of [network] that adds it.
-        output: its name in `Evaluation.extra`.
-        terms: (Game, Evaluation, Frames [B]) -> `training.losses.terms.LossTerms`.
-        target: Trajectory [T, B] -> Array [T, B]; None: every frame has what it learns from.
-        meaning: of its metrics by name, for reports.
-    """
-
-    name: str
-    key: str
-    output: str
+    name: str  # its target's in `Frame.extra`; one that ends in `_edge` holds edges, which mirrors turn
+    key: str  # the switch of [network] that adds it
+    output: str  # its name in `Evaluation.extra`
     terms: Terms
-    target: Callable[[Any], Any] | None = None
-    meaning: Mapping[str, str] = field(default_factory=dict)
+    target: Callable[[Any], Any] | None = None  # Trajectory [T, B] -> Array [T, B]; None: each frame has what it needs
+    meaning: Mapping[str, str] = field(default_factory=dict)  # of its metrics by name, for reports
 
 
 LOSSES = Register(Loss, "loss")

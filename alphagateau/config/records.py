@@ -36,10 +36,7 @@ def key(text: str, *, default: Any = ...) -> Any:
 
 
 def program_or_path(text: str, *, default: Any = ..., words: Collection[str] = ()) -> Any:
-    """A text that names a program or a path, unless it is the default or one of `words`: for the user alone to give.
-
-    `without_programs` takes it out of what anybody else wrote.
-    """
+    """A text that names a program or path, but for its default and `words`; the user's: see `without_programs`."""
     return Field(default, strict=True, description=text, json_schema_extra={PROGRAM_OR_PATH: [default, *words]})
 
 

@@ -110,10 +110,7 @@ C = TypeVar("C", Architecture, SearchMethod)
 
 
 class Register(Mapping[str, E], Generic[E]):
-    """Declarations of one kind by name; `tag` is the key of an experiment that names one.
-
-    unique: fields, beside the name, in which no two may be equal.
-    """
+    """Declarations of one kind by name, as the key `tag` of an experiment has it; no two have equal `unique` fields."""
 
     by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
 
@@ -179,11 +176,7 @@ class ConfigRegister(Register[C]):
         return {name: entry.config for name, entry in self.items()}
 
     def read(self, table: Mapping[str, Any], root: Any = None) -> Any:
-        """The record of keys of a table, whose tag may be missing. Raises ConfigError.
-
-        Args:
-            root: the record that the section is a part of, which error texts name its keys by.
-        """
+        """The record of a table of keys, whose tag may be missing; ConfigErrors name its keys as those of `root`."""
         values = {self.tag: self.default, **table}
         prefix = f"{self.section}." if root else ""
         return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
@@ -191,8 +184,7 @@ class ConfigRegister(Register[C]):
     def read_untrusted(self, table: Mapping[str, Any], drop_unknown: bool) -> tuple[dict[str, Any], list[str]]:
         """(checked keys, the keys left out as programs and paths) of a stranger's table. Raises ConfigError.
 
-        Args:
-            drop_unknown: keys that its record lacks, as those of an earlier version, are left out too.
+        `drop_unknown`: keys that its record lacks, as those of an earlier version, are left out too.
         """
         values = {self.tag: self.default, **table}
         kind = self.entry(values[self.tag]).config
@@ -210,10 +202,7 @@ REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}
 
 
 def register(record: Any) -> None:
-    """Registers a declaration for this process: a `GameEntry`, `Architecture`, `SearchMethod`, `Loss` or `Head`.
-
-    Raises ConfigError for a name that another has, or for anything else.
-    """
+    """Registers a `GameEntry`, `Architecture`, `SearchMethod`, `Loss` or `Head` in this process. Raises ConfigError."""
     importlib.import_module("alphagateau.builtin")
     _register_of(record).add(record, "register()")
 
@@ -233,10 +222,7 @@ def plugins() -> list[str]:
 
 
 def load_plugins() -> None:
-    """Registers the records of installed plug-ins; one that fails is left out, with one sentence on standard error.
-
-    Raises ConfigError for a name that is registered twice.
-    """
+    """Registers the records of plug-ins, and warns of one that fails. Raises ConfigError for a name that is taken."""
     for point in sorted(entry_points(group=PLUGINS), key=lambda point: (point.name, point.value)):
         origin = point.dist.name if point.dist else point.value
         try:

@@ -4,15 +4,18 @@ Reading, checking, writing, `--help` and command-line options follow these recor
 for names whose owners this package does not import: `training/checks.py` looks at the game and the loss.
 """
 
+import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.losses import LOSSES
-from alphagateau.config.mixture import board_experiments
 from alphagateau.config.records import choice, entry, key, num, program_or_path, record, section, show
 from alphagateau.config.registers import GAMES, NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
+
+SEEDS_APART = 2**16  # between those of a run's boards, whose games draw nothing alike
 
 
 @record
@@ -274,3 +277,47 @@ class Experiment:
                 f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below "
                 f"{self.search.num_simulations}, search.num_simulations"
             )
+
+
+def board_experiments(experiment: Experiment) -> tuple[Experiment, ...]:
+    """An Experiment a board of a run, with its part of games and window. Raises ValueError unless they divide."""
+    selfplay = experiment.selfplay
+    if selfplay is None or selfplay.boards == "none":
+        return (experiment,)
+    shares = enumerate(_parse_boards(selfplay.boards).items())
+    return tuple(_of_board(experiment, selfplay, place, *share) for place, share in shares)
+
+
+def _parse_boards(text: str) -> dict[str, float]:
+    """Shares by board, of "gardner_chess 2, chess 1"."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        words = re.fullmatch(r"\s*(\w+) ([0-9]{0,6}\.?[0-9]{1,6})\s*", part)
+        if not words or words[1] in found or not float(words[2]):
+            expected = 'boards and their parts, such as "gardner_chess 2, chess 1"'
+            raise ValueError(f"selfplay.boards must be {expected}, got {show(text)}")
+        found[words[1]] = float(words[2])
+    return {board: part / sum(found.values()) for board, part in found.items()}
+
+
+def _of_board(whole: Experiment, selfplay: SelfPlayConfig, place: int, board: str, share: float) -> Experiment:
+    games, shares = share * selfplay.num_games, whole.num_shares
+    num_games = round(games)
+    if abs(games - num_games) > 1e-6 or num_games % shares or not num_games:
+        raise ValueError(
+            f"selfplay.boards gives {board} {games:g} of {selfplay.num_games} games, expected a multiple of "
+            f"{shares}, num_shares"
+        )
+    size = int(share * whole.window.size) // shares * shares
+    if size < whole.training.batch_size:
+        raise ValueError(
+            f"training.batch_size ({whole.training.batch_size}) must be at most {size}, the part of window.size that "
+            f"selfplay.boards gives {board}"
+        )
+    return dataclasses.replace(
+        whole,
+        game=board,
+        seed=(whole.seed + place * SEEDS_APART) % 2**31,
+        selfplay=dataclasses.replace(selfplay, boards="none", num_games=num_games),
+        window=dataclasses.replace(whole.window, size=size),
+    )

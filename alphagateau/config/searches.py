@@ -27,8 +27,7 @@ def option_types(record: Any) -> dict[str, Any]:
 def describe_search(config: SearchConfig) -> str:
     """Such as "gumbel 64 simulations, 16 considered": the search's part of a player's identity.
 
-    Of the other options come those that differ from their values in matches, such as "0.5 value_scale, mirrors" and "no
-    rescale_values".
+    Then come options that differ from their values in matches, as "0.5 value_scale, mirrors" and "no rescale_values".
     """
     fields = {name: field for name, field in fields_of(type(config)).items() if name != "algorithm"}
     usual = {**{name: field.default for name, field in fields.items()}, **WITHOUT_NOISE}

@@ -85,10 +85,10 @@ class StudyConfig:
             raise ValueError(f"seeds must be different integers from 0 to {MAX_INT}, got {list(value)}")
         return value
 
-    @field_validator("budget", mode="before")
+    @field_validator("budget", "ladder", "pilot", mode="before")
     @classmethod
-    def _check_budget(cls, value: Any) -> Any:
-        return _in_section("budget", lambda: make_budget(value))
+    def _check_section(cls, value: Any, info: ValidationInfo) -> Any:
+        return _read_section(str(info.field_name), value)
 
     @field_validator("changes", "variants", mode="before")
     @classmethod
@@ -119,19 +119,6 @@ class StudyConfig:
             changed |= keys
         return found
 
-    @field_validator("pilot", mode="before")
-    @classmethod
-    def _check_pilot(cls, value: Any) -> Any:
-        return _in_section("pilot", lambda: PilotConfig(**value)) if isinstance(value, Mapping) else value
-
-    @field_validator("ladder", mode="before")
-    @classmethod
-    def _check_ladder(cls, value: Any) -> Any:
-        """Other defaults than a ladder's own: the random mover besides the runs, and of each run its last weights."""
-        if isinstance(value, Mapping):
-            return _in_section("ladder", lambda: LadderConfig(**{"players": ("random",), "every": MAX_INT, **value}))
-        return value
-
     @model_validator(mode="after")
     def _check_together(self) -> "StudyConfig":
         if self.design == "variants" and not self.variants:
@@ -149,15 +136,6 @@ class StudyConfig:
         for name in self.variants:
             _check_chain(name, self.variants)
         return self
-
-
-def make_budget(table: Any) -> BudgetConfig:
-    """The budget that a table describes. Raises ConfigError."""
-    if isinstance(table, BudgetConfig):
-        return table
-    if not isinstance(table, Mapping):
-        raise ConfigError(f"[budget] must be a table of keys, got {show(table)}")
-    return BudgetConfig(**table)
 
 
 def parse_budget(text: str) -> BudgetConfig:
@@ -187,12 +165,15 @@ def changes_of(variant: Mapping[str, Any]) -> dict[str, Any]:
     return dotted({name: value for name, value in variant.items() if name not in OF_A_VARIANT})
 
 
-def _in_section(name: str, make: Any) -> Any:
-    """The result of `make`, whose ConfigError becomes a ValueError that opens with the section."""
+def _read_section(name: str, value: Any) -> Any:
+    """The record of a table of keys; what is none stays. Raises ValueError, which opens with the section."""
+    kinds = {"budget": BudgetConfig, "ladder": LadderConfig, "pilot": PilotConfig}
+    # Of a ladder other defaults than its own: the random mover besides the runs, and of each run its last weights.
+    defaults: dict[str, Any] = {"players": ("random",), "every": MAX_INT} if name == "ladder" else {}
     try:
-        return make()
+        return kinds[name.rpartition(".")[2]](**{**defaults, **value}) if isinstance(value, Mapping) else value
     except ConfigError as error:
-        raise ValueError(f"[{name}]: {error}".replace(f"[{name}]: [{name}]", f"[{name}]")) from None
+        raise ValueError(f"[{name}]: {error}") from None
 
 
 def _check_changes(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +199,9 @@ def _check_variant(name: str, variant: Any, variants: Mapping[str, Any]) -> dict
         raise ValueError(f"{where}.init_from: no variant {show(source)}; {hint}")
     made = _check_changes(where, variant)
     if "budget" in variant:
-        made["budget"] = _in_section(f"{where}.budget", lambda: make_budget(variant["budget"]))
+        made["budget"] = _read_section(f"{where}.budget", variant["budget"])
+        if not isinstance(made["budget"], BudgetConfig):
+            raise ValueError(f"[{where}.budget] must be a table of keys, got {show(variant['budget'])}")
     return made
 
 

@@ -7,17 +7,18 @@ from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
+from alphagateau.search.config import PolicyConfig
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
+PLAIN = PolicyConfig()
 
-def make_policy_search(
-    game: Game, network: Network, *, temperature: float = 0.0, temperature_plies: int = 10
-) -> Search:
+
+def make_policy_search(game: Game, network: Network, config: PolicyConfig = PLAIN, tie_break: None = None) -> Search:
     """Plays the move of highest prior; in the first plies samples by softmax(logit / temperature)."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         logits, value = evaluate_states(game, network, variables, states)
-        slot, _ = sample_slots(keys, states, logits, temperature, temperature_plies)
+        slot, _ = sample_slots(keys, states, logits, config.temperature, config.temperature_plies)
         edge = edge_at(states, slot)
         nodes = jnp.ones(edge.shape, jnp.int32)
         return SearchOutput(edge, softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
@@ -25,15 +26,14 @@ def make_policy_search(
     return search
 
 
-def make_random_search() -> Search:
-    """Samples a legal move uniformly."""
+def make_random_search(*_: object) -> Search:
+    """Samples a legal move uniformly; needs none of what other searches are made of."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         del variables
         logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
         slot = jax.vmap(jax.random.categorical)(keys, logits)
-        value = jnp.zeros(logits.shape[0])
-        nodes = jnp.zeros(logits.shape[0], jnp.int32)
+        value, nodes = jnp.zeros(len(logits)), jnp.zeros(len(logits), jnp.int32)
         return SearchOutput(edge_at(states, slot), softmax_over_legal(logits), logits, value, value, num_nodes=nodes)
 
     return search

@@ -1,9 +1,9 @@
 """Keys of players without search in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from alphagateau.config.records import choice, entry, key, num, program_or_path, record
-from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod, deferred
 
 MIRRORS = "evaluations averaged over a position and its mirror image"
 FINISHER = "UCI engine of matches that chooses among the best moves where all win (none: empty)"
@@ -55,36 +55,8 @@ class RandomConfig(SearchConfig):
     algorithm: Literal["random"] = entry("kind of search", SEARCHES, default="random")
 
 
-def _make_policy(game: Any, network: Any, config: PolicyConfig, tie_break: None = None) -> Any:
-    from alphagateau.search.baselines import make_policy_search
-
-    return make_policy_search(game, network, **_sampling(config))
-
-
-def _make_action_value(game: Any, network: Any, config: ActionValueConfig, tie_break: Any = None) -> Any:
-    from alphagateau.search.move_values import make_action_value_search
-
-    return make_action_value_search(game, network, endings=config.endings, tie_break=tie_break, **_sampling(config))
-
-
-def _make_state_value(game: Any, network: Any, config: StateValueConfig, tie_break: Any = None) -> Any:
-    from alphagateau.search.move_values import make_state_value_search
-
-    return make_state_value_search(game, network, tie_break=tie_break, **_sampling(config))
-
-
-def _make_random(game: Any, network: Any, config: RandomConfig, tie_break: None = None) -> Any:
-    from alphagateau.search.baselines import make_random_search
-
-    return make_random_search()
-
-
-def _sampling(config: Any) -> dict[str, Any]:
-    """The options by which moves are sampled."""
-    return {"temperature": config.temperature, "temperature_plies": config.temperature_plies}
-
-
-POLICY = SearchMethod("policy", PolicyConfig, _make_policy)
-ACTION_VALUE = SearchMethod("action_value", ActionValueConfig, _make_action_value)
-STATE_VALUE = SearchMethod("state_value", StateValueConfig, _make_state_value)
-RANDOM = SearchMethod("random", RandomConfig, _make_random)
+BASELINES, MOVE_VALUES = "alphagateau.search.baselines", "alphagateau.search.move_values"
+POLICY = SearchMethod("policy", PolicyConfig, deferred(f"{BASELINES}:make_policy_search"))
+ACTION_VALUE = SearchMethod("action_value", ActionValueConfig, deferred(f"{MOVE_VALUES}:make_action_value_search"))
+STATE_VALUE = SearchMethod("state_value", StateValueConfig, deferred(f"{MOVE_VALUES}:make_state_value_search"))
+RANDOM = SearchMethod("random", RandomConfig, deferred(f"{BASELINES}:make_random_search"))

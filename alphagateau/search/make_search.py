@@ -9,14 +9,9 @@ from alphagateau.search.search import Search
 
 
 def make_search(game: Game, network: Network, config: SearchConfig, tie_break: TieBreak | None = None) -> Search:
-    """The search of a record of keys.
+    """The search of a record of keys; the `tie_break` of a player of values chooses among winning moves.
 
-    Args:
-        tie_break: of a player of values, chooses among winning moves.
-
-    Raises:
-        ConfigError: the search is not registered.
-        CheckpointError: `config.split` is not the path of a checkpoint.
+    Raises ConfigError if the search is not registered, CheckpointError if `config.split` is no path of a checkpoint.
     """
     if config.average_mirrors:
         network = average_mirrors(game, network)

@@ -6,7 +6,6 @@ game is valued by the rules. Values are for the player who moves, in [-1, 1].
 
 import math
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from alphagateau.games.state import Array, Position, State
 from alphagateau.networks.heads import SIGMA_BINS, mean_of_bins
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.baselines import sample_slots
+from alphagateau.search.config import ActionValueConfig, StateValueConfig
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
 
 # (Positions [B], candidate edges int16 [B, NUM_CANDIDATES]) -> int32 [B], the edge to play, -1: the best by value. A
@@ -32,56 +32,39 @@ MAX_VALUE = 1 - 2.0**-20  # of a network: a mate on the board is worth more
 
 
 def make_action_value_search(
-    game: Game,
-    network: Network,
-    *,
-    endings: str = "exact",
-    temperature: float = 0.0,
-    temperature_plies: int = 10,
-    tie_break: TieBreak | None = None,
+    game: Game, network: Network, config: ActionValueConfig, tie_break: TieBreak | None = None
 ) -> Search:
     """Searches for the move of highest action value, the first of several.
 
-    Args:
-        endings: which moves the rules value in place of the network: "exact", mates (1) and all draws (0);
-            "repetition", draws by a third occurrence alone, as published; "none".
-        temperature: of the softmax by which moves of the first `temperature_plies` plies are sampled; 0: the best.
-        tie_break: chooses on the host among the best moves where all are winning and none mates.
+    `config.endings` are the moves that the rules value in place of the network: "exact", mates (1) and all draws (0);
+    "repetition", draws by a third occurrence alone, as published; "none". `tie_break` chooses on the host among the
+    best moves where all are winning and none mates.
     """
-    rule_value_fn = {"exact": _any_end, "repetition": _third_occurrence, "none": None}[endings]
-    play = partial(_play, temperature=temperature, plies=temperature_plies)
+    rule_value_fn = {"exact": _any_end, "repetition": _third_occurrence, "none": None}[config.endings]
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         evaluation, _ = network.apply(variables, jax.vmap(game.position)(states), False)
         logits = evaluation.extra.get("action_value_logits")
         if logits is None:
             raise ValueError("the network has no action values: expected network.action_values = true")
-        values = jnp.where(states.legal_edges >= 0, from_probability(mean_of_bins(logits)), -jnp.inf)
+        values = jnp.clip(2 * mean_of_bins(logits) - 1, -MAX_VALUE, MAX_VALUE)
+        values = jnp.where(states.legal_edges >= 0, values, -jnp.inf)
         if rule_value_fn:
             exact = map_legal_moves(states, lambda before, edges: rule_value_fn(jax.vmap(game.step)(before, edges)))
             values = jnp.where(jnp.isfinite(exact), exact, values)
         root = edges_to_slots(states, evaluation.prior_logits, ILLEGAL), evaluation.value
         num_legal = (states.legal_edges >= 0).sum(axis=-1)
         nodes = num_legal if network.values_one_move else jnp.ones_like(num_legal)
-        output = play(keys, states, values, root)._replace(num_nodes=nodes)
+        output = _play(config, keys, states, values, root, nodes)
         return break_ties(game, tie_break, states, output, logits.shape[-1]) if tie_break else output
 
     return search
 
 
 def make_state_value_search(
-    game: Game,
-    network: Network,
-    *,
-    temperature: float = 0.0,
-    temperature_plies: int = 10,
-    tie_break: TieBreak | None = None,
+    game: Game, network: Network, config: StateValueConfig, tie_break: TieBreak | None = None
 ) -> Search:
-    """Searches for the move whose next position has the lowest value for the opponent, the first of several.
-
-    The rules value a move that ends the game. The options are those of `make_action_value_search`.
-    """
-    play = partial(_play, temperature=temperature, plies=temperature_plies)
+    """Searches for the first move whose next position has the lowest value for the opponent; the rules value an end."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         def move_value(before: State, edges: Array) -> Array:
@@ -94,7 +77,7 @@ def make_state_value_search(
         value = jnp.where(states.terminated, 0.0, evaluation.value)
         root = edges_to_slots(states, evaluation.prior_logits, ILLEGAL), value
         values = map_legal_moves(states, move_value)
-        output = play(keys, states, values, root)._replace(num_nodes=1 + (states.legal_edges >= 0).sum(axis=-1))
+        output = _play(config, keys, states, values, root, 1 + (states.legal_edges >= 0).sum(axis=-1))
         logits = evaluation.extra.get("value_logits", evaluation.value[:, None])
         return break_ties(game, tie_break, states, output, logits.shape[-1]) if tie_break else output
 
@@ -115,24 +98,11 @@ def break_ties(game: Game, tie_break: TieBreak, states: State, output: SearchOut
 
 
 def winning_probability(num_bins: int) -> float:
-    """The probability from which a move counts as winning, for values of `num_bins` bins.
-
-    The HL-Gauss target of a sure win is decoded to less than 1, to 0.978 with 32 bins.
-    """
+    """The probability from which a move counts as winning; HL-Gauss of 32 bins decodes a sure win to 0.978, not 1."""
     below = [math.erf((edge - num_bins) / (SIGMA_BINS * math.sqrt(2))) for edge in range(num_bins + 1)]
     shares = [(high - low) / (below[-1] - below[0]) for low, high in pairwise(below)]
     decoded = sum(share * (place + 0.5) / num_bins for place, share in enumerate(shares))
     return WINNING_SHARE * (decoded if num_bins > 1 else 1.0)
-
-
-def from_probability(q: Array) -> Array:
-    """The value in [-1, 1] of a probability of winning, kept off both ends."""
-    return jnp.clip(2 * q - 1, -MAX_VALUE, MAX_VALUE)
-
-
-def to_probability(value: Array) -> Array:
-    """The probability of winning of a value in [-1, 1]."""
-    return (value + 1) / 2
 
 
 def map_legal_moves(states: State, value_fn: Callable[[State, Array], Array]) -> Array:
@@ -169,10 +139,16 @@ def _third_occurrence(after: State) -> Array:
 
 
 def _play(
-    keys: Array, states: State, values: Array, root: tuple[Array, Array], temperature: float, plies: int
+    config: ActionValueConfig | StateValueConfig,
+    keys: Array,
+    states: State,
+    values: Array,
+    root: tuple[Array, Array],
+    num_nodes: Array,
 ) -> SearchOutput:
     """The move of highest value, or a sampled one, by `values` [B, S]; `root`: the network's prior logits and value."""
-    slot, weights = sample_slots(keys, states, to_probability(values), temperature, plies)
+    probabilities = (values + 1) / 2
+    slot, weights = sample_slots(keys, states, probabilities, config.temperature, config.temperature_plies)
     is_over = states.terminated | (states.legal_edges[:, 0] < 0)
     best = jnp.where(is_over, 0.0, values.max(axis=-1))
-    return SearchOutput(edge_at(states, slot), weights, *root, best, move_values=values)
+    return SearchOutput(edge_at(states, slot), weights, *root, best, move_values=values, num_nodes=num_nodes)

@@ -1,6 +1,5 @@
 """Estimates an experiment's memory and time on this machine, from shapes and short trials."""
 
-import dataclasses
 import time
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 import psutil
 from rich.table import Table
 
+from alphagateau import config
 from alphagateau.config import Experiment, SearchConfig, SelfPlayConfig
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
@@ -137,19 +137,16 @@ def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
     """Seconds for one position's evaluation in self-play."""
     search, shares = experiment.search, experiment.num_shares
     games, plies = min(selfplay.num_games, max(TRIAL_GAMES // shares, 1) * shares), min(selfplay.num_plies, TRIAL_PLIES)
+    changes = {"selfplay.num_games": games, "selfplay.num_plies": plies, "selfplay.full_search_share": 1.0}
+    changes |= {"window.size": experiment.training.batch_size, "training.material_positions": 0}
     if search.num_simulations > TRIAL_SIMULATIONS:
-        search = dataclasses.replace(search, num_simulations=TRIAL_SIMULATIONS)
-    small = dataclasses.replace(
-        experiment,
-        search=search,
-        selfplay=dataclasses.replace(selfplay, num_games=games, num_plies=plies, full_search_share=1.0),
-        window=dataclasses.replace(experiment.window, size=experiment.training.batch_size),
-        training=dataclasses.replace(experiment.training, material_positions=0),
-    )
+        changes["search.num_simulations"] = TRIAL_SIMULATIONS
+    small = config.change(experiment, changes)
     trainer = make_trainer(small, make_mesh(shares))
     play = trainer.phases[0]
     state = play.run_segment(trainer.init(trainer.init_variables()), 0, 0)
-    return _timed(lambda: play.run_segment(state, 1, 0)) / (games * play.segment_size * (search.num_evaluations + 1))
+    num_evaluations = games * play.segment_size * (small.search.num_evaluations + 1)
+    return _timed(lambda: play.run_segment(state, 1, 0)) / num_evaluations
 
 
 def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, float]:

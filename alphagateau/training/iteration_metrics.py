@@ -72,8 +72,7 @@ def selfplay_pace(num_plies: float, num_simulations: float, seconds: Mapping[str
 def over_boards(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """The metrics of a run of several boards, and those of each board as `<name>/<board>`.
 
-    Counts are summed; rates of games are means weighted by finished games, others by plies; paces are of the boards one
-    after another.
+    Counts are summed; rates are means, of games by finished games, others by plies; paces are of boards in turn.
     """
     values = {f"{name}/{board}": x for board, metrics in found.items() for name, x in metrics.items()}
     for name in dict.fromkeys(name for metrics in found.values() for name in metrics):

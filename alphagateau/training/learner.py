@@ -34,23 +34,10 @@ class TrainState(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """Weights, optimizer and loss as two functions.
+    """Weights, optimizer and loss as two functions."""
 
-    `init(variables) -> TrainState` at step 0; `step(TrainState, batch) -> (TrainState, metrics by name)`. A batch is
-    Frames [B], or whatever the run's producer makes.
-    """
-
-    init: Callable[[Variables], TrainState]
-    step: Callable[[TrainState, Any], tuple[TrainState, dict[str, Array]]]
-
-
-class Gradient(NamedTuple):
-    """A batch's loss and metrics, its gradient, and the network's statistics after it."""
-
-    loss: Array
-    metrics: dict[str, Array]
-    gradient: Variables
-    statistics: Variables
+    init: Callable[[Variables], TrainState]  # at step 0
+    step: Callable[[TrainState, Any], tuple[TrainState, dict[str, Array]]]  # of a batch, by a producer or Frames [B]
 
 
 def make_learner(
@@ -76,24 +63,24 @@ def make_learner(
 
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         params = state.variables["params"]
-        found = gradient_fn(params, statistics_of(state.variables), frames)
-        updates, opt_state = optimizer.update(found.gradient, state.opt_state, params)
+        total, metrics, gradient, statistics = gradient_fn(params, statistics_of(state.variables), frames)
+        updates, opt_state = optimizer.update(gradient, state.opt_state, params)
         params = optax.apply_updates(params, updates)
-        metrics = found.metrics | {
-            "loss": found.loss,
-            "gradient_norm": optax.tree.norm(found.gradient),
+        metrics |= {
+            "loss": total,
+            "gradient_norm": optax.tree.norm(gradient),
             "update_norm": optax.tree.norm(updates),
             "weight_norm": optax.tree.norm(params),
         }
-        return TrainState({"params": params, **found.statistics}, opt_state, state.num_steps + 1), metrics
+        return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), metrics
 
     return Learner(init, step)
 
 
 def make_gradient_fn(
     game: Game, network: Network, loss: LossFn, axis_name: str | None, num_parts: int
-) -> Callable[[Variables, Variables, Frame], Gradient]:
-    """(params, statistics, frames) -> Gradient; arguments as in `make_learner`.
+) -> Callable[[Variables, Variables, Frame], tuple[Array, dict[str, Array], Variables, Variables]]:
+    """(params, statistics, frames) -> (loss, metrics, gradient, statistics after it); arguments as in `make_learner`.
 
     The loss is a mean over frames, so the gradient of a batch is the mean of its chunks' gradients, where the network
     may be trained chunk by chunk.
@@ -109,7 +96,7 @@ def make_gradient_fn(
 
     value_and_gradient = jax.value_and_grad(loss_fn, has_aux=True)
 
-    def gradient_fn(params, statistics, frames: Frame) -> Gradient:
+    def gradient_fn(params, statistics, frames: Frame) -> tuple[Array, dict[str, Array], Variables, Variables]:
         num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
         frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
         if num_parts * num_chunks == 1:
@@ -120,7 +107,7 @@ def make_gradient_fn(
             gradient, evaluation, after = mean_over_chunks(of_chunk, params, frames, num_parts * num_chunks)
             after = mean_over(after, axis_name)
             total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return Gradient(total, metrics, mean_over(gradient, axis_name), after)
+        return total, metrics, mean_over(gradient, axis_name), after
 
     return gradient_fn
 

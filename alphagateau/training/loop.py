@@ -57,14 +57,11 @@ def train(
     conclude: Callable[[RunState, Reporter], bool] = lambda state, reporter: True,
     on_iteration: Callable[[int, dict[str, Any]], None] = lambda iteration, values: None,
 ) -> bool:
-    """Runs or continues an experiment in its folder; all processes of the run call it.
+    """Runs or continues an experiment in its folder; all processes of the run call it. False: it was stopped.
 
     Args:
         conclude: called after the last iteration while the folder is locked; False: it was stopped.
         on_iteration: called with the number of each finished iteration, from 1, and its metrics.
-
-    Returns:
-        True once the run is finished, False if it was stopped before.
 
     Raises:
         RunError, ConfigError, CheckpointError, DeviceError, ProcessError: each one sentence.
@@ -124,10 +121,7 @@ def begin(
 
 
 def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
-    """Progress and state of a run's first checkpoint: a run whose checkpoints cannot be read does not begin.
-
-    Raises CheckpointError.
-    """
+    """Progress and state of a run's first checkpoint; CheckpointError: one whose checkpoints are bad does not begin."""
     try:
         return resume.restore(trainer, saved)
     except CheckpointError as error:
@@ -173,8 +167,7 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
 def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunState | None:
     """Runs the iterations that are left; None if it is stopped, once a checkpoint holds all that was done.
 
-    Args:
-        sick: symptoms of the last finished iteration.
+    `sick` are the symptoms of the last finished iteration.
     """
     experiment = run.experiment
     counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []

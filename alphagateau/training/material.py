@@ -1,7 +1,4 @@
-"""Pretrains new weights to count material, on positions of random games (Lai 2015).
-
-The pieces' values are those of the published code of Giraffe.
-"""
+"""Pretrains new weights to count material, on positions of random games (Lai 2015)."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +17,7 @@ from alphagateau.training.losses.policy_value import policy_value_loss
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay.selfplay import start_games
 
-WORTH = np.array([0, 198, 817, 836, 1270, 2521, 0], np.float32)  # by piece code
+WORTH = np.array([0, 198, 817, 836, 1270, 2521, 0], np.float32)  # by piece code, as in Giraffe's published code
 SCALE = 0.001
 BATCH = 256  # games played side by side, and positions a step
 RESTART_SHARE = 1 / 40  # of the games a ply, so that a batch has positions of all ages

@@ -22,13 +22,8 @@ PAPER = TrainingConfig()
 def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
     """The optimizer and the schedule of `[training]`."""
     training = plan.experiment.training
-    rate = learning_rate_schedule(
-        training.schedule,
-        training.learning_rate,
-        training.min_learning_rate,
-        training.warmup_steps,
-        training.decay_steps or num_run_steps(plan),
-    )
+    limits, decay_steps = (training.learning_rate, training.min_learning_rate), training.decay_steps
+    rate = learning_rate_schedule(training.schedule, *limits, training.warmup_steps, decay_steps or num_run_steps(plan))
     return make_optimizer(rate, training)
 
 
@@ -104,10 +99,7 @@ def learning_rate_schedule(
 
 
 def num_steps(experiment: Experiment, num_batches: int, num_new_frames: int) -> int:
-    """Optimizer steps of an iteration whose window has `num_batches` batches and `num_new_frames` new frames.
-
-    By `samples_per_frame` the number is rounded; a window without a batch has no steps.
-    """
+    """Optimizer steps of an iteration whose window has so many batches and new frames; 0 without a batch."""
     training = experiment.training
     if not training.samples_per_frame:
         return training.num_epochs * num_batches
@@ -127,13 +119,13 @@ def num_made_frames(experiment: Experiment) -> int:
 
 def num_run_steps(plan: Plan) -> int:
     """Optimizer steps of a whole run in which each ply of self-play becomes a frame in its iteration."""
-    return sum(_num_board_steps(board.experiment) for board in plan.boards)
-
-
-def _num_board_steps(experiment: Experiment) -> int:
-    new, size = num_made_frames(experiment), experiment.window.size
-    held = (new if experiment.data else min(size, k * new) for k in range(1, experiment.num_iterations + 1))
-    return sum(num_steps(experiment, frames // experiment.training.batch_size, new) for frames in held)
+    total = 0
+    for experiment in (board.experiment for board in plan.boards):
+        new, size = num_made_frames(experiment), experiment.window.size
+        for iteration in range(1, experiment.num_iterations + 1):
+            held = new if experiment.data else min(size, iteration * new)
+            total += num_steps(experiment, held // experiment.training.batch_size, new)
+    return total
 
 
 def make_average(decay: float) -> Callable[[Variables, Variables, Array], Variables]:

@@ -30,7 +30,7 @@ class Phase(NamedTuple):
     num_segments: Callable[[RunState], int]
     run_segment: Callable[[RunState, int, int], RunState]  # (state, iteration, segment) -> state
     segment_size: int = 1  # plies or optimizer steps
-    compile: Callable[[RunState], None] = lambda _: None  # compiles `run_segment`, given shapes and shardings
+    compile: Callable[[RunState], object] = lambda _: None  # compiles `run_segment`, given shapes and shardings
 
 
 class Producer(NamedTuple):

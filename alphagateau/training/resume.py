@@ -21,15 +21,11 @@ from alphagateau.runs.logging.progress import Reporter
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_folder import Unhealthy
 from alphagateau.training.phases import Phase, Progress, RunState, saved_fields, with_fields
-from alphagateau.training.plan import Plan
 from alphagateau.training.trainer import Trainer, transient
 
 
 def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progress, RunState, list[str]] | None:
-    """Progress, state and symptoms of the newest whole checkpoint; None if the run has none.
-
-    Raises CheckpointError if all are damaged.
-    """
+    """Progress, state and symptoms of the newest whole checkpoint, if any. Raises CheckpointError if all are bad."""
     found, complaints = find_all(run / "checkpoints")
     for place, candidate in enumerate(found):
         try:
@@ -133,21 +129,17 @@ def save(
     symptoms: list[str] | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> Checkpoint:
-    """Writes the state as a checkpoint.
+    """Writes the state as a checkpoint. Raises CheckpointError, or Unhealthy if a weight is not finite.
 
     Args:
         symptoms: what was unhealthy in the last finished iteration.
         seconds: of the iteration in progress, by phase.
-
-    Raises:
-        CheckpointError: it cannot be written.
-        Unhealthy: a weight is not finite, and no checkpoint holds such weights.
     """
     variables = jax.device_get(state.train.playing)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(variables)):
         why = f"stopped as unhealthy after iteration {progress.iteration}: the weights are not finite"
         raise everywhere(Unhealthy(why))
-    phase = trainer.phases[progress.phase]
+    experiment, phase = trainer.plan.experiment, trainer.phases[progress.phase]
     name = str(progress.iteration) if progress.is_between else f"{progress.iteration}-stopped"
     manifest = {
         "iteration": progress.iteration,
@@ -155,7 +147,10 @@ def save(
         "progress": {**progress._asdict(), "phase_name": phase.name, "segment_size": phase.segment_size},
         "symptoms": symptoms or [],
         "seconds": dict(seconds or {}),
-        **player_facts(trainer.plan),
+        "game": experiment.game,  # from here to `search`: what a player is made from
+        **({"boards": list(experiment.boards)} if len(trainer.plan.boards) > 1 else {}),
+        "network": dataclasses.asdict(experiment.network),
+        "search": dataclasses.asdict(experiment.search),
         "weights_hash": checkpoint.weights_hash(variables),
         "parameters": sum(x.size for x in jax.tree.leaves(state.train.variables["params"])),
         "optimizer_steps": int(state.train.num_steps),
@@ -168,17 +163,6 @@ def seconds_before(run: Path, progress: Progress) -> dict[str, float]:
     """Seconds by phase of the iteration in which the run was stopped; its metrics count them too."""
     found = checkpoint.find(run / "checkpoints")[0]
     return next((c.manifest.get("seconds", {}) for c in found if c.order == progress), {})
-
-
-def player_facts(plan: Plan) -> dict[str, Any]:
-    """Board, network and search of the checkpoint, from which a player is made."""
-    experiment = plan.experiment
-    return {
-        "game": experiment.game,
-        **({"boards": list(experiment.boards)} if len(plan.boards) > 1 else {}),
-        "network": dataclasses.asdict(experiment.network),
-        "search": dataclasses.asdict(experiment.search),
-    }
 
 
 def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[str, Any]:

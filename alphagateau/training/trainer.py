@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from alphagateau.config import ConfigError, Experiment
+from alphagateau.config import Experiment
 from alphagateau.config.losses import LOSSES
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.state import Array
@@ -51,11 +51,10 @@ def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
     experiment = board.experiment
     if experiment.selfplay is not None:
         return make_selfplay_producer(board, experiment.selfplay, mesh)
-    if experiment.data is not None:
-        from alphagateau.training.labels.producer import make_data_producer  # pyarrow, which self-play does without
+    from alphagateau.training.labels.producer import make_data_producer  # pyarrow, which self-play does without
 
-        return make_data_producer(board, experiment.data, mesh)
-    raise ConfigError("the experiment has neither [selfplay] nor [data], from which its frames come")
+    assert experiment.data is not None  # as an Experiment has one of the two
+    return make_data_producer(board, experiment.data, mesh)
 
 
 def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
@@ -147,8 +146,8 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
         train, totals = train_steps(state.train, state.totals, state.producer, (iteration, epoch, first, last))
         return state._replace(train=train, totals=totals)
 
-    def compile(state: RunState) -> None:
-        train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 0)).compile()
+    def compile(state: RunState) -> object:
+        return train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 0)).compile()
 
     return Phase("train", num_segments, run_segment, segment_steps, compile)
 
@@ -159,10 +158,7 @@ def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunSt
 
 
 def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> jax.stages.Wrapped:
-    """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals).
-
-    The iteration's first steps begin new totals.
-    """
+    """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals)."""
 
     @per_device(mesh, (REPLICATED, REPLICATED, producer.specs, REPLICATED, BY_FIRST, REPLICATED), REPLICATED)
     def local(train, totals, frames_of, key, share_ids, steps):
@@ -179,7 +175,7 @@ def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, lea
     @partial(jax.jit, donate_argnums=(0, 1))
     def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:
         iteration, epoch, first, last = place
-        is_first = (epoch == 0) & (first == 0)
+        is_first = (epoch == 0) & (first == 0)  # of the iteration, which begins new totals
         totals = jax.tree.map(lambda x: jnp.where(is_first, jnp.zeros_like(x), x), totals)
         key = key_of(experiment.seed, iteration, TRAIN, epoch)
         share_ids, steps = jnp.arange(experiment.num_shares), jnp.stack([first, last])

@@ -14,6 +14,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.baselines import make_policy_search
+from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.levels import ROWS_A_GAME, make_schedule, pack
 from alphagateau.search.make_search import make_search
@@ -51,9 +52,8 @@ CASES = [
 
 def selfplay_states(game: Game, network: Any, variables: Any, num_games: int) -> State:
     """States of games that a policy plays, anew as they end."""
-    play = jax.jit(
-        make_selfplay(game, make_policy_search(game, network, temperature=1.0, temperature_plies=10**4), PLIES)
-    )
+    search = make_policy_search(game, network, PolicyConfig(temperature=1.0, temperature_plies=10**4))
+    play = jax.jit(make_selfplay(game, search, PLIES))
     games, _ = play(variables, jax.random.key(0), jnp.arange(num_games), 0, Games(start_games(game, num_games)))
     return games.states
 

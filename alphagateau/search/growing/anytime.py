@@ -52,22 +52,19 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
 
 
 def make_root_evaluate(game: Game, search: Search) -> Evaluate:
-    """Makes the evaluation, for `start_tree`, of the first of some States by a player without a growing tree.
+    """Makes the evaluation, for `start_tree`, of one State by a player without a growing tree.
 
-    Where the player values moves, the priors are the softmax of these values, so that the highest is its move, and each
-    branch starts with its value.
+    Where the player values moves, priors are the softmax of these values, and each branch starts with its value.
     """
 
     def look(variables: Variables, states: State, edges: Array) -> Leaves:
-        first = jax.tree.map(lambda x: x[:1], states)
-        found = search(variables, jax.random.split(jax.random.key(0), 1), first)
+        found = search(variables, jax.random.split(jax.random.key(0), 1), states)
         logits, values = found.prior_logits, found.move_values
         if values is not None:  # exact near the highest, where it matters
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
-            is_played = first.legal_edges == found.edge[:, None]
+            is_played = states.legal_edges == found.edge[:, None]
             logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
-        found = Leaves(first, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(edges), *x.shape[1:])), found)
+        return Leaves(states, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
 
     return jax.jit(look)
 
@@ -75,8 +72,7 @@ def make_root_evaluate(game: Game, search: Search) -> Evaluate:
 def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, evaluate: Evaluate | None = None) -> int:
     """Empties the tree and puts one State at its root, as a game that goes on; `allowed`: the only edges to try.
 
-    `evaluate`: by what the root is evaluated, if not as all nodes are. Returns the positions that it looked at to do
-    so, 0 if it does not count them.
+    `evaluate`: of the root, if not as of all nodes. Returns the positions that it looked at, 0 if it counts none.
     """
     states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
     evaluate = evaluate or tree.evaluate
@@ -137,10 +133,7 @@ def _considered(tree: Tree) -> list[int]:
 
 
 def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
-    """(nodes, the branch taken at each) from a branch of the root to one that is proven or leads to no node yet.
-
-    Each counts as tried.
-    """
+    """(nodes, the branch tried at each) from a branch of the root to one that is proven or leads to no node yet."""
     at, nodes, branches, node = tree.at, [], [], tree.root
     while True:
         if branch == at.first[node] + at.taken[node]:
@@ -158,10 +151,7 @@ def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
 
 
 def _select(tree: Tree, node: int) -> int:
-    """The branch whose share of the tries is the furthest below the improved policy.
-
-    Of the branches not yet taken, which differ by their priors only, the first is the best.
-    """
+    """The branch whose share of the tries is furthest below the improved policy; of those not taken, the first."""
     at = tree.at
     if at.is_stale[node]:
         improve(tree, node)

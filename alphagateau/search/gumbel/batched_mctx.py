@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 from mctx._src.action_selection import switching_action_selection_wrapper
-from mctx._src.search import expand, instantiate_tree_from_root, simulate
+from mctx._src.search import expand, simulate
 
 from alphagateau.games.state import Array
 
@@ -19,23 +19,11 @@ Tree = Any  # mctx.Tree of B games; chex types its arrays as what cannot be inde
 ROOT, UNVISITED = mctx.Tree.ROOT_INDEX, mctx.Tree.UNVISITED
 
 
-def search(
-    params: Any,
-    *,
-    root: mctx.RootFnOutput,
-    recurrent_fn: Any,
-    action_selection_fns: tuple[Any, Any],
-    num_simulations: int,
-    invalid_actions: Array,
-    extra_data: Any,
-) -> Tree:
-    """The trees of B roots after `num_simulations`; `action_selection_fns` are the root's and the interior's.
-
-    No function may be random: all get the same key.
-    """
-    select = switching_action_selection_wrapper(*action_selection_fns)
-    key, games = jax.random.key(0), jnp.arange(len(invalid_actions))
-    keys = jnp.broadcast_to(key, games.shape)
+def search(params: Any, tree: Tree, recurrent_fn: Any, select_root: Any, select_interior: Any) -> Tree:
+    """The trees of B roots, grown to their capacity; no function may be random, as all get the same key."""
+    select = switching_action_selection_wrapper(select_root, select_interior)
+    key, games = jax.random.key(0), jnp.arange(len(tree.node_visits))
+    keys, num_simulations = jnp.broadcast_to(key, games.shape), tree.num_simulations
 
     def simulation(i: Array, tree: Tree) -> Tree:
         parent, action = simulate(keys, tree, select, num_simulations)
@@ -43,9 +31,6 @@ def search(
         node = jnp.where(node == UNVISITED, i + 1, node)
         return backup(expand(params, key, tree, recurrent_fn, parent, action, node), node, games)
 
-    tree = instantiate_tree_from_root(
-        root, num_simulations, root_invalid_actions=invalid_actions, extra_data=extra_data
-    )
     return jax.lax.fori_loop(0, num_simulations, simulation, tree)
 
 

@@ -36,21 +36,10 @@ def _make(game: Any, network: Any, config: GumbelConfig, tie_break: None = None)
 
     from alphagateau.search.gumbel.gumbel import make_gumbel_search
 
-    qtransform = partial(
-        mctx.qtransform_completed_by_mix_value,
-        value_scale=config.value_scale,
-        maxvisit_init=config.maxvisit_init,
-        rescale_values=config.rescale_values,
-    )
-    return make_gumbel_search(
-        game,
-        network,
-        num_simulations=config.num_simulations,
-        max_num_considered_actions=config.max_num_considered_actions,
-        gumbel_scale=config.gumbel_scale,
-        qtransform=qtransform,
-        batch_by=config.batch_by,
-    )
+    of_values = {name: getattr(config, name) for name in ("value_scale", "maxvisit_init", "rescale_values")}
+    qtransform = partial(mctx.qtransform_completed_by_mix_value, **of_values)
+    names = ("num_simulations", "max_num_considered_actions", "gumbel_scale", "batch_by")
+    return make_gumbel_search(game, network, qtransform=qtransform, **{name: getattr(config, name) for name in names})
 
 
 GUMBEL = SearchMethod("gumbel", GumbelConfig, _make)

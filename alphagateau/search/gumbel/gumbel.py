@@ -14,13 +14,14 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import mctx
+from mctx._src.search import instantiate_tree_from_root
 
 from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.gumbel import batched_mctx, levels
-from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states
+from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
 # (tree of one root, node) -> completed Q-values of the node's moves, scaled to be added to logits [S]
 QTransform = Callable[[Any, Any], Any]
@@ -42,8 +43,12 @@ def make_gumbel_search(
     device. `gumbel_scale` 0 makes the search deterministic, for matches. `qtransform` is the paper's sigma (its
     equation 8). `batch_by` "leaf" evaluates one leaf a game a call, as mctx does, and "level" two, packed from levels.
     """
-    halving = {"num_simulations": num_simulations, "max_num_considered_actions": max_num_considered_actions}
-    select_root = partial(mctx.gumbel_muzero_root_action_selection, qtransform=qtransform, **halving)
+    select_root = partial(
+        mctx.gumbel_muzero_root_action_selection,
+        num_simulations=num_simulations,
+        max_num_considered_actions=max_num_considered_actions,
+        qtransform=qtransform,
+    )
     select_interior = partial(mctx.gumbel_muzero_interior_action_selection, qtransform=qtransform)
 
     def recurrent_fn(variables, key, slot, states):
@@ -59,36 +64,22 @@ def make_gumbel_search(
         illegal = states.legal_edges < 0
         slots = (logits.shape[-1],)
         gumbel = gumbel_scale * jax.vmap(lambda key: jax.random.gumbel(key, slots))(keys)
-        root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states)
-        invalid = illegal.astype(jnp.float32)
+        tree = instantiate_tree_from_root(
+            mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states),
+            num_simulations,
+            root_invalid_actions=illegal.astype(jnp.float32),
+            extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
+        )
         if batch_by == "level":
-            tree = levels.search(
-                variables,
-                root=root,
-                recurrent_fn=recurrent_fn,
-                select_interior=select_interior,
-                qtransform=qtransform,
-                invalid_actions=invalid,
-                root_gumbel=gumbel,
-                **halving,
-            )
+            tree = levels.search(variables, tree, recurrent_fn, select_interior, qtransform, max_num_considered_actions)
         else:
-            tree = batched_mctx.search(
-                variables,
-                root=root,
-                recurrent_fn=recurrent_fn,
-                action_selection_fns=(select_root, select_interior),
-                num_simulations=num_simulations,
-                invalid_actions=invalid,
-                extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
-            )
+            tree = batched_mctx.search(variables, tree, recurrent_fn, select_root, select_interior)
         summary = tree.summary()
         visits = summary.visit_counts
         qvalues = jax.vmap(qtransform, (0, None))(tree, tree.ROOT_INDEX)
         is_best = (visits == visits.max(axis=-1, keepdims=True)) & ~illegal
         slot = jnp.argmax(jnp.where(is_best, gumbel + logits + qvalues, -jnp.inf), axis=-1)
-        weights = jax.nn.softmax(jnp.where(illegal, ILLEGAL, logits + qvalues))
-        weights = jnp.where(illegal, 0.0, weights)
+        weights = softmax_over_legal(jnp.where(illegal, ILLEGAL, logits + qvalues))
         nodes = visits.sum(axis=-1).astype(jnp.int32) + 1
         return SearchOutput(edge_at(states, slot), weights, logits, value, jnp.asarray(summary.value), num_nodes=nodes)
 

@@ -5,18 +5,13 @@ are evaluated together, and those of all games are packed into the rows of a cal
 own is complete, whatever the others do. Private functions of mctx are used, as in `batched_mctx`.
 """
 
-# pyright: reportCallIssue=false
-# mctx's records are dataclasses of chex, whose constructors pyright does not see.
-
 from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
-from mctx._src.search import instantiate_tree_from_root
 from mctx._src.seq_halving import get_table_of_considered_visits, score_considered
 
 from alphagateau.games.state import Array
@@ -81,10 +76,7 @@ def make_schedule(num_legal: Array, max_num_considered: int, num_simulations: in
 
 
 def pack(schedule: Schedule, num_rows: int) -> tuple[Rows, Schedule, Array]:
-    """(rows of the next call, the schedule after it, games [B] that begin a level).
-
-    Games with the most levels before them come first.
-    """
+    """(rows of the next call, games with most levels left first; the next schedule; games [B] that begin a level)."""
     num_games, waiting = len(schedule.level), schedule.waiting
     order = jnp.argsort(schedule.level - schedule.levels.counts)
     ends = jnp.cumsum(waiting[order])
@@ -102,33 +94,25 @@ def pack(schedule: Schedule, num_rows: int) -> tuple[Rows, Schedule, Array]:
 
 
 def search(
-    params: Any,
-    *,
-    root: mctx.RootFnOutput,
-    recurrent_fn: Any,
-    select_interior: Any,
-    qtransform: Any,
-    num_simulations: int,
-    max_num_considered_actions: int,
-    invalid_actions: Array,
-    root_gumbel: Array,
+    params: Any, tree: Tree, recurrent_fn: Any, select_interior: Any, qtransform: Any, max_num_considered_actions: int
 ) -> Tree:
-    """The trees of B roots, by mctx's arguments; a root with fewer than two moves is not searched."""
-    num_games, num_slots = invalid_actions.shape
-    games, most = jnp.arange(num_games), min(max_num_considered_actions, num_slots, num_simulations)
-    schedule = make_schedule((invalid_actions == 0).sum(axis=-1), most, num_simulations)
+    """The trees of B roots, grown to their capacity; a root with fewer than two moves is not searched."""
+    is_invalid, gumbel = tree.root_invalid_actions > 0, tree.extra_data.root_gumbel
+    num_games, num_slots = is_invalid.shape
+    games, most = jnp.arange(num_games), min(max_num_considered_actions, num_slots, tree.num_simulations)
+    schedule = make_schedule((~is_invalid).sum(axis=-1), most, tree.num_simulations)
 
     def rank(tree: Tree, schedule: Schedule) -> Array:
         """The moves [B, M] of each level, best first."""
         node = nodes_at(tree, games, jnp.full_like(games, ROOT))
         score = jax.vmap(score_considered)(
             schedule.levels.visits[games, schedule.level],
-            root_gumbel,
+            gumbel,
             node.children_prior_logits[:, 0],
             jax.vmap(qtransform, (0, None))(node, 0),
             node.children_visits[:, 0],
         )
-        return jax.lax.top_k(jnp.where(invalid_actions > 0, -jnp.inf, score), most)[1]
+        return jax.lax.top_k(jnp.where(is_invalid, -jnp.inf, score), most)[1]
 
     def call(carry: tuple[Tree, Schedule, Array]) -> tuple[Tree, Schedule, Array]:
         tree, schedule, slots = carry
@@ -137,12 +121,6 @@ def search(
         tree = backup(tree, rows.node, rows.game)
         return tree, schedule, jnp.where(begins[:, None], rank(tree, schedule), slots)
 
-    tree = instantiate_tree_from_root(
-        root,
-        num_simulations,
-        root_invalid_actions=invalid_actions,
-        extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=root_gumbel),
-    )
     carry = tree, schedule, rank(tree, schedule)
     tree, _, _ = jax.lax.while_loop(lambda carry: (carry[1].waiting > 0).any(), call, carry)
     seen = tree.children_visits[:, ROOT]

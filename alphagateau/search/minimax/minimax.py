@@ -5,6 +5,7 @@ The main trees of all games grow together (`node_pool.py`); then captures, promo
 position at a time.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -23,10 +24,9 @@ from alphagateau.search.minimax.node_pool import (
     frontier,
     grow,
     init_trees,
-    queue_of,
     take_nodes,
 )
-from alphagateau.search.minimax.quiescence import make_quiet_choice
+from alphagateau.search.minimax.quiescence import quiet_choice
 from alphagateau.search.minimax.values import back_up, last_of_line, root_move_values, without_distance
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
@@ -57,18 +57,12 @@ def make_minimax_search(
     quiescence_plies: int = 6,
     temperature: float = 0.0,
 ) -> Search:
-    """Makes a search that expands each root by all its moves.
+    """Makes a search that expands each root by all its moves; options as declared in `config.py`.
 
     Args:
-        num_nodes: most positions of a game, the root too.
-        depth: plies of the main tree, which has all lines of that length. None: it grows by probability.
-        threshold: probability down to which lines are expanded, the most probable first.
+        depth: plies of the main tree, which has all lines of that length. None: it grows by probability, the most
+            probable lines first.
         split: a move's share of its position's probability: by the network's policy ("prior") or equal ("uniform").
-        quiescence_plies: most plies of noisy moves below the main tree.
-        temperature: of the improved policy, softmax(value / temperature); 0: the best move alone.
-
-    Returns:
-        The Search; its output's `leaf` is the last State of the principal variation.
     """
     limits = _Limits(
         num_nodes=num_nodes,
@@ -83,7 +77,7 @@ def make_minimax_search(
         del keys
         rows = len(states.ply)
         batch = max(game.max_legal_moves, min(BATCH, 16 * rows))
-        evaluate = _make_evaluate(game, network, variables, split)
+        evaluate = partial(_evaluate, game, network, variables, split)
         trees = init_trees(evaluate, states, quiescence_plies + 1, rows * room + batch)
         trees = _grow(game, evaluate, limits, batch, trees)
         return _make_output(game, network, variables, trees, states, temperature)
@@ -91,15 +85,12 @@ def make_minimax_search(
     return search
 
 
-def _make_evaluate(game: Game, network: Network, variables: Variables, split: str) -> NodeEvaluator:
-    def evaluate(states: State) -> tuple[Array, Array]:
-        logits, value = evaluate_states(game, network, variables, states)
-        if split == "uniform":
-            number = (states.legal_edges >= 0).sum(axis=-1, keepdims=True)
-            return 1 / jnp.maximum(number, 1).astype(jnp.float32), value
-        return softmax_over_legal(logits), value
-
-    return evaluate
+def _evaluate(game: Game, network: Network, variables: Variables, split: str, states: State) -> tuple[Array, Array]:
+    logits, value = evaluate_states(game, network, variables, states)
+    if split == "uniform":
+        number = (states.legal_edges >= 0).sum(axis=-1, keepdims=True)
+        return 1 / jnp.maximum(number, 1).astype(jnp.float32), value
+    return softmax_over_legal(logits), value
 
 
 def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, trees: Trees) -> Trees:
@@ -107,7 +98,6 @@ def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, tree
 
     A wave expands the lines whose probability is at least the highest power of two that any open line reaches.
     """
-    quiet_choice = make_quiet_choice(game, limits.quiescence_plies)
 
     def is_in_main_tree(nodes: Nodes) -> Array:
         return (nodes.depth < limits.depth) & (nodes.probability >= limits.threshold)
@@ -122,14 +112,14 @@ def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, tree
         def is_expandable(nodes: Nodes) -> Array:
             return jnp.where(is_quiet, nodes.quiet > 0, is_in_main_tree(nodes) & (nodes.probability >= level))
 
+        quiet = partial(quiet_choice, game, limits.quiescence_plies)
         growth = Growth(
-            choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet_choice(nodes), lambda: _all_moves(nodes)),
+            choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet(nodes), lambda: _all_moves(nodes)),
             is_expandable=is_expandable,
-            width=2 * batch,
             batch=batch,
             max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
         )
-        trees = grow(game, evaluate, growth, trees, queue_of(frontier(trees, is_expandable)))
+        trees = grow(game, evaluate, growth, trees)
         is_next_quiet = ~frontier(trees, is_in_main_tree).any()
         return trees, is_next_quiet, is_quiet | (is_next_quiet & (limits.quiescence_plies == 0))
 

@@ -64,8 +64,7 @@ class Growth(NamedTuple):
     # nodes [K] -> (slots to expand bool [K, S], FULL or QUIET int32 [K], `quiet` of the children [K])
     choose: Callable[[Nodes], tuple[Array, Array, Array]]
     is_expandable: Callable[[Nodes], Array]  # nodes [C] -> bool [C]; finished games are none anyhow
-    width: int  # K, nodes taken from the queue in a round
-    batch: int  # C, children of a round; no node has more
+    batch: int  # C, children of a round; no node has more. K = 2 C nodes are taken from the queue in it
     max_nodes: Array  # int32, of a game; only a root may exceed it
 
 
@@ -103,14 +102,11 @@ def frontier(trees: Trees, is_expandable: Callable[[Nodes], Array]) -> Array:
     return is_live & trees.is_open[trees.nodes.game] & is_expandable(trees.nodes)
 
 
-def queue_of(mask: Array) -> Queue:
-    """A queue of the nodes of a mask [P], in the order of the pool."""
-    (nodes,) = jnp.nonzero(mask, size=len(mask), fill_value=len(mask))
-    return Queue(nodes.astype(jnp.int32), jnp.int32(0), mask.sum(dtype=jnp.int32))
-
-
-def grow(game: Game, evaluate: NodeEvaluator, growth: Growth, trees: Trees, queue: Queue) -> Trees:
-    """Expands the queue and all that it leads to, but for nodes of games without room."""
+def grow(game: Game, evaluate: NodeEvaluator, growth: Growth, trees: Trees) -> Trees:
+    """Expands the leaves that may be, in the order of the pool, and all that they lead to while a game has room."""
+    leaves = frontier(trees, growth.is_expandable)
+    (nodes,) = jnp.nonzero(leaves, size=len(leaves), fill_value=len(leaves))
+    queue = Queue(nodes.astype(jnp.int32), jnp.int32(0), leaves.sum(dtype=jnp.int32))
 
     def is_left(carry: tuple[Trees, Queue]) -> Array:
         trees, queue = carry
@@ -139,14 +135,15 @@ class _Moves(NamedTuple):
 
 def _admit(growth: Growth, trees: Trees, queue: Queue) -> tuple[Trees, Array, _Moves]:
     """(Trees with the expansions of this round marked, the queue's next head, the moves to play)."""
-    places = queue.head + jnp.arange(growth.width)
+    width = 2 * growth.batch
+    places = queue.head + jnp.arange(width)
     is_entry = places < queue.tail
     node = queue.nodes[jnp.where(is_entry, places, 0)]
     at = take_nodes(trees.nodes, node)
     mask, kind, quiet = growth.choose(at)
     is_admissible = is_entry & trees.is_open[at.game]
     number = jnp.where(is_admissible, mask.sum(axis=-1, dtype=jnp.int32), 0)
-    earlier = (at.game[:, None] == at.game) & jnp.tri(growth.width, dtype=bool)
+    earlier = (at.game[:, None] == at.game) & jnp.tri(width, dtype=bool)
     is_over = trees.used[at.game] + (earlier * number).sum(axis=-1) > growth.max_nodes
     is_over = is_admissible & is_over & (at.depth > 0)
     number = jnp.where(is_over, 0, number)
@@ -161,7 +158,7 @@ def _admit(growth: Growth, trees: Trees, queue: Queue) -> tuple[Trees, Array, _M
     )
     sets = pack(mask & is_expanded[:, None]).T
     entry, slot, _ = weighted_members(sets, jnp.zeros_like(sets), 1, growth.batch)
-    is_real = entry < growth.width
+    is_real = entry < width
     entry, slot = jnp.where(is_real, entry, 0), jnp.where(is_real, slot, 0)
     moves = _Moves(node[entry], slot, quiet[entry], is_real)
     return trees, queue.head + is_taken.sum(dtype=jnp.int32), moves
@@ -176,6 +173,7 @@ def _make_children(
     after = jax.vmap(game.step)(before, edge_at(before, moves.slot))
     reward, discount = reward_and_discount(before, after)
     shares, value = evaluate(after)
+    place = jnp.minimum(moves.slot, shares.shape[-1] - 1)  # in the shares, of which there may be one for all moves
     children = Nodes(
         states=after,
         game=parents.game,
@@ -183,18 +181,13 @@ def _make_children(
         slot=moves.slot,
         depth=parents.depth + 1,
         quiet=moves.quiet,
-        probability=parents.probability * _share(parents.shares, moves.slot),
+        probability=parents.probability * jnp.take_along_axis(parents.shares, place[:, None], axis=-1)[:, 0],
         shares=shares,
         value=jnp.clip(value, -STATIC_LIMIT, STATIC_LIMIT),
         reward=reward,
         discount=discount,
     )
     return children, moves.is_real & ~after.terminated & growth.is_expandable(children)
-
-
-def _share(shares: Array, slot: Array) -> Array:
-    """The shares [C] of the moves in `slot` [C]."""
-    return jnp.take_along_axis(shares, jnp.minimum(slot, shares.shape[-1] - 1)[:, None], axis=-1)[:, 0]
 
 
 def _append(trees: Trees, children: Nodes, is_real: Array) -> Trees:

@@ -37,15 +37,10 @@ def make_noisy_moves(game: Game) -> Callable[[State], tuple[Array, Array]]:
     return noisy_moves
 
 
-def make_quiet_choice(game: Game, num_plies: int) -> Callable[[Nodes], tuple[Array, Array, Array]]:
+def quiet_choice(game: Game, num_plies: int, nodes: Nodes) -> tuple[Array, Array, Array]:
     """`Growth.choose` of quiescence: all moves of a main-tree leaf in check, else the noisy ones."""
-    noisy_moves = make_noisy_moves(game)
-
-    def choose(nodes: Nodes) -> tuple[Array, Array, Array]:
-        is_noisy, in_check = jax.vmap(noisy_moves)(nodes.states)
-        is_extended = in_check & (nodes.quiet > num_plies)
-        mask = jnp.where(is_extended[:, None], nodes.states.legal_edges >= 0, is_noisy)
-        left = jnp.minimum(nodes.quiet, num_plies)
-        return mask, jnp.where(is_extended, FULL, QUIET), jnp.where(is_extended, left, left - 1)
-
-    return choose
+    is_noisy, in_check = jax.vmap(make_noisy_moves(game))(nodes.states)
+    is_extended = in_check & (nodes.quiet > num_plies)
+    mask = jnp.where(is_extended[:, None], nodes.states.legal_edges >= 0, is_noisy)
+    left = jnp.minimum(nodes.quiet, num_plies)
+    return mask, jnp.where(is_extended, FULL, QUIET), jnp.where(is_extended, left, left - 1)

@@ -17,11 +17,15 @@ def to_frames(rows: Any, temperature: float) -> Frame:
     over the labelled moves. The value target is 2 q - 1 of the state.
     """
     if isinstance(rows, Moves):
-        return _of_moves(to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32))
+        frames, slot = to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32)
+        labels = {name: jnp.take_along_axis(frames.extra[name], slot, axis=1) for name in (ACTION_VALUE, ACTION_KNOWN)}
+        return frames._replace(extra={**frames.extra, **labels, ACTION_SLOT: slot})
     state_value, state_known = _probability(rows.state_value)
     action_value, action_known = _probability(rows.action_value)
-    best = jax.nn.one_hot(rows.best, rows.action_value.shape[-1])
-    policy = _softmax(action_value, action_known, temperature) if temperature else best
+    policy = jax.nn.one_hot(rows.best, rows.action_value.shape[-1])
+    if temperature:
+        logits = jnp.where(action_known, action_value / temperature, -jnp.inf)
+        policy = jnp.where(action_known, jax.nn.softmax(logits, axis=-1), 0.0)  # all 0 without a labelled move
     return Frame(
         position=_positions(rows),
         policy_target=policy.astype(jnp.float16),
@@ -52,18 +56,7 @@ def _positions(rows: Boards) -> Position:
     )
 
 
-def _of_moves(frames: Frame, slot: Array) -> Frame:
-    """The Frames with the action value in `slot` [B, 1] alone."""
-    of_moves = {name: jnp.take_along_axis(frames.extra[name], slot, axis=1) for name in (ACTION_VALUE, ACTION_KNOWN)}
-    return frames._replace(extra={**frames.extra, **of_moves, ACTION_SLOT: slot})
-
-
 def _probability(codes: Array) -> tuple[Array, Array]:
     """(q of codes of `data/packed.py`, 0 without a label; whether there is one)."""
     known = codes != NO_VALUE
     return jnp.where(known, codes.astype(jnp.float32) / LARGEST, 0.0), known
-
-
-def _softmax(value: Array, known: Array, temperature: float) -> Array:
-    """Softmax [B, S] over the labelled moves; all 0 without any."""
-    return jnp.where(known, jax.nn.softmax(jnp.where(known, value / temperature, -jnp.inf), axis=-1), 0.0)

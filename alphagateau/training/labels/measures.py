@@ -43,11 +43,7 @@ def choose_boards(columns: Boards, number: int) -> Boards:
 
 
 def make_held_out(rows: Boards, game: Game, network: Network, loss: LossFn, temperature: float, mesh: Mesh) -> HeldOut:
-    """The measure of weights by `loss` on boards with all their labels; a network values all their moves.
-
-    Args:
-        temperature: of the policy target, as in training.
-    """
+    """The measure of weights by `loss` on boards with all their labels; `temperature` is the policy target's."""
     size = min(ROWS, len(rows.count))
     rows = jax.device_put(rows, shardings(mesh, REPLICATED))
 

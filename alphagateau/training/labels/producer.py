@@ -1,6 +1,7 @@
 """Makes frames from labelled positions: samples rows of packed columns, and puts them on the devices."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Produc
         phases=(Phase("read", lambda _: 1, read),),
         num_batches=lambda _: num_frames // experiment.training.batch_size,
         num_new_frames=lambda _: num_frames,
-        batches=make_batches(experiment, data, game),
+        batches=partial(batches_in_order, experiment, data, game),
         metrics=metrics,
         sample_games=lambda *_: "",
     )
@@ -82,21 +83,20 @@ def init_data(game: Game, data: DataConfig, num_shares: int) -> DataState:
     return DataState(Moves(boards, jnp.zeros((*shape, 1), jnp.int16)) if data.record == "move" else boards)
 
 
-def make_batches(experiment: Experiment, data: DataConfig, game: Game) -> Callable[[DataState, Array, Array], Callable]:
+def batches_in_order(
+    experiment: Experiment, data: DataConfig, game: Game, state: DataState, key: Array, share_ids: Array
+) -> Callable[[Array], Frame]:
     """`Producer.batches`: the rows in order, an equal part of each share a batch."""
     share_batch = experiment.training.batch_size // experiment.num_shares
 
-    def batches(state: DataState, key: Array, share_ids: Array) -> Callable:
-        def take(step: Array) -> Frame:
-            def cut(x):
-                part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
-                return part.reshape(-1, *x.shape[2:])
+    def take(step: Array) -> Frame:
+        def cut(x):
+            part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
+            return part.reshape(-1, *x.shape[2:])
 
-            return to_frames(jax.tree.map(cut, state.rows), data.temperature)
+        return to_frames(jax.tree.map(cut, state.rows), data.temperature)
 
-        return mirrored_batches(experiment, take, game, key, share_ids)
-
-    return batches
+    return mirrored_batches(experiment, take, game, key, share_ids)
 
 
 def make_board_held_out(board: BoardPlan, data: DataConfig, mesh: Mesh) -> HeldOut:

@@ -12,7 +12,7 @@ from alphagateau.games.symmetry import edges_from_other_side
 from alphagateau.networks.heads import PLIES_SCALE
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame, Trajectory
-from alphagateau.training.losses.terms import LossTerms, cross_entropy, join_terms
+from alphagateau.training.losses.terms import LossTerms, bin_of, cross_entropy, join_terms
 
 REPLY_WEIGHT = 0.15  # of the opponent's reply (Wu 2020, KataGo)
 HUBER_DELTA = 0.5  # of plies left in units of PLIES_SCALE, as in Leela Chess Zero
@@ -120,8 +120,3 @@ def value_and_error_terms(name: str, game: Game, evaluation: Evaluation, frames:
         bins = jax.nn.one_hot(bin_of(target, logits.shape[-1]), logits.shape[-1])
         minimized[f"{name}_bins_loss"] = BINS_WEIGHT * cross_entropy(bins, logits)
     return LossTerms(minimized)
-
-
-def bin_of(value: Array, num_bins: int) -> Array:
-    """The bin of [-1, 1] that holds a value; between two bins, the upper."""
-    return jnp.clip(jnp.floor((value + 1) / 2 * num_bins).astype(jnp.int32), 0, num_bins - 1)

@@ -18,21 +18,16 @@ def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> Loss
     Both are means over all frames; one without a known result, or whose policy is masked, counts 0. A batch with few
     results so has a smaller gradient of the value. The network's auxiliary heads add their terms.
     """
-    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
-    return _with_policy(game, evaluation, frames, jnp.square(error))
+    return _with_policy(game, evaluation, frames, jnp.square(evaluation.value - frames.value_target))
 
 
 def policy_value_l1_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """As `policy_value_loss`, with the absolute error of the value (Lai 2015, section 4.6)."""
-    error = jnp.where(frames.value_mask, evaluation.value - frames.value_target, 0.0)
-    return _with_policy(game, evaluation, frames, jnp.abs(error))
+    return _with_policy(game, evaluation, frames, jnp.abs(evaluation.value - frames.value_target))
 
 
 def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """Cross-entropy to the search's policy + cross-entropy of win, draw and loss to the result; nats.
-
-    Means over all frames, as in `policy_value_loss`.
-    """
+    """As `policy_value_loss`, with the cross-entropy of win, draw and loss to the result, nats, for the value."""
     log_wdl = jax.nn.log_softmax(evaluation.extra["wdl_logits"])
     cross_entropy = -jnp.sum(win_draw_loss(frames.value_target) * log_wdl, axis=-1)
     return _with_policy(game, evaluation, frames, cross_entropy)

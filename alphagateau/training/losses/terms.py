@@ -66,22 +66,19 @@ def value_terms(evaluation: Evaluation, frames: Frame, value_loss: Array) -> Los
     error = evaluation.value - frames.value_target
     decisive = frames.value_mask & (frames.value_target != 0)
     right = jnp.sign(evaluation.value) == jnp.sign(frames.value_target)
+    in_bin = jax.nn.one_hot(bin_of(evaluation.value, CALIBRATION_BINS), CALIBRATION_BINS) * frames.value_mask[:, None]
     return LossTerms(
         minimized={"value_loss": jnp.where(frames.value_mask, value_loss, 0.0)},
         logged={"value_known": frames.value_mask},
-        logged_among={
-            "value_accuracy": (right, decisive),
-            "value_error": (jnp.abs(error), frames.value_mask),
-        },
-        sums={"calibration": calibration_sums(evaluation.value, frames)},
+        logged_among={"value_accuracy": (right, decisive), "value_error": (jnp.abs(error), frames.value_mask)},
+        # [3, bins] of known results, by predicted value: their number, the sums of predictions and of results
+        sums={"calibration": jnp.stack([in_bin.sum(0), evaluation.value @ in_bin, frames.value_target @ in_bin])},
     )
 
 
-def calibration_sums(value: Array, frames: Frame) -> Array:
-    """float32 [3, bins] of frames with a known result, by predicted value: count, sum of predictions, of results."""
-    bin_of = jnp.clip(((value + 1) / 2 * CALIBRATION_BINS).astype(jnp.int32), 0, CALIBRATION_BINS - 1)
-    in_bin = jax.nn.one_hot(bin_of, CALIBRATION_BINS) * frames.value_mask[:, None]
-    return jnp.stack([in_bin.sum(0), value @ in_bin, frames.value_target @ in_bin])
+def bin_of(value: Array, num_bins: int) -> Array:
+    """The bin of [-1, 1] that holds a value; between two bins, the upper."""
+    return jnp.clip(jnp.floor((value + 1) / 2 * num_bins).astype(jnp.int32), 0, num_bins - 1)
 
 
 def one_hot(q: Array, num_bins: int) -> Array:

@@ -70,26 +70,23 @@ def read_starts(game: Game, path: str, seed: int) -> StartPositions:
 def _lines(path: str) -> Iterator[tuple[str, str]]:
     """(its place in the file, FEN) of each position. Raises ConfigError."""
     source = Path(path)
-    try:
-        if source.is_dir():
-            from alphagateau.data.tables import BOARDS, DataError, read_table  # pyarrow, which FENs do without
+    if source.is_dir():
+        from alphagateau.data.tables import BOARDS, DataError, read_table  # pyarrow, which FENs do without
 
-            try:
-                table, _ = read_table(source / "train.parquet", BOARDS)
-            except DataError as error:
-                raise ConfigError(f"selfplay.starts: {error}") from None
-            yield from ((f"row {row}", fen) for row, fen in enumerate(table.column("fen").to_pylist()))
-            return
+        try:
+            table, _ = read_table(source / "train.parquet", BOARDS)
+        except DataError as error:
+            raise ConfigError(f"selfplay.starts: {error}") from None
+        yield from ((f"row {row}", fen) for row, fen in enumerate(table.column("fen").to_pylist()))
+        return
+    try:
         yield from ((f"{path} line {number}", line) for number, line in text_lines(read_lines(path)))
     except TextFileError as error:
         raise ConfigError(f"selfplay.starts: {error}") from None
 
 
 def sample_starts(game: Game, starts: StartPositions, num_moves: int, key: Array, rows: Array) -> State:
-    """States [B], one for each of `rows`, the games' numbers, after `num_moves` random moves; `key` is PLAY's.
-
-    A game that the moves end begins without.
-    """
+    """States [B] of `rows`, the games' numbers, after `num_moves` random moves unless they end it; `key` is PLAY's."""
     keys = fold_in_rows(jax.random.fold_in(key, START), rows)
     chosen = jax.vmap(lambda key: jax.random.randint(key, (), 0, len(starts[0])))(keys)
     states = jax.vmap(game.enter)(*(jnp.asarray(column)[chosen] for column in starts))

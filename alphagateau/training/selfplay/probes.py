@@ -49,11 +49,7 @@ def make_probe(experiment: Experiment, game: Game, search: Search, mesh: Mesh) -
 
 
 def measure_roots(game: Game, search: Search, variables: Variables, roots: Position, keys: Array) -> dict[str, Array]:
-    """Measures of B roots by name, float32 [B], from one search of the roots, the roots again and their mirror images.
-
-    Args:
-        keys: [B, 3], of the three.
-    """
+    """Measures of B roots, float32 [B], by one search of the roots, the roots again, their images; `keys` [B, 3]."""
     images = select(has_mirror(roots), mirror_positions(game, roots), roots)
     rows = jax.tree.map(lambda x, y: jnp.concatenate([x, x, y]), roots, images)
     states = jax.vmap(lambda position: root_of(game, position))(rows)

@@ -32,7 +32,7 @@ from alphagateau.training.selfplay.replay import init_window
 from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
 from alphagateau.training.selfplay.selfplay import Games, SelfPlay, SelfPlayOptions, make_begin, make_selfplay
 from alphagateau.training.selfplay.state import SPECS, SelfPlayState, no_pending
-from alphagateau.training.selfplay.window_phase import fill_statistics, make_batches, make_to_frames, make_window_phase
+from alphagateau.training.selfplay.window_phase import epoch_batches, fill_statistics, make_to_frames, make_window_phase
 
 
 def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mesh) -> Producer:
@@ -54,9 +54,9 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
         num_new_frames=num_new_frames,
-        batches=make_batches(experiment, game),
-        metrics=make_metrics(experiment, make_probe(experiment, game, search, mesh), num_new_frames),
-        sample_games=make_sample_games(experiment, game),
+        batches=partial(epoch_batches, experiment, game),
+        metrics=partial(producer_metrics, experiment, make_probe(experiment, game, search, mesh), num_new_frames),
+        sample_games=partial(sample_games, experiment, game),
     )
 
 
@@ -72,8 +72,8 @@ def make_play_phase(
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
 
-    def compile(state: RunState) -> None:
-        play.lower(state.producer, state.train.playing, 0, 0).compile()
+    def compile(state: RunState) -> object:
+        return play.lower(state.producer, state.train.playing, 0, 0).compile()
 
     return Phase("selfplay", lambda _: num_plies // segment_plies, run_segment, segment_plies, compile)
 
@@ -119,39 +119,38 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
     return play
 
 
-def make_metrics(
-    experiment: Experiment, probe: Probe, num_new_frames: Callable[[SelfPlayState], int]
-) -> Callable[[RunState, int, Mapping[str, float]], dict[str, float]]:
+def producer_metrics(
+    experiment: Experiment,
+    probe: Probe,
+    num_new_frames: Callable[[SelfPlayState], int],
+    state: RunState,
+    iteration: int,
+    seconds: Mapping[str, float],
+) -> dict[str, float]:
     """`Producer.metrics`: rates and pace of the games, repeated games, and the probe's measures."""
-
-    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
-        played: SelfPlayState = state.producer
-        sums = {name: float(x) for name, x in played.statistics.items()}
-        if experiment.targets.kind == "td_leaf":
-            sums["new_frames"] = num_new_frames(played)
-        rates = selfplay_metrics(sums)
-        num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
-        pace = selfplay_pace(sums["plies"], num_simulations, seconds)
-        games = finished_games(played.trajectory, are_new(experiment))
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)}
-        probed = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
-        return rates | pace | repeated | probe_metrics({name: float(x) for name, x in probed.items()})
-
-    return metrics
+    played: SelfPlayState = state.producer
+    sums = {name: float(x) for name, x in played.statistics.items()}
+    if experiment.targets.kind == "td_leaf":
+        sums["new_frames"] = num_new_frames(played)
+    rates = selfplay_metrics(sums)
+    num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
+    pace = selfplay_pace(sums["plies"], num_simulations, seconds)
+    games = finished_games(played.trajectory, are_new(experiment))
+    repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)}
+    probed = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
+    return rates | pace | repeated | probe_metrics({name: float(x) for name, x in probed.items()})
 
 
-def make_sample_games(experiment: Experiment, game: Game) -> Callable[[SelfPlayState, str, int, str], str]:
+def sample_games(
+    experiment: Experiment, game: Game, state: SelfPlayState, run: str, iteration: int, weights: str
+) -> str:
     """`Producer.sample_games`: the first finished games of the iteration as PGN."""
-
-    def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
-        player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
-        tags = {"Event": run, "Round": str(iteration)}
-        for color in ("White", "Black"):
-            tags |= player_tags(color, f"{run}/{iteration - 1}", player)
-        games = first_games(finished_games(state.trajectory, are_new(experiment)), experiment.sample_games)
-        return sample_pgn(game, state.trajectory, games, tags)
-
-    return sample_games
+    player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
+    tags = {"Event": run, "Round": str(iteration)}
+    for color in ("White", "Black"):
+        tags |= player_tags(color, f"{run}/{iteration - 1}", player)
+    games = first_games(finished_games(state.trajectory, are_new(experiment)), experiment.sample_games)
+    return sample_pgn(game, state.trajectory, games, tags)
 
 
 def are_new(experiment: Experiment) -> bool:

@@ -54,10 +54,7 @@ def resign(config: SelfPlayConfig, resigning: Resigning, record: Trajectory) -> 
 
 
 def outcome(resigning: Resigning, is_resigned: Array, color: Array, reward: Array, discount: Array) -> Array:
-    """int8 [B] of each ply: RESIGNED, or LOST or NOT_LOST where a game played out ends, else NOTHING.
-
-    LOST and NOT_LOST are of the player who would have resigned first, if any.
-    """
+    """int8 [B]: RESIGNED; LOST or NOT_LOST, by who would have resigned first, where a game played out ends; NOTHING."""
     is_lost = jnp.where(color == resigning.first, reward, -reward) < 0
     played_out = jnp.where(is_lost, LOST, NOT_LOST)
     found = jnp.where((discount == 0) & (resigning.first >= 0), played_out, NOTHING)

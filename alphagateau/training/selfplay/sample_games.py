@@ -63,10 +63,7 @@ def duplicate_rate(trajectory: Trajectory, games: FinishedGames) -> float:
 
 
 def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers: Mapping[str, str]) -> str:
-    """The games as PGN with the search's values; Rounds are numbered within that of `headers`.
-
-    A game that began after random plies begins in the position after them.
-    """
+    """The games, from the first position that is not random, as PGN with the search's values; rounds are `headers`'."""
     values, plies, texts = to_host(trajectory.search_value), to_host(trajectory.position.ply), []
     for index, (row, first, last) in enumerate(zip(games.row, games.first, games.last, strict=True)):
         start_fen = None

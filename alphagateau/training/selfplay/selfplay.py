@@ -35,21 +35,13 @@ def start_games(game: Game, num_games: int) -> State:
 
 
 class SelfPlayOptions(NamedTuple):
-    """Options of self-play.
+    """Options of self-play."""
 
-    Attributes:
-        config: its keys on full searches, openings and resignation; the others are not read.
-        cheap_search: of the plies that are not searched in full, without noise.
-        starts: None: games begin at the first position.
-        own_openings: each game's beginning is drawn anew, not once an iteration for each row.
-        with_leaves: the last position of each search's line is recorded.
-    """
-
-    config: SelfPlayConfig = SelfPlayConfig(num_games=1, num_plies=1)
-    cheap_search: Search | None = None
-    starts: StartPositions | None = None
-    own_openings: bool = False
-    with_leaves: bool = False
+    config: SelfPlayConfig = SelfPlayConfig(num_games=1, num_plies=1)  # on full searches, openings and resignation
+    cheap_search: Search | None = None  # of the plies that are not searched in full, without noise
+    starts: StartPositions | None = None  # None: games begin at the first position
+    own_openings: bool = False  # each game's beginning is drawn anew, not once an iteration for each row
+    with_leaves: bool = False  # the last position of each search's line is recorded
 
 
 PLAIN = SelfPlayOptions()
@@ -137,29 +129,22 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
 def record_ply(game: Game, states: State, found: SearchOutput, after: State) -> Trajectory:
     """The Trajectory [B] of one ply, from `states` to `after`."""
     reward, discount = reward_and_discount(states, after)
+    prior = jax.nn.log_softmax(found.prior_logits)
+    entropy = -jnp.sum(jnp.where(found.prior_logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
     return Trajectory(
         position=jax.vmap(game.position)(states),
         policy_target=found.action_weights.astype(jnp.float16),
         edge=found.edge,
         reward=reward,
         discount=discount,
-        prior_entropy=prior_entropy(found.prior_logits),
+        prior_entropy=entropy,
         root_value=found.value,
         search_value=found.search_value,
     )
 
 
-def prior_entropy(logits: Array) -> Array:
-    """Entropy [B] of the policy over the legal moves of logits [B, S], nats."""
-    prior = jax.nn.log_softmax(logits)
-    return -jnp.sum(jnp.where(logits == ILLEGAL, 0.0, jnp.exp(prior) * prior), axis=-1)
-
-
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
-    """Sums over the plies and games of a Trajectory [T, B], of which metrics are made.
-
-    A game's plies count from its first position, with those of a random opening.
-    """
+    """Sums over a Trajectory [T, B], of which metrics are made; a game's plies include those of a random opening."""
     over = trajectory.discount == 0
     decisive = over & (trajectory.reward != 0)
     white_moved = trajectory.position.color == 0

@@ -28,11 +28,14 @@ class BoardBatch(NamedTuple):
 
 
 def make_boards_producer(producers: Mapping[str, Producer], batch_size: int, sizes: Sequence[int]) -> Producer:
-    """The producer over those of several boards, by name; its state has each board's by name.
+    """The producer over those of several boards, by name, whose windows have `sizes`; its state has each by name."""
 
-    Args:
-        sizes: the largest number of frames of each window.
-    """
+    def batches(states: Any, key: Array, share_ids: Array) -> Callable[[Array], BoardBatch]:
+        *keys, order_key = (jax.random.fold_in(key, BOARD + place) for place in range(len(producers) + 1))
+        of_boards = [p.batches(states[b], key, share_ids) for (b, p), key in zip(producers.items(), keys, strict=True)]
+        counts = jnp.stack([states[board].statistics["frames"] // batch_size for board in producers])
+        most = [size // batch_size for size in sizes]
+        return choose_in_order(order_key, counts.astype(jnp.int32), most, of_boards)
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         by_board = {}
@@ -52,25 +55,10 @@ def make_boards_producer(producers: Mapping[str, Producer], batch_size: int, siz
         phases=tuple(on_board(board, phase) for board, producer in producers.items() for phase in producer.phases),
         num_batches=lambda states: sum(p.num_batches(states[board]) for board, p in producers.items()),
         num_new_frames=lambda states: sum(p.num_new_frames(states[board]) for board, p in producers.items()),
-        batches=make_boards_batches(producers, batch_size, sizes),
+        batches=batches,
         metrics=metrics,
         sample_games=sample_games,
     )
-
-
-def make_boards_batches(
-    producers: Mapping[str, Producer], batch_size: int, sizes: Sequence[int]
-) -> Callable[[Any, Array, Array], Callable[[Array], BoardBatch]]:
-    """`Producer.batches` of several boards."""
-    most = [size // batch_size for size in sizes]
-
-    def batches(states: Any, key: Array, share_ids: Array) -> Callable[[Array], BoardBatch]:
-        *keys, order_key = (jax.random.fold_in(key, BOARD + place) for place in range(len(producers) + 1))
-        of_boards = [p.batches(states[b], key, share_ids) for (b, p), key in zip(producers.items(), keys, strict=True)]
-        counts = jnp.stack([states[board].statistics["frames"] // batch_size for board in producers])
-        return choose_in_order(order_key, counts.astype(jnp.int32), most, of_boards)
-
-    return batches
 
 
 def board_state(state: RunState, board: str) -> RunState:
@@ -85,12 +73,11 @@ def on_board(board: str, phase: Phase) -> Phase:
         after = phase.run_segment(board_state(state, board), iteration, segment)
         return after._replace(producer={**state.producer, board: after.producer})
 
-    return Phase(
-        f"{phase.name}/{board}",
-        lambda state: phase.num_segments(board_state(state, board)),
-        run_segment,
-        phase.segment_size,
-        lambda state: phase.compile(board_state(state, board)),
+    return phase._replace(
+        name=f"{phase.name}/{board}",
+        num_segments=lambda state: phase.num_segments(board_state(state, board)),
+        run_segment=run_segment,
+        compile=lambda state: phase.compile(board_state(state, board)),
     )
 
 

@@ -16,7 +16,7 @@ from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame, Trajectory
 from alphagateau.training.keys import WINDOW, key_of
 from alphagateau.training.mirrors import mirrored_batches
-from alphagateau.training.phases import Phase, RunState
+from alphagateau.training.phases import Phase
 from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, take_batch
 from alphagateau.training.selfplay.selfplay import Games, game_statistics
 from alphagateau.training.selfplay.state import Pending, SelfPlayState, settle
@@ -26,14 +26,12 @@ from alphagateau.training.selfplay.targets import frames_from, td_leaf_frames
 def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games: Callable | None) -> Phase:
     """The phase that fills the window with the trajectory's frames; `new_games` as in `make_fill_window`."""
     fill_window = make_fill_window(experiment, game, mesh, new_games)
-
-    def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
-        return state._replace(producer=fill_window(state.producer, iteration))
-
-    def compile(state: RunState) -> None:
-        fill_window.lower(state.producer, 0).compile()
-
-    return Phase("window", lambda _: 1, run_segment, compile=compile)
+    return Phase(
+        "window",
+        num_segments=lambda _: 1,
+        run_segment=lambda state, iteration, _: state._replace(producer=fill_window(state.producer, iteration)),
+        compile=lambda state: fill_window.lower(state.producer, 0).compile(),
+    )
 
 
 def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callable[[Trajectory], Frame]:
@@ -84,13 +82,9 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
 def fill_statistics(
     game: Game, trajectory: Trajectory, window: Window, waiting: tuple[Pending | None, Pending | None]
 ) -> dict[str, Array]:
-    """Sums over the iteration's games and pending frames, and the number of frames of an epoch.
-
-    A batch has equal parts of all shares, so an epoch is as long as the share with the fewest frames. Shares have
-    equally many once the window is full, or if no frame waits.
-    """
+    """Sums over the iteration's games and pending frames, and the number of frames of an epoch."""
     statistics = game_statistics(trajectory, game.max_plies)
-    statistics["frames"] = window.count.min() * len(window.count)
+    statistics["frames"] = window.count.min() * len(window.count)  # as a batch has equal parts of all shares
     before, after = waiting
     if before is not None and after is not None:
         statistics["waiting"] = after.is_waiting.sum()
@@ -98,16 +92,11 @@ def fill_statistics(
     return statistics
 
 
-def make_batches(experiment: Experiment, game: Game) -> Callable[[SelfPlayState, Array, Array], Callable]:
+def epoch_batches(
+    experiment: Experiment, game: Game, state: SelfPlayState, key: Array, share_ids: Array
+) -> Callable[[Array], Frame]:
     """`Producer.batches`: an epoch has each share's frames once, in an order drawn from `key`."""
     share_batch = experiment.training.batch_size // experiment.num_shares
-
-    def batches(state: SelfPlayState, key: Array, share_ids: Array) -> Callable:
-        order = epoch_order(state.window, key, share_ids)
-
-        def take(step: Array) -> Frame:
-            return take_batch(state.window, order, step, share_batch)
-
-        return mirrored_batches(experiment, take, game, key, share_ids)
-
-    return batches
+    order = epoch_order(state.window, key, share_ids)
+    take = partial(take_batch, state.window, order, share_batch=share_batch)
+    return mirrored_batches(experiment, take, game, key, share_ids)
