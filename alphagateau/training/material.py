@@ -9,11 +9,11 @@ from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, State
 from alphagateau.games.symmetry import select
-from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.network import Evaluation, Network, Variables
 from alphagateau.training.frames import Frame
 from alphagateau.training.keys import MATERIAL, key_of
 from alphagateau.training.learner import TrainState, make_learner
-from alphagateau.training.losses.policy_value import policy_value_loss
+from alphagateau.training.losses.terms import LossTerms, value_terms
 from alphagateau.training.optimizer import make_optimizer
 from alphagateau.training.selfplay.selfplay import start_games
 
@@ -29,10 +29,16 @@ def material_value(positions: Position) -> Array:
     return jnp.tanh(SCALE * (jnp.sign(codes) * jnp.asarray(WORTH)[jnp.abs(codes)]).sum(axis=-1))
 
 
+def material_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
+    """The squared error of the value; neither policy nor auxiliary heads learn."""
+    del game
+    return value_terms(evaluation, frames, jnp.square(evaluation.value - frames.value_target))
+
+
 def learn_material(game: Game, network: Network, variables: Variables, num_positions: int, seed: int) -> Variables:
     """The weights after one epoch over `num_positions` of random games, rounded up to a batch; by AdaDelta."""
     adadelta = make_optimizer(1.0, TrainingConfig(optimizer="adadelta", batch_size=BATCH))
-    learner = make_learner(game, network, policy_value_loss, adadelta)
+    learner = make_learner(game, network, material_loss, adadelta)
     num_steps, start = -(-num_positions // BATCH), start_games(game, BATCH)
 
     def one_step(carry: tuple[TrainState, State], key: Array) -> tuple[tuple[TrainState, State], None]:

@@ -7,6 +7,7 @@ import pytest
 
 from alphagateau.games.notation import from_fens
 from alphagateau.games.variants import get_game
+from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.baselines import make_random_search
@@ -43,3 +44,16 @@ def test_giraffe_learns_to_count_material():
     wanted = material_value(positions)
     assert jnp.var(wanted) > 0.1
     assert jnp.mean(jnp.square(found - wanted)) < 0.1 * jnp.var(wanted)
+
+
+@pytest.mark.whole
+def test_a_network_with_auxiliary_heads_has_the_lesson_too():
+    """Random games have no targets for them: its value learns, and the heads stay as they are."""
+    game = get_game("gardner_chess")
+    network = make_network(game, GateauConfig(hidden_size=4, num_blocks=1, reply_head=True, moves_left_head=True))
+    before = network.init(jax.random.key(0))
+    after = learn_material(game, network, before, 1, seed=1)
+    moved = jax.tree.map(lambda a, b: bool((a != b).any()), before["params"], after["params"])
+    assert any(jax.tree.leaves(moved))
+    heads = {name: part for name, part in moved.items() if "reply" in name or "moves_left" in name}
+    assert heads and not any(jax.tree.leaves(heads)), moved.keys()
