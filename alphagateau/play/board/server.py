@@ -77,7 +77,8 @@ Answer = Callable[[Networks, bytes], Awaitable[ASGIApp]]
 def make_app(players: Sequence[PlayerSpec], port: int) -> ASGIApp:
     """The application for the page at this port of 127.0.0.1."""
     networks = Networks(players)
-    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(players).items()]
+    served = {path: Response(content, media_type=kind) for path, (content, kind) in files(players).items()}
+    routes = [Route(path, response, methods=["GET"]) for path, response in served.items()]
     for name, answer in ANSWERS.items():
         routes.append(Route(f"/{name}", partial(_answer, networks, answer), methods=["POST"]))
     return guard(Starlette(routes=routes), port)
@@ -118,11 +119,6 @@ def _stranger(headers: Headers, method: str, hosts: Sequence[str]) -> str | None
     if method == "POST" and kind.partition(";")[0].strip() != "application/json":
         return f"the body of the request is {kind[:80]!r}: expected application/json, which no form can send"
     return None
-
-
-async def _file(content: bytes, kind: str, request: Request) -> Response:
-    del request
-    return Response(content, media_type=kind)
 
 
 async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIApp:
