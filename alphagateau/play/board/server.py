@@ -150,7 +150,6 @@ async def _positions(networks: Networks, body: bytes) -> Response:
 
 
 async def _read_pgn(networks: Networks, body: bytes) -> Response:
-    del networks
     return JSONResponse(await to_thread.run_sync(games_of, read(PgnRequest, body).pgn))
 
 
@@ -182,7 +181,6 @@ async def _stream(
     networks: Networks, engine: Engine, request: GameRequest, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Runs a search once it is its turn, and ends it when its client has gone."""
-    del scope
     try:
         headers = [(b"content-type", b"application/x-ndjson")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -150,7 +150,6 @@ def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> 
 
 
 def _greet(session: Session, worker: Worker) -> None:
-    del worker
     manifest, variant = session.player.found.manifest, session.variant
     greeting = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
     changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
@@ -187,7 +186,6 @@ def _work(session: Session, worker: Worker) -> None:
 
 
 def _ready(session: Session, job: Job) -> None:
-    del job
     try:
         _thinker(session)
     finally:
@@ -210,7 +208,6 @@ def _thinker(session: Session) -> "Thinker":
 
 
 def _new_game(session: Session, job: Job) -> None:
-    del job
     session.played = None
     _thinker(session).root = None
 
