@@ -125,14 +125,14 @@ def write(
     arguments: Arguments, results: "Sequence[PuzzleResult]", notes: Sequence[str], about: Mapping[str, Any]
 ) -> None:
     """The page, the drawing and, if wanted, JSON."""
-    from alphagateau.reports.puzzles_page import PuzzlesPage, puzzles_drawing, puzzles_json, puzzles_page
+    from alphagateau.reports.puzzles_page import puzzles_drawing, puzzles_json, puzzles_page
     from alphagateau.runs.files import write_json, write_text
 
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
-    page = PuzzlesPage(f"Puzzles of {about['file']}", results, notes, protocol)
+    title = f"Puzzles of {about['file']}"
     arguments.out.mkdir(parents=True, exist_ok=True)
-    write_text(arguments.out / "index.html", puzzles_page(page))
-    write_text(arguments.out / "puzzles.svg", puzzles_drawing(page))
+    write_text(arguments.out / "index.html", puzzles_page(title, results, notes, protocol))
+    write_text(arguments.out / "puzzles.svg", puzzles_drawing(title, results))
     if arguments.json:
         write_json(arguments.json, puzzles_json(results, about))
 

@@ -32,7 +32,7 @@ def run(words: Sequence[str]) -> int:
     """Prints the page's path."""
     arguments = parse(Arguments, words, "report")
     if (arguments.run / "study.json").exists():
-        from alphagateau.reports.study import rewrite_study
+        from alphagateau.reports.study_page import rewrite_study
 
         print(rewrite_study(arguments.run, arguments.out))
         return 0

@@ -126,7 +126,7 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
     """Plays the ladder and writes the page; a stop on the way leaves no page."""
     from alphagateau.cli.kept_studies import keep
     from alphagateau.cli.ladders import rate_runs
-    from alphagateau.reports.study import write_study
+    from alphagateau.reports.study_page import write_study
     from alphagateau.studies.results import gather
     from alphagateau.studies.training import statuses
 

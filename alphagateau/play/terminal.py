@@ -106,9 +106,8 @@ def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
 
 
 def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
-    result, reason = outcome(thinker.game, played.state)
-    if result != "*":
-        return Answer(played, (f"The game is over, {result} by {reason}: undo, new or quit.",))
+    if ending := _ending(thinker.game, played):
+        return Answer(played, ending)
     move = _read(thinker.game, played, word)
     if move is None:
         return Answer(played, (f"{word[:20]!r} is no legal move here: `moves` lists them, `help` says more.",))
@@ -129,16 +128,18 @@ def _read(game: Game, played: Played, word: str) -> str | None:
 
 def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     """The network's move, if it is its turn, the board, and the end of the game if it has come."""
-    texts, game = [], thinker.game
+    texts, game = (), thinker.game
     is_persons = (int(played.state.color) == 0) == setup.is_white
-    if not is_persons and outcome(game, played.state)[0] == "*":
-        played, lines_out = _reply(thinker, setup, played)
-        texts += lines_out
-    texts.append(render(game, to_board(game, played.state), setup.is_white))
+    if not is_persons and not _ending(game, played):
+        played, texts = _reply(thinker, setup, played)
+    shown = render(game, to_board(game, played.state), setup.is_white)
+    return Answer(played, (*texts, shown, *_ending(game, played)))
+
+
+def _ending(game: Game, played: Played) -> tuple[str, ...]:
+    """The sentence on a game that is over; empty for one that goes on."""
     result, reason = outcome(game, played.state)
-    if result != "*":
-        texts.append(f"The game is over, {result} by {reason}: undo, new or quit.")
-    return Answer(played, tuple(texts))
+    return () if result == "*" else (f"The game is over, {result} by {reason}: undo, new or quit.",)
 
 
 def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:

@@ -29,16 +29,6 @@ class Swing(NamedTuple):
     diagram: Diagram
 
 
-class GameSection(NamedTuple):
-    """The part of the page on one game."""
-
-    title: str
-    accuracy: Sequence[tuple[str, str]]
-    chart: Chart | None
-    swings: Sequence[Swing]
-    num_swings: int
-
-
 def analysis_page(name: str, games: Sequence[AnalysedGame], num_games: int) -> str:
     """The HTML of the first games, of `num_games` analysed ones."""
     left_out = num_games - len(games)
@@ -67,8 +57,8 @@ def summary_table(games: Sequence[AnalysedGame]) -> Table:
     return table(header, rows)
 
 
-def game_section(game: AnalysedGame, number: int) -> GameSection:
-    """A game's curve, and its swings from the first."""
+def game_section(game: AnalysedGame, number: int) -> tuple[str, list[tuple[str, str]], Chart | None, list[Swing], int]:
+    """(title, accuracy of each side, curve, the worst swings from the first on, number of all swings) of a game."""
     found = list(_swings(game))
     worst = sorted(sorted(found, key=lambda swing: -swing.lost)[:MAX_SWINGS])
     sides = zip(_names(game), game_accuracy(game.chances, game.white_begins), _losses(game), strict=True)
@@ -76,7 +66,7 @@ def game_section(game: AnalysedGame, number: int) -> GameSection:
         (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
         for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
     ]
-    return GameSection(_title(game, number), accuracy, _curve(game, found), worst, len(found))
+    return _title(game, number), accuracy, _curve(game, found), worst, len(found)
 
 
 def _names(game: AnalysedGame) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import describe_search
 from alphagateau.ratings.curves import place_of
-from alphagateau.reports.drawing.tables import number
+from alphagateau.reports.drawing.tables import markdown_table, number
 from alphagateau.reports.ladder_page import read_rows
 from alphagateau.runs.spent import Spent
 
@@ -161,13 +161,13 @@ def ladder_lines(rows: Sequence[Mapping[str, str]], own: str) -> list[str]:
         at = next((f"{float(row['rating']):z.0f}" for row in rows if row["player"] == anchor), None)
         scale = f"{anchor} at {at}" if at else f"anchored at {anchor}"
     protocol = first.get("protocol") or "played by an unknown protocol"
-    lines = [f"{first.get('method') or 'unknown method'}, {scale}, ± 2 standard errors; {protocol}.", ""]
-    lines += ["| player | Elo | games | score | search |", "|---|---|---|---|---|"]
+    found = [["player", "Elo", "games", "score", "search"]]
     for row in rows:
         elo = f"{float(row['rating']):z.0f} ± {2 * float(row['standard_error']):.0f}"
         player = row["player"] + (", this network" if row["player"].partition(" (")[0] == own else "")
-        lines.append(f"| {player} | {elo} | {row['games']} | {row['score']} | {row.get('search', '')} |")
-    return [*lines, ""]
+        found.append([player, elo, row["games"], row["score"], row.get("search", "")])
+    heading = f"{first.get('method') or 'unknown method'}, {scale}, ± 2 standard errors; {protocol}."
+    return [heading, "", markdown_table(found), ""]
 
 
 def limit_lines(card: Card) -> list[str]:

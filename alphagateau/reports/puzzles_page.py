@@ -41,28 +41,19 @@ class PuzzleResult(NamedTuple):
     themes: Mapping[str, Share]
 
 
-class PuzzlesPage(NamedTuple):
-    """The data of a page of puzzles; notes: what was left out."""
-
-    title: str
-    results: Sequence[PuzzleResult]
-    notes: Sequence[str] = ()
-    protocol: Mapping[str, Any] = {}
-
-
-def puzzles_page(page: PuzzlesPage) -> str:
-    """The page as HTML."""
-    ranked = sorted(page.results, key=lambda result: -result.whole.solved)
+def puzzles_page(title: str, results: Sequence[PuzzleResult], notes: Sequence[str], protocol: Mapping[str, Any]) -> str:
+    """The page as HTML; notes: what was left out."""
+    ranked = sorted(results, key=lambda result: -result.whole.solved)
     return render(
         "puzzles.html",
-        title=page.title,
+        title=title,
         subtitle="a puzzle is solved by all moves of its line, or by any mate at once; intervals: Wilson, 2σ",
         players=player_table(ranked),
         chart=band_chart(ranked),
         bands=band_table(ranked),
         themes=theme_table(ranked),
-        notes=page.notes,
-        protocol=key_values(page.protocol),
+        notes=notes,
+        protocol=key_values(protocol),
     )
 
 
@@ -111,9 +102,9 @@ def _cell(share: Share) -> Cell:
     return Cell(f"{share.share:.0%} ({share.lower:.0%} - {share.upper:.0%})", share.share)
 
 
-def puzzles_drawing(page: PuzzlesPage) -> str:
+def puzzles_drawing(title: str, results: Sequence[PuzzleResult]) -> str:
     """The chart as an SVG file."""
-    return standalone(page.title, [band_chart(page.results)])
+    return standalone(title, [band_chart(results)])
 
 
 def puzzles_json(results: Sequence[PuzzleResult], about: Mapping[str, Any]) -> list[dict[str, Any]]:

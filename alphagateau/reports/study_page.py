@@ -1,11 +1,12 @@
-"""Turns the result of a study into its page (templates/study.html) and a table in Markdown."""
+"""Turns the result of a study into its page (templates/study.html), curves and a table in Markdown, and writes them."""
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alphagateau.config import show
-from alphagateau.reports.drawing.charts import Chart, Labels, Series, dot_chart, line_chart
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, dot_chart, line_chart, standalone
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import (
     UNKNOWN,
@@ -17,6 +18,7 @@ from alphagateau.reports.drawing.tables import (
     number_cell,
     table,
 )
+from alphagateau.runs.files import write_json, write_text
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
     from alphagateau.ratings.over_seeds import Estimate
@@ -37,6 +39,31 @@ EARLIER_METHOD = (
     "± is half of a 95 % interval by Student's t over each variant's own seeds, wider than it need be: this study was "
     "written by an earlier version"
 )
+
+
+def write_study(folder: Path, result: "StudyResult") -> None:
+    """Writes study.md, study.json and what is drawn, each whole or not at all."""
+    from alphagateau.studies.result_files import as_json
+
+    write_json(folder / "study.json", as_json(result))
+    write_text(folder / "study.md", markdown(result))
+    _draw(folder / "index.html", result)
+
+
+def rewrite_study(folder: Path, out: Path | None = None) -> Path:
+    """Makes the page and the curves of a study anew from its study.json; returns the page's path. Raises RunError."""
+    from alphagateau.studies.result_files import read_result
+
+    out = out or folder / "index.html"
+    _draw(out, read_result(folder / "study.json"))
+    return out
+
+
+def _draw(page: Path, result: "StudyResult") -> None:
+    """The page, and beside it curves.svg, if iterations other than the last were rated."""
+    write_text(page, study_page(result))
+    if charts := curve_charts(result):
+        write_text(page.with_name("curves.svg"), standalone(result.name, charts))
 
 
 def study_page(result: "StudyResult") -> str:

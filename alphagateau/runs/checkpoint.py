@@ -178,6 +178,8 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 def verify(checkpoint: Checkpoint, part: str) -> None:
     """Raises CheckpointError unless every file of `part` is there, whole, and nothing was added."""
+    if part == WEIGHTS and checkpoint.is_verified:
+        return
     path, expected = checkpoint.path, checkpoint.manifest["files"]
     if part not in checkpoint.manifest["parts"]:
         raise CheckpointError(f"{path} holds no {part}: only the newest checkpoints keep it")
@@ -197,8 +199,7 @@ def verify(checkpoint: Checkpoint, part: str) -> None:
 
 def verify_weights(checkpoint: Checkpoint) -> Checkpoint:
     """The checkpoint, with the files of its weights hashed if they have not been. Raises CheckpointError."""
-    if not checkpoint.is_verified:
-        verify(checkpoint, WEIGHTS)
+    verify(checkpoint, WEIGHTS)
     return checkpoint._replace(is_verified=True)
 
 
@@ -210,15 +211,10 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     abstract = jax.tree.map(_placed, abstract)
     places = [x.sharding for x in jax.tree.leaves(abstract) if not isinstance(x, np.ndarray)]
     is_shared = not all(place.is_fully_addressable for place in places)
-
-    def check() -> None:
-        if part != WEIGHTS or not checkpoint.is_verified:
-            verify(checkpoint, part)
-
     if is_shared:
-        on_first(check, CheckpointError)
+        on_first(lambda: verify(checkpoint, part), CheckpointError)
     else:
-        check()
+        verify(checkpoint, part)
     try:
         tree = trees.read(checkpoint.path / part, abstract, is_shared)
     except Exception as error:  # of libraries, which read files that anybody may have written

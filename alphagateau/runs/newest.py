@@ -15,13 +15,8 @@ from alphagateau.runs.logging import progress
 def newest_checkpoint(source: Path, others: Sequence[str] = ()) -> Checkpoint:
     """The checkpoint `source`, or the newest of the run `source` whose weights are whole.
 
-    Programs and paths that its manifest names are left out, with one warning.
-
-    Args:
-        others: further names that the user may have meant, for the error.
-
-    Raises:
-        NoCheckpointError: there is none. CheckpointError: none is whole.
+    Programs and paths that its manifest names are left out, with one warning. Raises CheckpointError, with `others`
+    that the user may have meant.
     """
     found = _newest(source, others)
     if found.left_out:

@@ -7,7 +7,6 @@ from markup import HOSTILE, Outline
 from alphagateau.reports.puzzles_page import (
     Band,
     PuzzleResult,
-    PuzzlesPage,
     Share,
     puzzles_drawing,
     puzzles_json,
@@ -20,25 +19,25 @@ def result(name: str, solved: int) -> PuzzleResult:
     return PuzzleResult(name, share, [Band(800, 1000, share), Band(1000, 1200, share)], {"mate": share})
 
 
-PAGE = PuzzlesPage("Puzzles", [result("random", 1), result(HOSTILE, 7)], ["one left out"], {"file": "x.csv"})
+RESULTS = [result("random", 1), result(HOSTILE, 7)]
 
 
 def test_the_page_ranks_players_and_escapes_their_names():
-    page = puzzles_page(PAGE)
+    page = puzzles_page("Puzzles", RESULTS, ["one left out"], {"file": "x.csv"})
     outline = Outline(page)  # fails on a tag of a name's
     assert HOSTILE not in page and [text for text in outline.texts if text in ("70.0%", "10.0%")] == ["70.0%", "10.0%"]
     assert {"70% (60% - 80%)", "10% (0% - 20%)", "800 - 999", "mate", "one left out"} <= set(outline.texts)
 
 
 def test_the_drawing_has_a_line_and_a_band_a_player():
-    drawn = puzzles_drawing(PAGE)
+    drawn = puzzles_drawing("Puzzles", RESULTS)
     outline = Outline(drawn)
     assert drawn.startswith("<svg") and any("rating of the puzzle" in text for text in outline.texts)
     assert sum(text == "random" for text in outline.texts) == 1
 
 
 def test_json_has_what_other_programs_read():
-    first, _ = json.loads(json.dumps(puzzles_json(PAGE.results, {"file": "x.csv"})))
+    first, _ = json.loads(json.dumps(puzzles_json(RESULTS, {"file": "x.csv"})))
     assert (first["name"], first["score"], first["total"], first["file"]) == ("random", 1, 10, "x.csv")
     assert first["bands"][1] == {"low": 1000, "high": 1200, "score": 1, "total": 10, "lower": 0.0, "upper": 0.2}
     assert first["themes"]["mate"]["total"] == 10

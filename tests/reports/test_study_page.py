@@ -16,7 +16,6 @@ from alphagateau.config import StudyConfig
 from alphagateau.ratings.over_seeds import compare_over_seeds
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
-from alphagateau.reports.study import write_study
 from alphagateau.reports.study_page import (
     bounds,
     difference_chart,
@@ -26,6 +25,7 @@ from alphagateau.reports.study_page import (
     says,
     sentences,
     study_page,
+    write_study,
 )
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.files import to_json

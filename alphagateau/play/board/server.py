@@ -77,7 +77,8 @@ Answer = Callable[[Networks, bytes], Awaitable[ASGIApp]]
 def make_app(players: Sequence[PlayerSpec], port: int) -> ASGIApp:
     """The application for the page at this port of 127.0.0.1."""
     networks = Networks(players)
-    routes = [Route(path, partial(_file, content, kind)) for path, (content, kind) in files(players).items()]
+    served = {path: Response(content, media_type=kind) for path, (content, kind) in files(players).items()}
+    routes = [Route(path, response, methods=["GET"]) for path, response in served.items()]
     for name, answer in ANSWERS.items():
         routes.append(Route(f"/{name}", partial(_answer, networks, answer), methods=["POST"]))
     return guard(Starlette(routes=routes), port)
@@ -120,11 +121,6 @@ def _stranger(headers: Headers, method: str, hosts: Sequence[str]) -> str | None
     return None
 
 
-async def _file(content: bytes, kind: str, request: Request) -> Response:
-    del request
-    return Response(content, media_type=kind)
-
-
 async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIApp:
     """What a function makes of a body, or one sentence on what is wrong with it."""
     try:
@@ -154,7 +150,6 @@ async def _positions(networks: Networks, body: bytes) -> Response:
 
 
 async def _read_pgn(networks: Networks, body: bytes) -> Response:
-    del networks
     return JSONResponse(await to_thread.run_sync(games_of, read(PgnRequest, body).pgn))
 
 
@@ -186,7 +181,6 @@ async def _stream(
     networks: Networks, engine: Engine, request: GameRequest, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Runs a search once it is its turn, and ends it when its client has gone."""
-    del scope
     try:
         headers = [(b"content-type", b"application/x-ndjson")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -4,6 +4,7 @@ The thread that reads answers `uci`, `stop`, `ponderhit` and `quit` at once, and
 progress; all else is done in order by the other.
 """
 
+import contextlib
 import queue
 import threading
 import time
@@ -149,7 +150,6 @@ def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> 
 
 
 def _greet(session: Session, worker: Worker) -> None:
-    del worker
     manifest, variant = session.player.found.manifest, session.variant
     greeting = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
     changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
@@ -167,38 +167,25 @@ def _greet(session: Session, worker: Worker) -> None:
 
 def _work(session: Session, worker: Worker) -> None:
     """Does the jobs in order; what goes wrong in one is reported, and the next is done."""
-    while job := worker.jobs.get():
-        try:
+    with contextlib.suppress(OSError):  # nobody reads the answers any more
+        while job := worker.jobs.get():
+            best = "(none)"  # where something goes wrong: an engine that ends without a word loses the game
+            try:
+                if job.name == "go":
+                    best = _go(session, job)
+                else:
+                    IN_ORDER[job.name](session, job)
+            except OSError:
+                raise
+            except Exception as error:
+                session.write(f"info string {' '.join(str(error).split())}")
             if job.name == "go":
-                best = _search(session, job)
                 worker.searches.popleft()  # first: whoever reads the move may send `isready`
                 session.idle_since = time.monotonic()
                 session.write(f"bestmove {best}")
-            else:
-                IN_ORDER[job.name](session, job)
-        except OSError:  # nobody reads the answers any more
-            return
-        except Exception as error:  # reported, and the next job is done
-            session.write(f"info string {_one_line(error)}")
-
-
-def _search(session: Session, job: Job) -> str:
-    """The move to play; an engine that ends without a word loses the game, so (none) if something goes wrong."""
-    try:
-        return _go(session, job)
-    except OSError:
-        raise
-    except Exception as error:
-        session.write(f"info string {_one_line(error)}")
-        return "(none)"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _ready(session: Session, job: Job) -> None:
-    del job
     try:
         _thinker(session)
     finally:
@@ -221,7 +208,6 @@ def _thinker(session: Session) -> "Thinker":
 
 
 def _new_game(session: Session, job: Job) -> None:
-    del job
     session.played = None
     _thinker(session).root = None
 

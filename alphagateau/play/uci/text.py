@@ -23,7 +23,6 @@ FLAGS = ("infinite", "ponder")
 LIMIT_STRENGTH, UCI_ELO = "UCI_LimitStrength", "UCI_Elo"
 MAX_DEPTH = 20
 
-
 Value = int | bool | str
 
 
@@ -112,12 +111,10 @@ def read_position(words: Sequence[str]) -> tuple[str | None, list[str]]:
     if kind not in ("startpos", "fen"):
         raise ValueError(f"position {shown(kind)} was given: expected startpos or fen")
     end = rest.index("moves") if "moves" in rest else len(rest)
-    fields = rest[:end]
-    if kind == "startpos":
-        if fields:
-            raise ValueError(f"position startpos {shown(fields[0])} was given: expected moves")
-        return None, rest[end + 1 :]
-    return " ".join(fields), rest[end + 1 :]
+    fields, moves = rest[:end], rest[end + 1 :]
+    if kind == "startpos" and fields:
+        raise ValueError(f"position startpos {shown(fields[0])} was given: expected moves")
+    return None if kind == "startpos" else " ".join(fields), moves
 
 
 def read_go(words: Sequence[str]) -> Go:

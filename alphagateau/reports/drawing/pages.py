@@ -35,6 +35,8 @@ def environment() -> jinja2.Environment:
     made.globals["script_sha256"] = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     made.globals["page_css"] = Markup(page_css + chart_css)
     made.globals["light_chart_css"] = Markup(without_variables(chart_css, page_css))
+    for name in ("parts", "charts", "diagram"):  # macros that every page may use
+        made.globals[name] = made.get_template(f"{name}.html").module
     return made
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -140,22 +141,19 @@ def cross_table(players: Sequence[str], pairs: Iterable[Sequence[Any]]) -> Cross
     `pairs`: rows that begin with player, opponent, wins, draws, losses; rows of the same pair add up.
     """
     shown = players[:MAX_CROSS_PLAYERS]
-    counts: dict[tuple[str, str], tuple[int, int, int]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for player, opponent, wins, draws, losses, *_ in pairs:
-        sides = ((player, opponent, wins, losses), (opponent, player, losses, wins))
-        for one, other, won, lost in sides:
-            so_far = counts.get((one, other), (0, 0, 0))
-            counts[one, other] = (so_far[0] + won, so_far[1] + draws, so_far[2] + lost)
-    rows = [[_cross_cell(player, other, counts.get((player, other), (0, 0, 0))) for other in shown] for player in shown]
+        counts[player, opponent].update(won=wins, drawn=draws, lost=losses)
+        counts[opponent, player].update(won=losses, drawn=draws, lost=wins)
+    rows = [[_cross_cell(player, other, counts[player, other]) for other in shown] for player in shown]
     return CrossTable(shown, rows, len(players))
 
 
-def _cross_cell(player: str, opponent: str, counts: tuple[int, int, int]) -> CrossCell | None:
-    games = sum(counts)
+def _cross_cell(player: str, opponent: str, counts: Counter[str]) -> CrossCell | None:
+    games = counts.total()
     if not games:
         return None
-    wins, draws, losses = counts
-    points = wins + draws / 2
-    hint = f"{player} against {opponent}: {wins} won, {draws} drawn, {losses} lost"
+    points = counts["won"] + counts["drawn"] / 2
+    hint = f"{player} against {opponent}: {counts['won']} won, {counts['drawn']} drawn, {counts['lost']} lost"
     tone = "good" if 2 * points >= games else "bad"
     return CrossCell(points, games, tone, abs(2 * points / games - 1), hint)

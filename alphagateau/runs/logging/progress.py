@@ -23,8 +23,6 @@ SHOWN = (
     ("games {:.0f} ({:.0%} drawn)", "selfplay/games", "selfplay/draw_rate"),
     ("{:.0f} moves/s", "selfplay/moves_per_second"),
 )
-
-
 JOULES = "joules"  # beside the seconds of each phase
 
 
