@@ -18,6 +18,7 @@ from alphagateau.reports.drawing.tables import (
     number_cell,
     table,
 )
+from alphagateau.reports.ladder_page import read_rows
 from alphagateau.runs.files import write_json, write_text
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
@@ -51,12 +52,34 @@ def write_study(folder: Path, result: "StudyResult") -> None:
 
 
 def rewrite_study(folder: Path, out: Path | None = None) -> Path:
-    """Makes the page and the curves of a study anew from its study.json; returns the page's path. Raises RunError."""
+    """Makes the page and the curves of a study anew from its study.json; returns the page's path. Raises RunError.
+
+    An earlier version wrote no notes on ratings: those of today's checks take their place.
+    """
     from alphagateau.studies.result_files import read_result
 
-    out = out or folder / "index.html"
-    _draw(out, read_result(folder / "study.json"))
+    result, out = read_result(folder / "study.json"), out or folder / "index.html"
+    if not result.rating_notes:
+        found = {board: notes_of_ladder(folder / "ladder", board) for board in result.num_games}
+        result = result._replace(rating_notes=found)
+    _draw(out, result)
     return out
+
+
+def notes_of_ladder(folder: Path, board: str) -> tuple[str, ...]:
+    """What the checks of ratings find in the results of a ladder, by its own method and anchor; none without its files.
+
+    Raises ResultsError, ConfigError.
+    """
+    from alphagateau.ratings.rate import rate
+    from alphagateau.ratings.results_files import read_results
+
+    folder = folder / board if (folder / board).is_dir() else folder
+    results = folder / "results.csv"
+    if not results.is_file() or not (rows := read_rows(folder / "ratings.csv")):
+        return ()
+    with results.open(encoding="utf-8", newline="") as file:
+        return rate(read_results(file, results), rows[0]["method"], rows[0]["anchor"] or None).notes
 
 
 def _draw(page: Path, result: "StudyResult") -> None:

@@ -5,6 +5,7 @@ import math
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.result_files import as_json, read_result
 from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
 
+EVAL = Path(__file__).parents[2] / "eval"
 SEEDS = (3, 5, 7)
 
 
@@ -206,6 +208,15 @@ def test_a_page_is_made_again_from_its_json_alone(tmp_path, capsys, seeds):
     assert main(["report", str(tmp_path)]) == 0
     assert {name: (tmp_path / name).read_text() for name in drawn} == drawn and "Elo on" in drawn["curves.svg"]
     assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
+
+
+def test_the_page_of_an_earlier_study_has_the_notes_that_its_version_had_not(tmp_path):
+    """Its ladder's engine stalemates the random mover, and study.json does not say it."""
+    page = tmp_path / "index.html"
+    assert main(["report", str(EVAL / "claims_window"), "--out", str(page)]) == 0
+    said = " ".join(Outline(page.read_text()).texts)
+    assert "random and Fairy-Stockfish 11.1 LB 64 nodes=1 (10 of 20 drawn, 0 won and 10 lost)" in said
+    assert "written by an earlier version" in said
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"name": 3}', "null"])
