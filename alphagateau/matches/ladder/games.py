@@ -102,18 +102,19 @@ def tabulate(games: Sequence[StoredGame], players: Sequence[Player], others: Seq
 
     others: the first players of the table, whether they have games or not.
     """
-    place = {p.key: number for number, p in enumerate(players)}
-    games = sorted(
-        (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
-    )
-    return count_games(to_results(games, players), [*others, *(p.name for p in players)])
+    place = {p.name: number for number, p in enumerate(players)}
+    found = sorted(to_results(games, players), key=lambda game: (place[game.white], place[game.black]))
+    return count_games(found, [*others, *place])
 
 
 def to_results(games: Sequence[StoredGame], players: Sequence[Player]) -> list[GameResult]:
     """The games between these players, by their names."""
     names = {p.key: p.name for p in players}
-    games = [g for g in games if {g.white, g.black} <= names.keys()]
-    return [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves) for g in games]
+    return [
+        GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves)
+        for g in games
+        if {g.white, g.black} <= names.keys()
+    ]
 
 
 def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: str, event: str) -> list[GameRecord]:
