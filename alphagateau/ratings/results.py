@@ -114,6 +114,12 @@ def without_colors(results: Results) -> Results:
     return make_results((row._replace(color=0) for row in results.rows), results.players)
 
 
+def listed(names: Sequence[str], most: int = 5, separator: str = ", ") -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
+
+
 def check_name(name: object) -> None:
     if not isinstance(name, str) or not name.isprintable() or name != name.strip() or not name:
         raise ResultsError(f"player name {name!r:.100}, expected printable text without spaces at its ends")
