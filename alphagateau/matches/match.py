@@ -66,7 +66,7 @@ def play_games(
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
     if rows_per_search is None:
-        num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
+        num_games = sum(match.num_games for match in matches)
         players = [player for match in matches for player in (match.a, match.b)]
         num_rows, rows_per_search = choose_rows(game, players, num_games, num_rows)
     widths = [rows_per_search] if isinstance(rows_per_search, int) else rows_per_search
@@ -157,7 +157,7 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tes
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
-        unfinished=2 * len(match.openings) - len(match.done) - len(points),
+        unfinished=match.num_games - len(points),
         pentanomial=pentanomial(opening_points(records).values()),
         tested=pentanomial(tested),
         records=records,
