@@ -111,13 +111,20 @@ def play_match(
     `play_games`.
     """
     records: list[PlayedGame] = []
-    tested: list[float] = []
-    decides, is_over = _make_decides(is_decided, tested), False
+    tested: list[float] = []  # points of openings 0, 1, 2, ...
+    scores: dict[int, list[float]] = {}  # opening -> of its games
+    is_over = False
 
     def take(played: PlayedGame) -> None:
         nonlocal is_over
         records.append(played)
-        is_over = is_over or decides(played)
+        if is_over or is_decided is None or played.score is None:
+            return
+        scores.setdefault(played.opening, []).append(played.score)
+        num_before = len(tested)
+        while len(scores.get(len(tested), ())) == 2:
+            tested.append(sum(scores[len(tested)]))
+        is_over = len(tested) > num_before and is_decided(pentanomial(tested))
 
     statistics = play_games(
         game,
@@ -128,24 +135,6 @@ def play_match(
         should_stop=lambda: is_over or (should_stop is not None and should_stop()),
     )
     return _result(match, records, statistics, tested)
-
-
-def _make_decides(
-    is_decided: Callable[[tuple[int, ...]], bool] | None, tested: list[float]
-) -> Callable[[PlayedGame], bool]:
-    """Of each game as it ends: whether the match is decided by it. `tested`: takes points of openings 0, 1, 2, ..."""
-    scores: dict[int, list[float]] = {}  # opening -> of its games
-
-    def decides(played: PlayedGame) -> bool:
-        if is_decided is None or played.score is None:
-            return False
-        scores.setdefault(played.opening, []).append(played.score)
-        num_before = len(tested)
-        while len(scores.get(len(tested), ())) == 2:
-            tested.append(sum(scores[len(tested)]))
-        return len(tested) > num_before and is_decided(pentanomial(tested))
-
-    return decides
 
 
 def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tested: Sequence[float]) -> MatchResult:
