@@ -22,7 +22,7 @@ from alphagateau.data.tables import BOARDS, read_table
 from alphagateau.data.workers import label_board, open_engine
 from alphagateau.engines.engine import Engine
 from alphagateau.games.variants import get_game
-from alphagateau.matches.specs import split_spec
+from alphagateau.matches.specs import parse_spec
 
 NEAR = 0.1  # of the best move: one that may be played
 
@@ -67,8 +67,8 @@ def main() -> None:
     count = max(1, args.boards)
     fens = fens[:: max(1, len(fens) // count)][:count]
     game = get_game(board_name(args.folder))
-    command, options = split_spec(args.engine)
-    order = LabelJob(game, args.folder, args.folder, command, options, 0, "actions", "move", 1, 60.0)
+    engine = parse_spec(args.engine)
+    order = LabelJob(game, args.folder, args.folder, engine.path, dict(engine.options), 0, "actions", "move", 1, 60.0)
     print(f"{len(fens)} boards\n{'':44}{'ms':>8}{'all moves':>12}{'near best':>12}{'lost':>10}")
     deep: list[np.ndarray] = []
     for name, way in ways_of(order, args.deep).items():

@@ -11,6 +11,7 @@ import argparse
 import csv
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +38,12 @@ def main() -> None:
     simulations, ratings, errors = np.array(known).T
     rising = isotonic_regression(ratings, weights=errors**-2.0).x
     levels = [(round(np.exp(np.log(simulations[rising == elo]).mean())), round(elo)) for elo in np.unique(rising)]
+    if len(levels) < 2 or not all(a < b for column in zip(*levels, strict=True) for a, b in pairwise(column)):
+        parser.error(f"{arguments.ratings} gives the levels {levels}, expected two or more that rise in both numbers")
     boards = {board: measured._asdict() for board, measured in read_levels(found).items()}
     boards[arguments.board] = dict(zip(("simulations", "elo"), map(list, zip(*levels, strict=True)), strict=True))
     path = found.path / FILE
     path.write_text(json.dumps({"weights_hash": weights, "boards": boards}, indent=1) + "\n", encoding="utf-8")
-    read_levels(found)  # they rise
     print(path)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import UsageError, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.cli.streams import make_reporter
@@ -64,12 +64,10 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.suites.labelled_moves import read_boards
 
     *specs, folder = arguments.words
-    try:
+    with usage_errors("", DataError):
         manifest = read_manifest(Path(folder))
         game = get_game(manifest["game"])
         columns = open_packed(Path(folder), arguments.split)
-    except DataError as error:
-        raise UsageError(str(error)) from None
     if not len(columns.count):
         raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
     boards = read_boards(game, columns, arguments.max_boards)

@@ -96,16 +96,16 @@ def make_job(arguments: Arguments) -> "LabelJob":
     from alphagateau.data.label_files import LabelJob
     from alphagateau.data.positions import board_name
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.specs import split_spec
+    from alphagateau.matches.specs import parse_spec
     from alphagateau.networks.chunks import num_cores
 
-    command, options = split_spec(arguments.engine)
+    engine = parse_spec(arguments.engine)
     return LabelJob(
         game=get_game(board_name(arguments.boards)),
         boards=arguments.boards,
         output=arguments.output or arguments.boards / "labels",
-        command=command.removeprefix("uci:"),
-        options=options,
+        command=engine.path.removeprefix("uci:"),
+        options=dict(engine.options),
         nodes=arguments.nodes,
         target=arguments.target,
         clear=arguments.clear,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
 from alphagateau.cli.streams import make_reporter
@@ -66,15 +66,13 @@ def run(words: Sequence[str]) -> int:
     use_compilation_cache()
     from alphagateau.cli.players import measure_each
     from alphagateau.games.variants import get_game
-    from alphagateau.suites.puzzles import PuzzleError, read_puzzles
+    from alphagateau.suites.puzzles import read_puzzles
     from alphagateau.suites.solving import solve
 
     *specs, file = arguments.words
-    try:
+    with usage_errors():
         game = get_game(arguments.game)
         puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, bounds_of(arguments.max_megabytes))
-    except (PuzzleError, ValueError) as error:
-        raise UsageError(str(error)) from None
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
 

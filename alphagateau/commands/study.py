@@ -124,9 +124,8 @@ def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
 
 def write_results(study: "Study", out: Path, failures: dict[str, str], stop: StopRequest) -> None:
     """Plays the ladder and writes the page; a stop on the way leaves no page."""
-    from alphagateau.cli.kept_studies import keep
-    from alphagateau.cli.ladders import rate_runs
-    from alphagateau.reports.study_page import write_study
+    from alphagateau.cli.study_ladders import keep, rate_runs
+    from alphagateau.reports.study_page import markdown, write_study
     from alphagateau.studies.results import gather
     from alphagateau.studies.training import statuses
 
@@ -137,8 +136,6 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
         result = gather(study.plan, study.folder, known, failures, ratings)
         write_study(out, result)
         keep(study, known, out)
-        from alphagateau.reports.study_page import markdown
-
         print(markdown(result))
 
 

@@ -66,7 +66,7 @@ def play_games(
     """
     begun, mesh = time.perf_counter(), Mesh(np.array(jax.local_devices()), (AXIS,))
     if rows_per_search is None:
-        num_games = sum(2 * len(match.openings) - len(match.done) for match in matches)
+        num_games = sum(match.num_games for match in matches)
         players = [player for match in matches for player in (match.a, match.b)]
         num_rows, rows_per_search = choose_rows(game, players, num_games, num_rows)
     widths = [rows_per_search] if isinstance(rows_per_search, int) else rows_per_search
@@ -111,13 +111,20 @@ def play_match(
     `play_games`.
     """
     records: list[PlayedGame] = []
-    tested: list[float] = []
-    decides, is_over = _make_decides(is_decided, tested), False
+    tested: list[float] = []  # points of openings 0, 1, 2, ...
+    scores: dict[int, list[float]] = {}  # opening -> of its games
+    is_over = False
 
     def take(played: PlayedGame) -> None:
         nonlocal is_over
         records.append(played)
-        is_over = is_over or decides(played)
+        if is_over or is_decided is None or played.score is None:
+            return
+        scores.setdefault(played.opening, []).append(played.score)
+        num_before = len(tested)
+        while len(scores.get(len(tested), ())) == 2:
+            tested.append(sum(scores[len(tested)]))
+        is_over = len(tested) > num_before and is_decided(pentanomial(tested))
 
     statistics = play_games(
         game,
@@ -130,24 +137,6 @@ def play_match(
     return _result(match, records, statistics, tested)
 
 
-def _make_decides(
-    is_decided: Callable[[tuple[int, ...]], bool] | None, tested: list[float]
-) -> Callable[[PlayedGame], bool]:
-    """Of each game as it ends: whether the match is decided by it. `tested`: takes points of openings 0, 1, 2, ..."""
-    scores: dict[int, list[float]] = {}  # opening -> of its games
-
-    def decides(played: PlayedGame) -> bool:
-        if is_decided is None or played.score is None:
-            return False
-        scores.setdefault(played.opening, []).append(played.score)
-        num_before = len(tested)
-        while len(scores.get(len(tested), ())) == 2:
-            tested.append(sum(scores[len(tested)]))
-        return len(tested) > num_before and is_decided(pentanomial(tested))
-
-    return decides
-
-
 def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tested: Sequence[float]) -> MatchResult:
     def nodes_of(player: Player) -> float:
         return statistics.nodes.get((player.name, player.identity.search), math.nan)
@@ -157,7 +146,7 @@ def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tes
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
-        unfinished=2 * len(match.openings) - len(match.done) - len(points),
+        unfinished=match.num_games - len(points),
         pentanomial=pentanomial(opening_points(records).values()),
         tested=pentanomial(tested),
         records=records,

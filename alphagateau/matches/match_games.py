@@ -22,6 +22,11 @@ class Match(NamedTuple):
     done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
     numbers: Sequence[int] = ()  # of the openings, for the keys of their games; (): 0, 1, 2, ...
 
+    @property
+    def num_games(self) -> int:
+        """Games to play."""
+        return 2 * len(self.openings) - len(self.done)
+
 
 class PlayedGame(NamedTuple):
     """A game that was begun."""

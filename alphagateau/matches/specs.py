@@ -53,8 +53,15 @@ def read_spec(text: str) -> PlayerSpec:
 
 
 def parse_spec(text: str) -> PlayerSpec:
-    """The spec; no checkpoint is searched for. Raises SpecError."""
-    return PlayerSpec(text, *split_spec(text))
+    """The spec of "PATH?a=1&b=2"; no checkpoint is searched for. Raises SpecError."""
+    path, _, query = text.partition("?")
+    options: dict[str, str] = {}
+    for part in query.split("&") if query else ():
+        name, _, value = (word.strip() for word in part.partition("="))
+        if not name or not value or name in options:
+            raise SpecError(f"player {text!r}: {part!r} was given, expected options such as nodes=50, each once")
+        options[name] = value
+    return PlayerSpec(text, path, options)
 
 
 def at_checkpoint(spec: PlayerSpec, checkpoint: Checkpoint) -> PlayerSpec:
@@ -63,18 +70,6 @@ def at_checkpoint(spec: PlayerSpec, checkpoint: Checkpoint) -> PlayerSpec:
         warn_left_out(checkpoint.run or checkpoint.path, checkpoint.left_out)
     path = str(checkpoint.path)
     return spec._replace(text=path + spec.text[len(spec.path) :], path=path, checkpoint=checkpoint)
-
-
-def split_spec(text: str) -> tuple[str, dict[str, str]]:
-    """("PATH", options) of "PATH?a=1&b=2". Raises SpecError."""
-    path, _, query = text.partition("?")
-    options: dict[str, str] = {}
-    for part in query.split("&") if query else ():
-        name, _, value = (word.strip() for word in part.partition("="))
-        if not name or not value or name in options:
-            raise SpecError(f"player {text!r}: {part!r} was given, expected options such as nodes=50, each once")
-        options[name] = value
-    return path, options
 
 
 def parse_count(spec: str, name: str, text: str) -> int:

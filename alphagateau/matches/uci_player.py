@@ -107,13 +107,6 @@ def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
     )
 
 
-def start_process(wanted: EngineSearch, game: Game) -> Engine:
-    """One process of an engine, which ends with this program. Raises UciSpecError."""
-    engine = _start(wanted, game)
-    atexit.register(engine.close)
-    return engine
-
-
 def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
     """What the engine's search finds, of all moves or of some, from an empty hash table. Raises UciError."""
     name, value = wanted.limit
@@ -193,7 +186,8 @@ def _close(engines: list[Engine]) -> None:
 def make_finish(game_name: str, command: str) -> TieBreak:
     """A tie break by an engine, which runs until this program ends. Raises UciError if it cannot be started."""
     game, wanted = get_game(game_name), EngineSearch(command, ("nodes", TIE_BREAK_NODES), {}, TIMEOUT, 1)
-    engine, lock = start_process(wanted, game), threading.Lock()
+    engine, lock = _start(wanted, game), threading.Lock()
+    atexit.register(engine.close)
 
     def finish(positions: Position, candidates: Any) -> np.ndarray:
         edges = np.asarray(candidates)

@@ -20,11 +20,10 @@ from alphagateau.ratings.model import (
     points_covariance,
     score_variance,
 )
-from alphagateau.ratings.results import Alike
+from alphagateau.ratings.results import Alike, listed
 
 LEVEL = 0.05  # chance of a false alarm in a pool, of each check
 GRID = expected_score(np.linspace(-2400, 2400, 481))  # scores of a pair of players
-MAX_NAMED = 5  # pairs of players in a note
 
 
 class Note(NamedTuple):
@@ -164,7 +163,7 @@ def draw_notes(players: Sequence[str], games: Games, nu: float) -> tuple[Note, .
     ]
     text = "draws contradict the decided games, and pull together the ratings of"
     members = tuple(dict.fromkeys(players[int(k)] for k in np.concatenate([first[rows], second[rows]])))
-    return (Note(f"{text} {_listed(named)}", "draws", members),)
+    return (Note(f"{text} {listed(named, separator='; ')}", "draws", members),)
 
 
 def misfit_notes(players: Sequence[str], games: Games, fit: Fit) -> tuple[Note, ...]:
@@ -187,15 +186,10 @@ def misfit_notes(players: Sequence[str], games: Games, fit: Fit) -> tuple[Note, 
     first, second = ([players[int(k)] for k in side[rows]] for side in found.pairs)
     numbers = zip(first, second, found.points[rows], found.games[rows], found.expected[rows], strict=True)
     named = [f"{a} against {b} ({x:g} of {n:.0f} points, {e:.1f} expected)" for a, b, x, n, e in numbers]
-    text = f"farther from their ratings than chance explains: {_listed(named)}"
+    text = f"farther from their ratings than chance explains: {listed(named, separator='; ')}"
     return (Note(text, "misfit", tuple(dict.fromkeys(first + second))),)
 
 
 def alike_notes(alike: Sequence[Alike]) -> tuple[Note, ...]:
     """A note on each two players who seem to be one."""
     return tuple(Note(f"{a} and {b} are rated as two players: {why}", "alike", (a, b)) for a, b, why in alike)
-
-
-def _listed(named: Sequence[str]) -> str:
-    more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-    return "; ".join(named[:MAX_NAMED]) + more

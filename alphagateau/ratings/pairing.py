@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from alphagateau.ratings.curves import Curves, make_steps
 from alphagateau.ratings.history import fit_history
 from alphagateau.ratings.model import centered, difference_variance, game_arrays, score_variance
 from alphagateau.ratings.rate import Ratings, rate
-from alphagateau.ratings.results import Results
+from alphagateau.ratings.results import Results, restrict
 
 
 class Pairing(NamedTuple):
@@ -37,7 +38,7 @@ def paper_pairings(
     `num_rounds` opponents, one after the other, each time the one of nearest rating by `wls`, refitted before,
     among those rated and not yet met by it; unrated, it counts as 1000. A match cut short is finished.
     """
-    pairs = game_arrays(_restrict(players, results), use_colors=False)
+    pairs = game_arrays(restrict(results, players), use_colors=False)
     games = np.zeros((len(players), len(players)))
     games[pairs.first, pairs.second] = games[pairs.second, pairs.first] = pairs.total
     num_initial = min(num_initial, len(players))
@@ -88,7 +89,7 @@ def informative_pairings(
     the covariance C, a = e_i - e_j, which lowers its trace by n V |C a|^2 / (1 + n V a' C a) (Sherman and Morrison
     1950; A-optimality: Pukelsheim 1993, Optimal Design of Experiments, ch. 6).
     """
-    fit = _fit(_restrict(players, results), rules.curves)
+    fit = _fit(replace(restrict(results, players), pairs=()), rules.curves)
     covariance = fit.covariance[:-1, :-1]
     place = np.array([players.index(anchor)]) if anchor is not None else None
     pool = np.zeros(len(players), dtype=int)
@@ -126,12 +127,6 @@ def _fit(results: Results, curves: Curves | None) -> Fit:
         return plain
     steps = make_steps(results.players, curves)
     return fit_history(games._replace(links=steps.links), prior, steps, plain, 1.0)[0]
-
-
-def _restrict(players: Sequence[str], results: Results) -> Results:
-    """The results between `players`, in their order."""
-    names = set(players)
-    return Results(tuple(players), tuple(row for row in results.rows if {*row[:2]} <= names))
 
 
 def _pair_variances(covariance: np.ndarray) -> np.ndarray:

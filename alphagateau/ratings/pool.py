@@ -54,29 +54,24 @@ class Pool(NamedTuple):
     dispersion: float = 1.0  # of its games, for newcomers whose own are too few to tell theirs
 
 
-def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFITTED) -> Ratings:
+def rate_by_pool(results: Results, pool: Pool) -> Ratings:
     """Ratings on the pool's scale.
 
     The objective is the log-likelihood of these games, as in `fit_history` weighed by what they inform, less half of
     (x - m)' Q (x - m), m the members' ratings and Q the inverse covariance of their differences. It moves the members
-    too, as far as their own errors allow.
+    too, as far as their own errors allow. Games of UNFITTED players count for nobody's rating.
 
     A newcomer who won every point against the rated, or lost every one, has a bound in place of a rating (NaN): that at
     which such a score has a chance of 2.5 %, draws being left out, which makes it a little too careful.
 
-    Args:
-        results: all games but those between members. All members are among its players.
-        unfitted: players whose games count for nobody's rating.
-
-    Raises:
-        ResultsError: a member is missing.
+    `results` has all games but those between members. Raises ResultsError if a member is not among its players.
     """
     players = results.players
     if missing := [name for name in pool.players if name not in players]:
         raise ResultsError(f"{missing[0]} of the pool is not one of the {len(players)} players")
     members = np.array([players.index(name) for name in pool.players])
     every = game_arrays(results, use_colors=True)._replace(links=np.stack([members[:-1], members[1:]], axis=1))
-    games = _between(every, ~np.isin(players, list(unfitted)))
+    games = _between(every, ~np.isin(players, UNFITTED))
     groups = component_labels(games, "strong")
     is_rated = groups == groups[members[0]]
     fitted = _between(games, is_rated)
@@ -89,7 +84,7 @@ def rate_by_pool(results: Results, pool: Pool, unfitted: Collection[str] = UNFIT
     bounds = _bounds(games, rating, players)
     total, score = scores_of(every)
     notes = [Note(f"on the scale of a reference pool of {len(members)} players")]
-    notes += [*_notes(results, is_rated, bounds, unfitted), *alike_notes(results.alike)]
+    notes += [*_notes(results, is_rated, bounds), *alike_notes(results.alike)]
     notes += [*misfit_notes(players, fitted, fit), *draw_notes(players, fitted, fit.draw_parameter)]
     notes += [scatter_note(dispersion)] if dispersion > 1 else []
     return Ratings(
@@ -171,20 +166,18 @@ def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[st
     return bounds
 
 
-def _notes(
-    results: Results, is_rated: np.ndarray, bounds: Mapping[str, tuple[float, float]], unfitted: Collection[str]
-) -> list[Note]:
+def _notes(results: Results, is_rated: np.ndarray, bounds: Mapping[str, tuple[float, float]]) -> list[Note]:
     players, notes = results.players, []
     for name, (lower, upper) in bounds.items():
         won = lower > -math.inf
         did, where = ("won", f"above {lower:.0f}") if won else ("lost", f"below {upper:.0f}")
         text = f"{name} {did} every point against the rated: no rating, but {where} Elo (97.5 %)"
         notes.append(Note(text, "bound", (name,)))
-    unplaced = [p for p, rated in zip(players, is_rated, strict=True) if not (rated or p in bounds or p in unfitted)]
+    unplaced = [p for p, rated in zip(players, is_rated, strict=True) if not (rated or p in bounds or p in UNFITTED)]
     if unplaced:
         text = f"not rated, without games against the pool: {', '.join(unplaced)}"
         notes.append(Note(text, "no-games", tuple(unplaced)))
-    for name in (name for name in unfitted if name in players):
+    for name in (name for name in UNFITTED if name in players):
         shown = []
         for player, opponent, wins, draws, losses, _ in without_colors(results).rows:
             if name in (player, opponent):
@@ -235,9 +228,9 @@ def bracket_pairings(
     return tuple(found)
 
 
-def bracket(rating: float, members: Mapping[str, float], number: int = BRACKET) -> list[str]:
+def bracket(rating: float, members: Mapping[str, float]) -> list[str]:
     """The members nearest to a rating, half of them above it where there are so many, the highest first."""
     ranked = sorted(members, key=lambda name: -members[name])
     above = sum(members[name] > rating for name in ranked)
-    start = min(max(above - number // 2, 0), max(len(ranked) - number, 0))
-    return ranked[start : start + number]
+    start = min(max(above - BRACKET // 2, 0), max(len(ranked) - BRACKET, 0))
+    return ranked[start : start + BRACKET]

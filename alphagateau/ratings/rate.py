@@ -13,7 +13,7 @@ from alphagateau.ratings.bradley_terry import Fit, estimate_dispersion, fit_brad
 from alphagateau.ratings.curves import Curves, Steps, curves_by_name, make_steps
 from alphagateau.ratings.history import fit_history
 from alphagateau.ratings.model import ELO_PER_NAT, Games, centered, component_labels, game_arrays
-from alphagateau.ratings.results import Results, ResultsError
+from alphagateau.ratings.results import Results, ResultsError, listed
 from alphagateau.ratings.wls import fit_wls
 
 METHODS = ("bradley-terry", "history", "wls")
@@ -192,9 +192,8 @@ def scatter_note(dispersion: float) -> Note:
 def _rate_notes(rates: Mapping[str, float]) -> tuple[Note, ...]:
     if not rates:
         return (Note("no two players are iterations of one run: history is bradley-terry here"),)
-    shown = [f"{name} {rate:.1f}" for name, rate in list(rates.items())[:5]]
-    more = f" and {len(rates) - len(shown)} more" if len(rates) > len(shown) else ""
-    return (Note(f"usual change of a run's strength in an iteration, Elo, as fitted: {', '.join(shown)}{more}"),)
+    shown = listed([f"{name} {rate:.1f}" for name, rate in rates.items()])
+    return (Note(f"usual change of a run's strength in an iteration, Elo, as fitted: {shown}"),)
 
 
 def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[Note, ...]]:
@@ -210,18 +209,15 @@ def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[Note
         return np.zeros(len(players)), ()
     score = scores_of(games)[1]
     notes = [
-        Note(
-            f"{_listed(players, who)} {did} every game: the results bound the rating on one side only",
-            "bound",
-            _named(players, who),
-        )
-        for who, did in ((is_infinite & (score == 0), "lost"), (is_infinite & (score == 1), "won"))
-        if who.any()
+        Note(f"{listed(who)} {did} every game: the results bound the rating on one side only", "bound", who)
+        for points, did in ((0, "lost"), (1, "won"))
+        if (who := _named(players, is_infinite & (score == points)))
     ]
+    infinite = _named(players, is_infinite)
     apart = "a group of players never scored against another: no bound to their distance"
-    notes = notes or [Note(apart, "bound", _named(players, is_infinite))]
+    notes = notes or [Note(apart, "bound", infinite)]
     means = "1 virtual draw of each player with a common opponent keep ratings finite"
-    virtual = Note(f"{means}: {_listed(players, is_infinite)}", "virtual-draw", _named(players, is_infinite))
+    virtual = Note(f"{means}: {listed(infinite)}", "virtual-draw", infinite)
     return is_infinite.astype(np.float64), (*notes, virtual)
 
 
@@ -236,11 +232,11 @@ def _pool_notes(
     if not has_games.any():
         notes.append(Note("the table has no games"))
     elif not has_games.all():
-        text = f"not rated, without games: {_listed(players, ~has_games)}"
-        notes.append(Note(text, "no-games", _named(players, ~has_games)))
+        idle = _named(players, ~has_games)
+        notes.append(Note(f"not rated, without games: {listed(idle)}", "no-games", idle))
     groups = np.unique(component[has_games])
     if len(groups) > 1:
-        members = "; ".join(_listed(players, component == c, 3) for c in groups[:3])
+        members = "; ".join(listed(_named(players, component == c), 3) for c in groups[:3])
         more = "; ..." if len(groups) > 3 else ""
         scales = "groups that never met, each on a scale of its own"
         notes.append(Note(f"the pool is in {len(groups)} {scales}: {members}{more}", "apart"))
@@ -261,9 +257,3 @@ def scores_of(games: Games) -> tuple[np.ndarray, np.ndarray]:
 
 def _named(players: Sequence[str], chosen: np.ndarray) -> tuple[str, ...]:
     return tuple(players[int(i)] for i in np.flatnonzero(chosen))
-
-
-def _listed(players: Sequence[str], chosen: np.ndarray, most: int = 5) -> str:
-    names = _named(players, chosen)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -95,9 +95,10 @@ def _add(table: Counts, order: dict[str, int], players: Sequence[str], counts: S
 
 
 def restrict(results: Results, players: Collection[str]) -> Results:
-    """The table of these players and the games among them."""
-    rows = (row for row in results.rows if {*row[:2]} <= {*players})
-    return make_results(rows, players, (pair for pair in results.pairs if {*pair[:2]} <= {*players}))
+    """The table of these players, in this order, and the games among them."""
+    names = {*players}
+    rows = (row for row in results.rows if {*row[:2]} <= names)
+    return make_results(rows, players, (pair for pair in results.pairs if {*pair[:2]} <= names))
 
 
 def games_between(results: Results) -> Counter[frozenset[str]]:
@@ -111,6 +112,12 @@ def games_between(results: Results) -> Counter[frozenset[str]]:
 def without_colors(results: Results) -> Results:
     """The same table with one row a pair."""
     return make_results((row._replace(color=0) for row in results.rows), results.players)
+
+
+def listed(names: Sequence[str], most: int = 5, separator: str = ", ") -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
 
 
 def check_name(name: object) -> None:

@@ -5,9 +5,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from alphagateau import config
 from alphagateau.config import MAX_INT, BudgetConfig, ConfigError, Experiment, StudyConfig, changes_of
-from alphagateau.studies.design import two_level_design
 
 
 class Variant(NamedTuple):
@@ -65,6 +66,18 @@ def make_plan(study: StudyConfig, path: str) -> Plan:
             own = (seed * len(variants) + number) % (MAX_INT + 1) if levels else seed
             runs.append(PlannedRun(run_name(v.name, seed), v, seed, dataclasses.replace(v.experiment, seed=own)))
     return Plan(study, reference, variants, tuple(runs), levels)
+
+
+def two_level_design(num_factors: int) -> list[list[int]]:
+    """A design [rows, factors] of -1 and 1 of resolution IV: no interaction of two factors biases a main effect.
+
+    A Hadamard matrix and its mirror image (Box and Wilson 1951, J. R. Stat. Soc. B 13, 1-45); each level is in half of
+    the rows. With m the power of 2 that is at least the number of factors there are 2 m rows, four at least.
+    """
+    import scipy.linalg  # commands that plan no study do without
+
+    half = scipy.linalg.hadamard(max(2, 1 << (num_factors - 1).bit_length()))[:, :num_factors]
+    return np.vstack([half, -half]).tolist()
 
 
 def _at_levels(factors: Mapping[str, list[Any]], row: tuple[int, ...]) -> dict[str, Any]:

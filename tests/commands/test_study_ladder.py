@@ -10,9 +10,9 @@ from pretended_runs import write_checkpoint
 from tiny_checkpoints import save_tiny
 
 from alphagateau import config
-from alphagateau.cli import ladders
+from alphagateau.cli import study_ladders as ladders
 from alphagateau.cli.arguments import UsageError
-from alphagateau.cli.kept_studies import keep
+from alphagateau.cli.study_ladders import keep
 from alphagateau.config import LadderConfig, StudyConfig
 from alphagateau.matches.specs import read_spec
 from alphagateau.networks.gateau.config import GateauConfig

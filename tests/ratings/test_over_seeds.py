@@ -10,7 +10,7 @@ import statsmodels.api
 from statsmodels.stats.power import TTestPower
 
 from alphagateau.ratings.over_seeds import compare_over_seeds, dunnett_quantile, main_effects
-from alphagateau.studies.design import two_level_design
+from alphagateau.studies.plan import two_level_design
 
 T2 = 4.302653  # Student's t of 2 degrees of freedom, 97.5 %
 Z = 1.959964

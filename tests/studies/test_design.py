@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from alphagateau.config import ConfigError, StudyConfig
-from alphagateau.studies.design import two_level_design
-from alphagateau.studies.plan import changed_keys, make_plan
+from alphagateau.studies.plan import changed_keys, make_plan, two_level_design
 
 FACTORS = {"network": {"hidden_size": [8, 16]}, "search": {"num_simulations": [2, 4]}, "window": {"size": [64, 128]}}
 

@@ -14,7 +14,7 @@ from alphagateau.games.pgn.pgn import GameRecord, player_tags, read_note, replay
 from alphagateau.games.pgn.text import read_games as read_pgn_games
 from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.matches.players import Player
-from alphagateau.ratings.results import Results
+from alphagateau.ratings.results import Results, listed
 from alphagateau.ratings.results_files import COUNTS, GameResult, count_games
 from alphagateau.runs.files import filling, write_text
 
@@ -89,12 +89,11 @@ def of_players(games: Sequence[StoredGame], players: Sequence[Player]) -> tuple[
     strangers = sorted({one for game in games for one in (game.white, game.black)} - here)
     if not strangers:
         return known, []
-    shown = [" ".join(filter(None, (name, f"({search})" if search else ""))) for name, search, *_ in strangers[:5]]
-    more = f" and {len(strangers) - len(shown)} more" if len(strangers) > len(shown) else ""
+    names = [f"{name} ({search})" if search else name for name, search, *_ in strangers]
     num_others = len(games) - len(known)
     verb = "is" if num_others == 1 else "are"
     note = f"{counted(num_others, 'game')} of players that are not on this ladder {verb} kept and not counted"
-    return known, [f"{note}: {', '.join(shown)}{more}"]
+    return known, [f"{note}: {listed(names)}"]
 
 
 def tabulate(games: Sequence[StoredGame], players: Sequence[Player], others: Sequence[str] = ()) -> Results:
@@ -102,18 +101,19 @@ def tabulate(games: Sequence[StoredGame], players: Sequence[Player], others: Seq
 
     others: the first players of the table, whether they have games or not.
     """
-    place = {p.key: number for number, p in enumerate(players)}
-    games = sorted(
-        (g for g in games if {g.white, g.black} <= place.keys()), key=lambda g: (place[g.white], place[g.black])
-    )
-    return count_games(to_results(games, players), [*others, *(p.name for p in players)])
+    place = {p.name: number for number, p in enumerate(players)}
+    found = sorted(to_results(games, players), key=lambda game: (place[game.white], place[game.black]))
+    return count_games(found, [*others, *place])
 
 
 def to_results(games: Sequence[StoredGame], players: Sequence[Player]) -> list[GameResult]:
     """The games between these players, by their names."""
     names = {p.key: p.name for p in players}
-    games = [g for g in games if {g.white, g.black} <= names.keys()]
-    return [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves) for g in games]
+    return [
+        GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves)
+        for g in games
+        if {g.white, g.black} <= names.keys()
+    ]
 
 
 def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: str, event: str) -> list[GameRecord]:

@@ -1,4 +1,4 @@
-"""Openings of a ladder by number, and its meetings: the next openings of a pair, as a match."""
+"""Openings of a ladder by number, and its meetings: a match of the next openings of a pair."""
 
 import hashlib
 import itertools
@@ -53,20 +53,6 @@ def take_openings(openings: NumberedOpenings, numbers: Sequence[int]) -> Opening
     return stack_openings(openings.made[number % len(openings.made)] for number in numbers)
 
 
-class Meeting(NamedTuple):
-    """A match of two players, and which of the ladder's openings it plays."""
-
-    a: Player
-    b: Player
-    match: Match
-    openings: tuple[int, ...]
-
-    @property
-    def num_games(self) -> int:
-        """Games still to play."""
-        return 2 * len(self.match.openings) - len(self.match.done)
-
-
 class OpeningsPart(NamedTuple):
     """From which openings a meeting takes its own: those of every `num_parts`-th number, from `part` on."""
 
@@ -81,18 +67,18 @@ def meet(
     num_games: int,
     games: Sequence[StoredGame],
     part: OpeningsPart,
-    planned: Sequence[Meeting] = (),
-) -> Meeting | None:
+    planned: Sequence[Match],
+) -> Match | None:
     """The pair's next openings with a game that is neither played nor planned; None if there are no more.
 
-    A pair with noise may repeat openings, as its games differ. The meeting has at most `num_games` games, but both
-    games of one opening at least.
+    A pair with noise may repeat openings, as its games differ. The match has at most `num_games` games, but both games
+    of one opening at least; its `numbers` are those of the ladder's openings.
     """
     a, b = pair
     both = {a.key, b.key}
     known = {(g.opening, g.white == a.key) for g in games if {g.white, g.black} == both}
     for met in (met for met in planned if {met.a.key, met.b.key} == both):
-        known |= set(itertools.product(met.openings, (True, False)))
+        known |= set(itertools.product(met.numbers, (True, False)))
     numbers, done, num_missing = [], [], 0
     for number in itertools.count(part.part, part.num_parts):
         if num_missing >= num_games or not (is_random(pair) or count_openings(part.openings, number + 1) > number):
@@ -106,8 +92,7 @@ def meet(
             num_missing += played.count(False)
     if not numbers:
         return None
-    openings = take_openings(part.openings, numbers)
-    return Meeting(a, b, Match(a, b, openings, part.seed, done, numbers), tuple(numbers))
+    return Match(a, b, take_openings(part.openings, numbers), part.seed, done, numbers)
 
 
 def is_random(pair: Sequence[Player]) -> bool:
@@ -115,14 +100,13 @@ def is_random(pair: Sequence[Player]) -> bool:
     return any(player.has_noise for player in pair)
 
 
-def to_stored(played: PlayedGame, meeting: Meeting, protocol: str) -> StoredGame:
-    """A finished game of this meeting's match."""
-    a, b = meeting.a.key, meeting.b.key
-    record = played.record
+def to_stored(played: PlayedGame, match: Match, protocol: str) -> StoredGame:
+    """A finished game of this match."""
+    a, b, record = match.a.key, match.b.key, played.record
     return StoredGame(
         white=a if played.a_is_white else b,
         black=b if played.a_is_white else a,
-        opening=meeting.openings[played.opening],
+        opening=match.numbers[played.opening],
         result=record.result,
         termination=record.termination,
         start_fen=record.start_fen,

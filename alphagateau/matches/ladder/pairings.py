@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -58,19 +59,17 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
     if len(standing.names) < 2 or left < 2 or _is_precise(ladder, standing):
         return []
     num_games = games_a_meeting(ladder)
-    if standing.pool and ladder.matching == "informative":
-        names, results, closed = standing.names, standing.results, standing.rules.closed
-        return _first_games(
-            bracket_pairings(names, results, standing.pool, num_games, ladder.target_error, closed), left
-        )
-    if ladder.matching == "informative":
-        num_pairs = max(len(standing.names) // 2, 1)
+    names, results, rules, pool = standing
+    if ladder.matching == "informative" and pool:
+        found = bracket_pairings(names, results, pool, num_games, ladder.target_error, rules.closed)
+    elif ladder.matching == "informative":
         origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
-        found = informative_pairings(standing.names, standing.results, num_pairs, num_games, origin, standing.rules)
-        return _first_games(_merged(found), left)
-    if ladder.matching == "paper":
-        return _first_games(paper_pairings(standing.names, standing.results, num_games), left)
-    return _first_games(_missing_games(standing, num_games, ladder.neighbours), left)
+        found = _merged(informative_pairings(names, results, max(len(names) // 2, 1), num_games, origin, rules))
+    elif ladder.matching == "paper":
+        found = paper_pairings(names, results, num_games)
+    else:
+        found = _missing_games(standing, num_games, ladder.neighbours)
+    return _first_games(found, left)
 
 
 def games_left(ladder: LadderConfig, standing: Standing) -> float:
@@ -92,9 +91,9 @@ def _first_games(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
 
 
 def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
-    games: dict[tuple[str, str], int] = {}
+    games: Counter[tuple[str, str]] = Counter()
     for p in pairings:
-        games[p[:2]] = games.get(p[:2], 0) + p.games
+        games[p[:2]] += p.games
     return [Pairing(*pair, num_games) for pair, num_games in games.items()]
 
 

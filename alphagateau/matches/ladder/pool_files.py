@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from alphagateau.matches.ladder.games import LadderGamesError, PlayerKey
 from alphagateau.matches.ladder.rounds import Table
+from alphagateau.matches.player_specs import distinct
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pool import Pool
 from alphagateau.ratings.rate import Ratings, anchors_of
@@ -46,7 +47,7 @@ class PoolFile(NamedTuple):
     """A pool that was read: who its members are, and what they play from."""
 
     pool: Pool
-    keys: tuple[tuple[str, ...], ...]  # of the members
+    names: dict[tuple[str, ...], str]  # of the members, by key
     specs: list[str]
     protocol: str
     openings: Path
@@ -98,8 +99,7 @@ def read_pool(folder: Path, board: str) -> PoolFile:
         raise LadderGamesError(f"{path} is no pool: {why}") from None
     if text.board != board:
         raise LadderGamesError(f"{path} is a pool of {text.board}, expected one of {board}")
-    keys = tuple(tuple(m.key) for m in text.members)
-    return PoolFile(pool, keys, text.specs, text.protocol, folder / OPENINGS)
+    return PoolFile(pool, {m.key: m.name for m in text.members}, text.specs, text.protocol, folder / OPENINGS)
 
 
 def _pool_of(text: PoolText) -> Pool:
@@ -114,8 +114,10 @@ def _pool_of(text: PoolText) -> Pool:
 
 
 def seat_members(known: PoolFile, players: Sequence[Player], notes: list[str]) -> list[Player]:
-    """The players, members under their names in the pool; `notes` gets a sentence on each member that is not here."""
-    names = dict(zip(known.keys, known.pool.players, strict=True))
-    here = {p.key for p in players}
+    """The players, members under their names in the pool, which no newcomer has though it was loaded before them.
+
+    `notes` gets a sentence on each member that is not here.
+    """
+    names, here = known.names, {p.key for p in players}
     notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in here]
-    return [p._replace(name=names.get(p.key, p.name)) for p in players]
+    return [p._replace(name=names[p.key]) if p.key in names else distinct(p, names.values()) for p in players]

@@ -15,7 +15,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.config.records import counted
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
-from alphagateau.matches.ladder.meetings import Meeting, NumberedOpenings, OpeningsPart, meet, to_stored
+from alphagateau.matches.ladder.meetings import NumberedOpenings, OpeningsPart, meet, to_stored
 from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings, part_of
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import Statistics, play_games
@@ -60,9 +60,9 @@ class Table(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Meetings that are played at once, the number of the first one's match, and their games that have ended."""
+    """Meetings that are played at once, the number of the first one, and their games that have ended."""
 
-    meetings: list[Meeting]
+    meetings: list[Match]
     first: int
     games: list[StoredGame]
 
@@ -100,12 +100,11 @@ def _play(sitting: Sitting) -> Statistics:
     num_games = sum(meeting.num_games for meeting in first.meetings)
     if may_overlap(table.ladder):
         num_games += int(min(num_games, max(games_left(table.ladder, _standing(sitting)), 0)))
-    matches = [meeting.match for meeting in first.meetings]
-    players = [player for match in matches for player in (match.a, match.b)]
+    players = [player for match in first.meetings for player in (match.a, match.b)]
     rows, per_search = choose_rows(table.game, players, num_games, table.ladder.rows)
     return play_games(
         table.game,
-        matches,
+        first.meetings,
         more=partial(_more, sitting),
         num_rows=rows,
         rows_per_search=per_search,
@@ -130,10 +129,10 @@ def _more(sitting: Sitting, playing: InProgress) -> list[Match]:
     sitting.in_progress = [latest]
     meetings = _next_meetings(sitting)
     sitting.in_progress.append(Round(meetings, latest.first + len(latest.meetings), []))
-    return [meeting.match for meeting in meetings]
+    return meetings
 
 
-def _next_meetings(sitting: Sitting) -> list[Meeting]:
+def _next_meetings(sitting: Sitting) -> list[Match]:
     """The next round's, by the games and by what is in progress; none at the end, or if somebody wants it to stop."""
     table, callbacks = sitting.table, sitting.callbacks
     planned = [meeting for one in sitting.in_progress for meeting in one.meetings]

@@ -71,6 +71,15 @@ def test_a_pool_is_its_ladders_ratings_and_covariance(play):
     assert met == {frozenset(pair) for pair in ("ab", "ac", "bc", "bd", "cd")}  # not a and d, three places apart
 
 
+def test_no_newcomer_has_the_name_of_a_member_that_is_not_here(play, specs_of_members):
+    """As a network played by another search than that of the member, whose own may be missing or loaded later."""
+    play.make()
+    edit(play.folder / "pool.json")
+    other = host_player("d")._replace(key=("d", "another search", BOARD))
+    pool, _ = play("one", [other, *MEMBERS[:3]], pool=str(play.folder))
+    assert pool.ratings.players == (*"abcd", "d 2") and [p.name for p in pool.table.players] == ["d 2", *"abc"]
+
+
 def test_newcomers_are_rated_by_the_pool_whose_members_do_not_meet_again(play, specs_of_members):
     made = play.make()
     edit(play.folder / "pool.json")
