@@ -112,7 +112,7 @@ def report_of(pool: RatedPool) -> RatingsReport:
         notes=pool.notes,
         board=table.game.name,
         learnt_on=learnt_on(pool),
-        protocol={**pool.protocol, **{p.name: p.key[1] or p.key[0] for p in players}},
+        protocol={**pool.protocol, **{f"player {p.name}": p.key[1] or p.key[0] for p in players}},
     )
 
 
