@@ -155,7 +155,7 @@ def _part_rows(labels: Path, manifest: dict[str, Any], split: str, mate_value: s
         path = labels / f"{name}.parquet"
         if path.exists() and file_hash(path) != digest:
             raise DataError(f"{path} does not have the hash in its manifest.json")
-        for number, row in enumerate(read_part(labels, name, identity)):
+        for number, row in enumerate(read_part(path, identity).to_pylist()):
             if not row["failed"]:
                 yield labels_of_row(f"{path}, row {number}", row, mate_value)
 

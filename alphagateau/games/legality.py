@@ -17,9 +17,8 @@ from alphagateau.games.edges import Edges
 from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, GameEntry
 from alphagateau.games.state import Array
 
-# (files, ranks) of a step along a ray; along the opposite ray the numbers of squares fall.
-STRAIGHT_STEPS = ((0, 1), (1, 0))
-DIAGONAL_STEPS = ((1, 1), (1, -1))
+# (files, ranks) of a step along a ray, straight, then diagonally; along the opposite ray the numbers of squares fall.
+RISING_STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
 
 class CastlingTable(NamedTuple):
@@ -81,17 +80,12 @@ def sets_of(chosen: np.ndarray) -> np.ndarray:
     return np.tensordot(bits, padded.reshape(-1, WORD, *chosen.shape[1:]), (0, 1)).astype(np.uint32)
 
 
-def _is_on_ray(size: int, files: int, ranks: int) -> np.ndarray:
-    """Bool [N, N]: is the first square reached from the second by such steps?"""
-    df, dr = offsets(size)
-    steps = np.maximum(abs(df), abs(dr))
-    return (steps > 0) & (df == files * steps) & (dr == ranks * steps)
-
-
 def _all_rays(size: int) -> np.ndarray:
     """Bool [8, N, N], in the order of Views: is the first square on the ray of the second?"""
-    rising = (*STRAIGHT_STEPS, *DIAGONAL_STEPS)
-    return np.stack([_is_on_ray(size, sign * files, sign * ranks) for sign in (1, -1) for files, ranks in rising])
+    df, dr = offsets(size)
+    num_steps = np.maximum(abs(df), abs(dr))
+    rays = [(sign * files, sign * ranks) for sign in (1, -1) for files, ranks in RISING_STEPS]
+    return np.stack([(num_steps > 0) & (df == f * num_steps) & (dr == r * num_steps) for f, r in rays])
 
 
 def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
@@ -119,6 +113,8 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
     rays = _all_rays(size)
     has_double_step = entry.double_step_rank is not None
     is_home = np.arange(num_squares)[:, None] % size == (entry.double_step_rank if has_double_step else -1)
+    edge, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
+    edge[edges.receivers[plain], edges.senders[plain]] = plain
     return Tables(
         size=size,
         views=make_views(size),
@@ -126,19 +122,12 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
         captures=sets_of((abs(df) == 1) & (dr == -1)),
         squares=sets_of(np.eye(num_squares, dtype=bool)),
         direction=np.where(rays.any(axis=0), rays.argmax(axis=0), len(rays)).T.astype(np.int32),
-        edge=_edge_table(edges, num_squares),
+        edge=edge,
         num_promotions=1 + len(entry.under_promotions),
         num_slots=entry.max_legal_moves,
         has_double_step=has_double_step,
         castlings=tuple(_castling_table(entry, right) for right in range(len(entry.castlings))),
     )
-
-
-def _edge_table(edges: Edges, num_squares: int) -> np.ndarray:
-    """int16 [N, N], as in Tables."""
-    table, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
-    table[edges.receivers[plain], edges.senders[plain]] = plain
-    return table
 
 
 def _union(sets: Array, axes: tuple[int, ...]) -> Array:

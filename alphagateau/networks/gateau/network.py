@@ -211,13 +211,7 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
 
 def make_gateau(game: Game, config) -> Network:
     """Makes GATEAU of a GateauConfig, for `game`. No parameter depends on the board."""
-    model = partial(
-        Gateau,
-        make_layout(game, config.neighbors),
-        static_features(game),
-        game.max_legal_moves,
-        config,
-    )
+    model = partial(Gateau, make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config)
     size = chunk_size(game.num_edges, config.hidden_size)
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:

@@ -13,6 +13,7 @@ import chess
 import jax.numpy as jnp
 import numpy as np
 
+from alphagateau.games.actions import edge_numbers
 from alphagateau.games.entries import PAWN, QUEEN
 from alphagateau.games.move_numbers import action_names, square_name
 from alphagateau.games.rules import Game
@@ -95,8 +96,7 @@ def _tables(size: int, names_of_actions: tuple[str, ...], edges: tuple[tuple[int
 
 def make_tables(game: Game) -> Tables:
     """The Tables of a Game's board."""
-    columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
-    return _tables(game.size, tuple(action_names(game)), tuple(zip(*columns, strict=True)))
+    return _tables(game.size, tuple(action_names(game)), tuple(edge_numbers(game.name)))
 
 
 def _action(size: int, names: list[str], sender: int, receiver: int, promotion: int, is_pawn: bool) -> str:
