@@ -29,7 +29,6 @@ from alphagateau.suites.intervals import Estimate, mean, share
 
 ROWS = 128  # boards of a device call
 TOPS = 1, 3  # moves of the highest prior
-TOP_NAMES = tuple(f"policy_top_{number}" for number in TOPS)
 
 
 class Predictions(NamedTuple):
@@ -142,8 +141,8 @@ def measure(boards: LabelledBoards, predictions: Predictions, is_best_only: bool
     if predictions.policy_bits is not None:
         found["policy_log_loss"] = mean(predictions.policy_bits[counted])
     if predictions.in_top is not None:
-        for number, name in enumerate(TOP_NAMES):
-            found[name] = mean(predictions.in_top[counted, number])
+        for column, top in enumerate(TOPS):
+            found[f"policy_top_{top}"] = mean(predictions.in_top[counted, column])
     if predictions.value is not None:
         distance = np.abs((predictions.value + 1) / 2 - rows.state_value / LARGEST)
         found["state_value_error"] = mean(distance[rows.state_value != NO_VALUE])
