@@ -235,7 +235,9 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
         legal |= jnp.where(jnp.arange(len(board)) == en_passant, takers[:, None], jnp.uint32(0))
         can_take = ~is_empty(takers)
     for side in tables.castlings:
-        can_castle = castling[side.right] & _can_castle(side, board, is_safe, occupied)
+        is_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
+        is_free = is_empty(side.between & occupied) & is_safe[np.array(side.path)].all()
+        can_castle = castling[side.right] & is_home & is_free
         is_target = jnp.arange(len(board)) == side.king_to
         legal |= jnp.where(can_castle & is_target, tables.squares[:, side.king, None], jnp.uint32(0))
     return _slots(tables, legal, own.pawns), king.is_check, can_take
@@ -255,12 +257,6 @@ def _en_passant_takers(
     others = theirs._replace(pawns=theirs.pawns & ~squares[:, taken])
     is_kept = is_empty(_attackers(views, others, after))
     return _union(jnp.where(is_kept, beside, jnp.uint32(0)), (1,))
-
-
-def _can_castle(side: CastlingTable, board: Array, is_safe: Array, occupied: Array) -> Array:
-    """Are king and rook at home, nothing between them, and no square of the king's path attacked?"""
-    at_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
-    return at_home & is_empty(side.between & occupied) & is_safe[np.array(side.path)].all()
 
 
 def _slots(tables: Tables, legal: Array, pawns: Array) -> Array:

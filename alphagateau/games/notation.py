@@ -37,17 +37,18 @@ def from_fen(game: Game, fen: str) -> State:
     Plies count from the FEN's move number. What else may be left out or written otherwise: see `normalize_fen`. Raises
     ValueError, in one sentence, for anything but the FEN of a possible position.
     """
-    return _jitted(game.enter)(*enter_arguments(game.size, board_from_fen(game, fen)))
+    return jitted(game.enter)(*enter_arguments(game.size, board_from_fen(game, fen)))
 
 
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
     rows = [enter_arguments(game.size, board_from_fen(game, fen)) for fen in fens]
-    return _jitted(game.enter, True)(*map(np.stack, zip(*rows, strict=True)))
+    return jitted(game.enter, True)(*map(np.stack, zip(*rows, strict=True)))
 
 
 @lru_cache
-def _jitted(function: Callable, is_batched: bool = False) -> Callable:
+def jitted(function: Callable, is_batched: bool = False) -> Callable:
+    """A function of a Game, compiled once a process."""
     return jax.jit(jax.vmap(function) if is_batched else function)
 
 
