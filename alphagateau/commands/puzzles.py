@@ -66,14 +66,14 @@ def run(words: Sequence[str]) -> int:
     use_compilation_cache()
     from alphagateau.cli.players import measure_each
     from alphagateau.games.variants import get_game
-    from alphagateau.suites.puzzles import PuzzleError, read_puzzles
+    from alphagateau.suites.puzzles import read_puzzles
     from alphagateau.suites.solving import solve
 
     *specs, file = arguments.words
     try:
         game = get_game(arguments.game)
         puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, bounds_of(arguments.max_megabytes))
-    except (PuzzleError, ValueError) as error:
+    except ValueError as error:
         raise UsageError(str(error)) from None
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
