@@ -98,7 +98,7 @@ def test_our_labels_are_pgxs_actions(name, of_pgx):
     assert (theirs[:, 0] >= 0).sum() == game.num_edges  # pgx has no other move on the board
 
 
-def test_pgx_is_for_its_environments_and_the_bench_alone():
+def test_pgx_is_for_its_environments_alone():
     """It compiles programs when imported, and its private modules change without notice."""
     package = Path(alphagateau.__file__).parent
     imports = {
@@ -106,4 +106,4 @@ def test_pgx_is_for_its_environments_and_the_bench_alone():
         for path in package.rglob("*.py")
     }
     users = {name: modules for name, modules in imports.items() if modules}
-    assert users == {"bench/games.py": {"pgx"}, "envs/pgx_env.py": {"pgx"}}
+    assert users == {"envs/pgx_env.py": {"pgx"}}
