@@ -60,7 +60,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def score(arguments: Arguments) -> int:
-    """Plays, prints and writes. Raises EpdError, PlayerError, CheckpointError."""
+    """Plays, prints and writes. Raises TextFileError, PlayerError, CheckpointError."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import board_of, read_spec

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,8 +142,8 @@ def finish(folder: Path, units: list[Unit], identity: str) -> bool:
         return False
     failed = [
         json.dumps({"part": name, "row": number, "fen": row["fen"], "why": row["failed"]})
-        for name in paths
-        for number, row in enumerate(read_part(folder, name, identity))
+        for name, path in paths.items()
+        for number, row in enumerate(read_part(path, identity).to_pylist())
         if row["failed"]
     ]
     parts = {name: file_hash(path) for name, path in paths.items()}
@@ -155,13 +155,8 @@ def finish(folder: Path, units: list[Unit], identity: str) -> bool:
     return True
 
 
-def read_part(folder: Path, name: str, identity: str) -> Iterator[dict[str, Any]]:
+def read_part(path: Path, identity: str) -> pa.Table:
     """The rows of a part. Raises DataError if it is damaged, or of other labels than `identity`."""
-    yield from read_part_table(folder / f"{name}.parquet", identity).to_pylist()
-
-
-def read_part_table(path: Path, identity: str) -> pa.Table:
-    """As `read_part`, not yet cut into rows."""
     table, about = read_table(path, LABELS)
     if about.get("labels") != identity:
         raise DataError(f"{path} holds labels of another engine, other options or other boards than its manifest.json")

@@ -108,7 +108,7 @@ def read_known(job: LabelJob, manifest: Mapping[str, Any]) -> KnownLabels:
     if not parts:
         raise DataError(f"{job.known} has no labels yet")
     identity = label_files.identity_of(there)
-    table = pa.concat_tables([label_files.read_part_table(path, identity) for path in parts]).combine_chunks()
+    table = pa.concat_tables([label_files.read_part(path, identity) for path in parts]).combine_chunks()
     is_labelled = zip(table["fen"].to_pylist(), table["failed"].to_pylist(), strict=True)
     places = {fen: place for place, (fen, why) in enumerate(is_labelled) if not why}
     return lambda fen: table.slice(places[fen], 1).to_pylist()[0] if fen in places else None

@@ -2,9 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -17,7 +17,7 @@ from alphagateau.data.bagz import Kind, Record, by_board, open_bag
 from alphagateau.data.label_files import identity_of, read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
-from alphagateau.games.notation import board_edges, board_from_fen, from_fens
+from alphagateau.games.notation import board_edges, board_from_fen, from_fens, jitted
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows
 from alphagateau.games.variants import get_game
@@ -155,7 +155,7 @@ def _part_rows(labels: Path, manifest: dict[str, Any], split: str, mate_value: s
         path = labels / f"{name}.parquet"
         if path.exists() and file_hash(path) != digest:
             raise DataError(f"{path} does not have the hash in its manifest.json")
-        for number, row in enumerate(read_part(labels, name, identity)):
+        for number, row in enumerate(read_part(path, identity).to_pylist()):
             if not row["failed"]:
                 yield labels_of_row(f"{path}, row {number}", row, mate_value)
 
@@ -207,7 +207,7 @@ def labels_of_row(where: str, row: dict[str, Any], mate_value: str = "certain") 
 def pack_labels(game: Game, found: Sequence[Labelled]) -> Boards:
     """The columns of up to CHUNK boards, but for those at which the game is over. Raises DataError."""
     states = _enter(game, found)
-    states, positions = jax.device_get((states, _to_positions(game.name)(states)))
+    states, positions = jax.device_get((states, jitted(game.position, True)(states)))
     values = np.full((len(found), game.max_legal_moves), NO_VALUE, np.uint16)
     best = np.full(len(found), -1, np.int16)
     for number, row in enumerate(found):
@@ -241,11 +241,6 @@ def _enter(game: Game, found: Sequence[Labelled]) -> State:
             except ValueError as error:
                 raise DataError(f"{row.where}: {error}") from None
         raise
-
-
-@lru_cache
-def _to_positions(game_name: str) -> Callable:
-    return jax.jit(jax.vmap(get_game(game_name).position))
 
 
 def to_codes(scores: np.ndarray, mate_value: str = "certain") -> np.ndarray:

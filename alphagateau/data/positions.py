@@ -101,12 +101,8 @@ def gather(
     sizes = {}
     for split in SPLITS:
         boards = [first[key] for key in kept if split_of(first[key].game, test_share) == split]
-        columns = {
-            "fen": [board.fen for board in boards],
-            "game": [board.game for board in boards],
-            "ply": [board.ply for board in boards],
-            "count": [counts[board.key] for board in boards],
-        }
+        columns = {name: [getattr(board, name) for board in boards] for name in ("fen", "game", "ply")}
+        columns["count"] = [counts[board.key] for board in boards]
         write_table(folder / f"{split}.parquet", columns, BOARDS, about)
         sizes[split] = len(boards)
     return Gathered(num_games, sizes, sum(counts.values()) - len(first))

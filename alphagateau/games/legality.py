@@ -17,9 +17,8 @@ from alphagateau.games.edges import Edges
 from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, GameEntry
 from alphagateau.games.state import Array
 
-# (files, ranks) of a step along a ray; along the opposite ray the numbers of squares fall.
-STRAIGHT_STEPS = ((0, 1), (1, 0))
-DIAGONAL_STEPS = ((1, 1), (1, -1))
+# (files, ranks) of a step along a ray, straight, then diagonally; along the opposite ray the numbers of squares fall.
+RISING_STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
 
 class CastlingTable(NamedTuple):
@@ -81,17 +80,12 @@ def sets_of(chosen: np.ndarray) -> np.ndarray:
     return np.tensordot(bits, padded.reshape(-1, WORD, *chosen.shape[1:]), (0, 1)).astype(np.uint32)
 
 
-def _is_on_ray(size: int, files: int, ranks: int) -> np.ndarray:
-    """Bool [N, N]: is the first square reached from the second by such steps?"""
-    df, dr = offsets(size)
-    steps = np.maximum(abs(df), abs(dr))
-    return (steps > 0) & (df == files * steps) & (dr == ranks * steps)
-
-
 def _all_rays(size: int) -> np.ndarray:
     """Bool [8, N, N], in the order of Views: is the first square on the ray of the second?"""
-    rising = (*STRAIGHT_STEPS, *DIAGONAL_STEPS)
-    return np.stack([_is_on_ray(size, sign * files, sign * ranks) for sign in (1, -1) for files, ranks in rising])
+    df, dr = offsets(size)
+    num_steps = np.maximum(abs(df), abs(dr))
+    rays = [(sign * files, sign * ranks) for sign in (1, -1) for files, ranks in RISING_STEPS]
+    return np.stack([(num_steps > 0) & (df == f * num_steps) & (dr == r * num_steps) for f, r in rays])
 
 
 def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
@@ -119,6 +113,8 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
     rays = _all_rays(size)
     has_double_step = entry.double_step_rank is not None
     is_home = np.arange(num_squares)[:, None] % size == (entry.double_step_rank if has_double_step else -1)
+    edge, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
+    edge[edges.receivers[plain], edges.senders[plain]] = plain
     return Tables(
         size=size,
         views=make_views(size),
@@ -126,19 +122,12 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
         captures=sets_of((abs(df) == 1) & (dr == -1)),
         squares=sets_of(np.eye(num_squares, dtype=bool)),
         direction=np.where(rays.any(axis=0), rays.argmax(axis=0), len(rays)).T.astype(np.int32),
-        edge=_edge_table(edges, num_squares),
+        edge=edge,
         num_promotions=1 + len(entry.under_promotions),
         num_slots=entry.max_legal_moves,
         has_double_step=has_double_step,
         castlings=tuple(_castling_table(entry, right) for right in range(len(entry.castlings))),
     )
-
-
-def _edge_table(edges: Edges, num_squares: int) -> np.ndarray:
-    """int16 [N, N], as in Tables."""
-    table, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
-    table[edges.receivers[plain], edges.senders[plain]] = plain
-    return table
 
 
 def _union(sets: Array, axes: tuple[int, ...]) -> Array:
@@ -246,7 +235,9 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
         legal |= jnp.where(jnp.arange(len(board)) == en_passant, takers[:, None], jnp.uint32(0))
         can_take = ~is_empty(takers)
     for side in tables.castlings:
-        can_castle = castling[side.right] & _can_castle(side, board, is_safe, occupied)
+        is_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
+        is_free = is_empty(side.between & occupied) & is_safe[np.array(side.path)].all()
+        can_castle = castling[side.right] & is_home & is_free
         is_target = jnp.arange(len(board)) == side.king_to
         legal |= jnp.where(can_castle & is_target, tables.squares[:, side.king, None], jnp.uint32(0))
     return _slots(tables, legal, own.pawns), king.is_check, can_take
@@ -266,12 +257,6 @@ def _en_passant_takers(
     others = theirs._replace(pawns=theirs.pawns & ~squares[:, taken])
     is_kept = is_empty(_attackers(views, others, after))
     return _union(jnp.where(is_kept, beside, jnp.uint32(0)), (1,))
-
-
-def _can_castle(side: CastlingTable, board: Array, is_safe: Array, occupied: Array) -> Array:
-    """Are king and rook at home, nothing between them, and no square of the king's path attacked?"""
-    at_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
-    return at_home & is_empty(side.between & occupied) & is_safe[np.array(side.path)].all()
 
 
 def _slots(tables: Tables, legal: Array, pawns: Array) -> Array:

@@ -1,7 +1,5 @@
 """The vocabulary of UCI moves of searchless chess (Ruoss et al. 2024; its utils.py)."""
 
-from functools import lru_cache
-
 import chess
 
 from alphagateau.games.entries import QUEEN
@@ -13,12 +11,8 @@ def action_names(game: Game) -> list[str]:
 
     From a1, b1 to the last square: the queen's moves, then the knight's, each by rising square; then promotions.
     """
-    kinds = {QUEEN, *game.promotions.tolist()}
-    return _action_names(game.size, "".join(x for x in "qrbn" if chess.PIECE_SYMBOLS.index(x) in kinds))
-
-
-@lru_cache
-def _action_names(size: int, letters: str) -> list[str]:
+    size, kinds = game.size, {QUEEN, *game.promotions.tolist()}
+    letters = [letter for letter in "qrbn" if chess.PIECE_SYMBOLS.index(letter) in kinds]
     squares = [(file, rank) for rank in range(size) for file in range(size)]
     names = []
     for start in squares:

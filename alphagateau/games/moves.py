@@ -1,8 +1,7 @@
 """Plays a move on any chess-like board: a State and an edge to the board that the next player sees.
 
-What a game has of castling, double steps and promotions is read from its entry and its edges. The tests hold this
-equal to pgx on the boards of both; pgx compiles a dozen programs when it is imported, so only `envs` and `bench` have
-it. The move is taken to be legal.
+What a game has of castling, double steps and promotions is read from its entry and its edges. The move is taken to be
+legal. Not pgx's, which compiles a dozen programs when it is imported; the tests hold the two equal.
 """
 
 from collections.abc import Callable

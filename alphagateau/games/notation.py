@@ -1,7 +1,6 @@
 """Reads and writes FEN and UCI moves of States, and finds how games ended (host side).
 
-Squares are named as everywhere in chess, a1 at white's left hand, on the 5x5 board up to e5. A
-State sees its board from the player to move, so black's squares are flipped here.
+A State sees its board from the player to move, so black's squares are flipped here.
 """
 
 import re
@@ -34,22 +33,22 @@ FAULTS = {  # of a position, with what was expected
 def from_fen(game: Game, fen: str) -> State:
     """The State of a position given as FEN, without a past.
 
-    Castling rights are kept where king and rook are at home, an en passant square where a capture
-    there is legal. Plies count from the FEN's move number: from `game.max_plies` on the game is
-    over. The clocks may be left out, moves be numbered from 0, castling rights stand in any order.
-    Raises ValueError, in one sentence, for anything but the FEN of a possible position.
+    Castling rights are kept where king and rook are at home, an en passant square where a capture there is legal.
+    Plies count from the FEN's move number. What else may be left out or written otherwise: see `normalize_fen`. Raises
+    ValueError, in one sentence, for anything but the FEN of a possible position.
     """
-    return _jitted(game.enter)(*enter_arguments(game.size, board_from_fen(game, fen)))
+    return jitted(game.enter)(*enter_arguments(game.size, board_from_fen(game, fen)))
 
 
 def from_fens(game: Game, fens: Sequence[str]) -> State:
     """States [B] of positions given as FEN, as `from_fen` makes each. Raises ValueError."""
     rows = [enter_arguments(game.size, board_from_fen(game, fen)) for fen in fens]
-    return _jitted(game.enter, True)(*map(np.stack, zip(*rows, strict=True)))
+    return jitted(game.enter, True)(*map(np.stack, zip(*rows, strict=True)))
 
 
 @lru_cache
-def _jitted(function: Callable, is_batched: bool = False) -> Callable:
+def jitted(function: Callable, is_batched: bool = False) -> Callable:
+    """A function of a Game, compiled once a process."""
     return jax.jit(jax.vmap(function) if is_batched else function)
 
 
@@ -227,8 +226,7 @@ def outcome(game: Game, state: State) -> tuple[str, str]:
 def board_outcome(game: Game, board: chess.Board, occurrences: int) -> tuple[str, str]:
     """(result, reason) of a position that occurred so often; the first reason that holds.
 
-    The reasons: checkmate, stalemate, insufficient material, fifty moves, threefold repetition, ply
-    limit; "unterminated" goes with the result "*".
+    "unterminated" goes with the result "*".
     """
     if board.is_checkmate():
         return "0-1" if board.turn else "1-0", "checkmate"

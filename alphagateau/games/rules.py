@@ -28,7 +28,6 @@ from alphagateau.games.entries import Castling, GameEntry
 from alphagateau.games.moves import flip_boards, make_move
 from alphagateau.games.small_boards import board_class, enter_arguments
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
-from alphagateau.games.zobrist import make_position_key
 
 RULES_VERSION = 1  # raise it when a game of the same moves may go another way: ladders pool games of one version only
 NO_PROGRESS_LIMIT = 100  # plies: the fifty-move rule
@@ -93,7 +92,7 @@ def make_game(entry: GameEntry) -> Game:
 
 def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
     num_squares = entry.size**2
-    tables, position_key = legality.make_tables(entry, edges), make_position_key(num_squares)
+    tables, position_key = legality.make_tables(entry, edges), _make_position_key(num_squares)
 
     def enter(board, color, castling, en_passant, halfmove_count, ply, boards=None, keys=None) -> State:
         """The State of a board [N] seen by the player to move; `boards`, `keys`: what went before."""
@@ -126,6 +125,25 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
         )
 
     return enter
+
+
+def _make_position_key(num_squares: int) -> Callable[[Array, Array, Array, Array], Array]:
+    """The Zobrist hash (board, color, castling, en_passant) -> uint32 [2]; by equal ones repetitions are found."""
+    rng = np.random.default_rng(2024)
+    on_board, on_side, on_castling, on_en_passant = (
+        rng.integers(1, 2**32, size=(*shape, 2), dtype=np.uint32)
+        for shape in ((num_squares, 13), (), (4,), (num_squares + 1,))
+    )
+
+    def position_key(board: Array, color: Array, castling: Array, en_passant: Array) -> Array:
+        words = jnp.asarray(on_board)[jnp.arange(num_squares), board.astype(jnp.int32) + 6]
+        key = jax.lax.reduce(words, jnp.uint32(0), jax.lax.bitwise_xor, (0,))
+        key ^= jnp.where(color == 0, jnp.asarray(on_side), jnp.uint32(0))
+        rights = jnp.where(castling[:, None], jnp.asarray(on_castling), jnp.uint32(0))
+        key ^= jax.lax.reduce(rights, jnp.uint32(0), jax.lax.bitwise_xor, (0,))
+        return key ^ jnp.asarray(on_en_passant)[en_passant]
+
+    return position_key
 
 
 def _make_step(entry: GameEntry, edges: Edges, enter: Callable[..., State]) -> Callable[[State, Array], State]:

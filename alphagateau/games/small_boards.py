@@ -1,8 +1,6 @@
 """python-chess's classes of the small boards, made from their entries, and positions on them as arrays.
 
-A class that is made here is added to the variants that `chess.pgn` and `chess.engine` know. A program without them
-still reads the tags and results of our PGN: python-chess then skips the moves and lists "unsupported variant" in
-`game.errors`.
+A class that is made here is added to the variants that `chess.pgn` and `chess.engine` know.
 """
 
 from collections.abc import Iterator

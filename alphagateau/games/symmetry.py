@@ -3,7 +3,6 @@
 All rules but castling are symmetric: without castling rights, an image has the same legal moves and value.
 """
 
-from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import jax
@@ -26,13 +25,8 @@ class Reflection(NamedTuple):
 
 def reflection(game: Game) -> Reflection:
     """The Reflection of a game's board."""
-    return _reflection(game.name, game.size)
-
-
-@lru_cache
-def _reflection(game_name: str, size: int) -> Reflection:
-    squares = np.arange(size * size).reshape(size, size)[::-1].reshape(-1).tolist()
-    number = edge_numbers(game_name)
+    squares = np.arange(game.num_squares).reshape(game.size, game.size)[::-1].reshape(-1).tolist()
+    number = edge_numbers(game.name)
     images = [number[squares[sender], squares[receiver], promotion] for sender, receiver, promotion in number]
     return Reflection(np.array(squares, np.int32), np.array(images, np.int32))
 

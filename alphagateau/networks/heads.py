@@ -71,13 +71,12 @@ def edges_to_slots(by_edge: Array, is_legal: Array, num_slots: int) -> Array:
     return jnp.take_along_axis(by_edge, edges[..., None], axis=1)
 
 
-def _edges_to_slots_forward(by_edge: Array, is_legal: Array, num_slots: int) -> tuple[Array, Array]:
-    return edges_to_slots(by_edge, is_legal, num_slots), is_legal
-
-
 def _edges_to_slots_backward(num_slots: int, is_legal: Array, dy: Array) -> tuple[Array, None]:
     slots = jnp.clip(jnp.cumsum(is_legal, axis=-1) - 1, 0, num_slots - 1)[..., None]
     return jnp.where(is_legal[..., None], jnp.take_along_axis(dy, slots, axis=1), 0), None
 
 
-edges_to_slots.defvjp(_edges_to_slots_forward, _edges_to_slots_backward)
+edges_to_slots.defvjp(
+    lambda by_edge, is_legal, num_slots: (edges_to_slots(by_edge, is_legal, num_slots), is_legal),
+    _edges_to_slots_backward,
+)

@@ -22,14 +22,13 @@ from alphagateau.games.state import Array, State, pad_rows
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
+from alphagateau.networks.planes import unpack_bits
 from alphagateau.search.search import ILLEGAL
 from alphagateau.suites.answers import Answers, Positions, find_answers, key_parts_of
 from alphagateau.suites.intervals import Estimate, mean, share
 
 ROWS = 128  # boards of a device call
 TOPS = 1, 3  # moves of the highest prior
-
-TOP_NAMES = tuple(f"policy_top_{number}" for number in TOPS)
 
 
 class Predictions(NamedTuple):
@@ -66,8 +65,7 @@ def _entered(game_name: str) -> Callable[[Boards], State]:
 
     @jax.jit
     def enter(rows: Any) -> State:
-        rights = jnp.unpackbits(rows.castling[:, None], axis=-1, count=4, bitorder="little").astype(bool)
-        fields = (rows.board, rows.color, rights, rows.en_passant, rows.halfmove_count, rows.ply)
+        fields = rows.board, rows.color, unpack_bits(rows.castling, 4), rows.en_passant, rows.halfmove_count, rows.ply
         return jax.vmap(get_game(game_name).enter)(*fields)
 
     return enter
@@ -143,8 +141,8 @@ def measure(boards: LabelledBoards, predictions: Predictions, is_best_only: bool
     if predictions.policy_bits is not None:
         found["policy_log_loss"] = mean(predictions.policy_bits[counted])
     if predictions.in_top is not None:
-        for number, name in enumerate(TOP_NAMES):
-            found[name] = mean(predictions.in_top[counted, number])
+        for column, top in enumerate(TOPS):
+            found[f"policy_top_{top}"] = mean(predictions.in_top[counted, column])
     if predictions.value is not None:
         distance = np.abs((predictions.value + 1) / 2 - rows.state_value / LARGEST)
         found["state_value_error"] = mean(distance[rows.state_value != NO_VALUE])

@@ -1,16 +1,15 @@
 """Labels boards by the searches of a network's player."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import jax
-import numpy as np
 
 from alphagateau.data.labelling import Labeller
 from alphagateau.data.workers import SearchResult
 from alphagateau.games.notation import edge_to_uci, from_fens
 from alphagateau.games.rules import Game
 from alphagateau.games.scores import centipawns
+from alphagateau.games.state import pad_rows
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import Player
 from alphagateau.matches.specs import SpecError
@@ -25,15 +24,15 @@ def make_labeller(game: Game, player: Player) -> Labeller:
     search_batch, variables = jax.jit(player.search), jax.device_put(player.variables)
 
     def search(fens: Sequence[str]) -> list[SearchResult]:
-        return [found for first in range(0, len(fens), ROWS) for found in search_rows(fens[first : first + ROWS])]
-
-    def search_rows(fens: Sequence[str]) -> list[SearchResult]:
-        states = from_fens(game, [*fens, *[fens[0]] * (ROWS - len(fens))])
-        made = jax.device_get(search_batch(variables, jax.random.split(jax.random.key(0), ROWS), states))
-        host = jax.device_get(states)
-        moves = map(partial(edge_to_uci, game), (one_state(host, row) for row in range(len(fens))), made.edge)
-        scores = (centipawns(float(value)) for value in np.asarray(made.search_value))
-        return [SearchResult(score, 0, move) for move, score in zip(moves, scores, strict=False)]
+        found, keys = [], jax.random.split(jax.random.key(0), ROWS)
+        for first in range(0, len(fens), ROWS):
+            part = fens[first : first + ROWS]
+            states = from_fens(game, pad_rows(part, ROWS))
+            made, host = jax.device_get((search_batch(variables, keys, states), states))
+            for row in range(len(part)):
+                move = edge_to_uci(game, one_state(host, row), made.edge[row])
+                found.append(SearchResult(centipawns(float(made.search_value[row])), 0, move))
+        return found
 
     about = {"name": player.name, "weights": player.identity.weights, "search": player.identity.search}
     return Labeller(about, search)

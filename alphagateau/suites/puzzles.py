@@ -26,10 +26,6 @@ MIN_LICHESS = 8  # columns of its older files
 COLUMNS = {name.lower(): name for name in (*LICHESS, "PGN")}
 
 
-class PuzzleError(ValueError):
-    """A file that holds no puzzles; one sentence naming file and line."""
-
-
 class Puzzle(NamedTuple):
     """A position and its line. `moves` and `edges` are of the game before, the opponent's move, and the line."""
 
@@ -45,20 +41,20 @@ class Puzzle(NamedTuple):
 def read_puzzles(game: Game, path: str, most: int = 0, bounds: Bounds = BOUNDS) -> tuple[list[Puzzle], list[str]]:
     """The first `most` puzzles (0: all), and a sentence on each that our rules end before its line does.
 
-    Raises PuzzleError.
+    Raises TextFileError, naming file and line.
     """
     found, left_out = [], []
     for line, row in itertools.islice(_rows(path, bounds), most or None):
         try:
             puzzle, reason = _read(game, row, line)
         except ValueError as error:
-            raise PuzzleError(f"{path}, line {line}: {error}") from None
+            raise TextFileError(f"{path}, line {line}: {error}") from None
         if reason:
             left_out.append(f"{path}, line {line}: {reason}")
         else:
             found.append(puzzle)
     if not found:
-        raise PuzzleError(f"{path} holds no puzzles: expected a CSV file with the columns FEN, Moves and Rating")
+        raise TextFileError(f"{path} holds no puzzles: expected a CSV file with the columns FEN, Moves and Rating")
     return found, left_out
 
 
@@ -73,23 +69,21 @@ def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
             rows = itertools.chain([(line, first)], rows)
         for line, cells in rows:
             if len(cells) != len(header) and not (header is LICHESS and MIN_LICHESS <= len(cells) < len(header)):
-                raise PuzzleError(f"{path}, line {line}: {len(cells)} cells, expected {len(header)}")
+                raise TextFileError(f"{path}, line {line}: {len(cells)} cells, expected {len(header)}")
             yield line, dict(zip(header, cells, strict=False))
-    except TextFileError as error:
-        raise PuzzleError(str(error)) from None
     except csv.Error as error:
-        raise PuzzleError(f"{path}: {error}") from None
+        raise TextFileError(f"{path}: {error}") from None
     finally:
         csv.field_size_limit(before)
 
 
 def _header(path: str, line: int, cells: Sequence[str]) -> Sequence[str]:
-    """The columns that a first row names, or those of Lichess if it is a puzzle. Raises PuzzleError."""
+    """The columns that a first row names, or those of Lichess if it is a puzzle. Raises TextFileError."""
     if len(cells) >= MIN_LICHESS and is_position(cells[1] or "-"):
         return LICHESS
     header = [COLUMNS.get(cell.strip().lower(), cell) for cell in cells]
     if {"Moves", "Rating"} - set(header) or not {"FEN", "PGN"} & set(header):
-        raise PuzzleError(
+        raise TextFileError(
             f"{path}, line {line}: expected the columns FEN (or PGN), Moves and Rating, got {header[:12]}"
         )
     return header

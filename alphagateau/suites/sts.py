@@ -22,10 +22,6 @@ from alphagateau.matches.players import Player
 from alphagateau.suites.answers import Positions, find_answers, key_parts_of
 
 
-class EpdError(ValueError):
-    """A file that cannot be read as such; one sentence naming file and line."""
-
-
 class ScoredPosition(NamedTuple):
     """A position and the points of some of its moves; the others have none."""
 
@@ -37,18 +33,18 @@ class ScoredPosition(NamedTuple):
 
 
 def read_epd(game: Game, path: Path, bounds: Bounds = BOUNDS) -> list[ScoredPosition]:
-    """The positions of a file, in its order. A move that is named twice has its first points. Raises EpdError."""
+    """The positions of a file, in its order. A move that is named twice has its first points.
+
+    Raises TextFileError, naming file and line.
+    """
     found, names = [], {}
-    try:
-        for number, line in text_lines(read_lines(path, bounds)):
-            try:
-                found.append(_read(game, line, names))
-            except ValueError as error:
-                raise EpdError(f"{path} line {number}: {error}") from None
-    except TextFileError as error:
-        raise EpdError(str(error)) from None
+    for number, line in text_lines(read_lines(path, bounds)):
+        try:
+            found.append(_read(game, line, names))
+        except ValueError as error:
+            raise TextFileError(f"{path} line {number}: {error}") from None
     if not found:
-        raise EpdError(f"{path} holds no positions, expected EPD")
+        raise TextFileError(f"{path} holds no positions, expected EPD")
     return found
 
 

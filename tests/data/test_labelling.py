@@ -96,7 +96,7 @@ def test_every_legal_move_of_every_board_has_its_score(gardner, boards, labelled
     for split in ("train", "test"):
         table, _ = read_table(boards / f"{split}.parquet", BOARDS)
         names = sorted(path.stem for path in labelled.glob(f"{split}-*.parquet"))
-        found = [row for name in names for row in read_part(labelled, name, identity)]
+        found = [row for name in names for row in read_part(labelled / f"{name}.parquet", identity).to_pylist()]
         assert [row["fen"] for row in found] == table["fen"].to_pylist()
         for row in found:
             moves = board_edges(gardner, board_from_fen(gardner, row["fen"]))

@@ -9,12 +9,13 @@ import pytest
 from random_games import random_records
 
 from alphagateau.games.notation import to_fen
+from alphagateau.games.pgn.text_files import TextFileError
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import Player
 from alphagateau.search.search import SearchOutput
-from alphagateau.suites.puzzles import Puzzle, PuzzleError, read_puzzles
+from alphagateau.suites.puzzles import Puzzle, read_puzzles
 from alphagateau.suites.solving import first_states, solve
 
 HEADER = "PuzzleId,FEN,Moves,Rating,Themes"
@@ -162,18 +163,18 @@ def test_a_game_gives_a_position_its_past(tmp_path):
     ],
 )
 def test_a_bad_row_is_named(gardner, tmp_path, row, said):
-    with pytest.raises(PuzzleError, match=rf"puzzles.csv, {said}"):
+    with pytest.raises(TextFileError, match=rf"puzzles.csv, {said}"):
         read_puzzles(gardner, write(tmp_path, row))
 
 
 def test_a_file_that_holds_no_puzzles_is_named(gardner, tmp_path):
     with pytest.raises(
-        PuzzleError, match=r"puzzles.csv, line 1: expected the columns FEN \(or PGN\), Moves and Rating"
+        TextFileError, match=r"puzzles.csv, line 1: expected the columns FEN \(or PGN\), Moves and Rating"
     ):
         read_puzzles(gardner, write(tmp_path, header="player,opponent"))
-    with pytest.raises(PuzzleError, match=r"puzzles.csv holds no puzzles"):
+    with pytest.raises(TextFileError, match=r"puzzles.csv holds no puzzles"):
         read_puzzles(gardner, write(tmp_path))
-    with pytest.raises(PuzzleError, match=r"nothing.csv cannot be read: No such file"):
+    with pytest.raises(TextFileError, match=r"nothing.csv cannot be read: No such file"):
         read_puzzles(gardner, str(tmp_path / "nothing.csv"))
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from alphagateau.commands.main import main
+from alphagateau.games.pgn.text_files import TextFileError
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import Player, Reply, random_player
-from alphagateau.suites.sts import EpdError, answer, first_of_each_theme, read_epd, scores
+from alphagateau.suites.sts import answer, first_of_each_theme, read_epd, scores
 
 LINES = """\
 7k/8/8/8/8/8/8/KR6 w - - bm Rh1; id "STS(v2.0) Open Files.001"; c8 "10 4 3"; c9 "b1h1 b1b8 b1h1";
@@ -57,7 +58,7 @@ def test_moves_have_their_first_points_and_themes_one_spelling(suite):
 def test_what_is_wrong_is_said_with_its_line(tmp_path, line, expected):
     path = tmp_path / "wrong.epd"
     path.write_text(LINES + line)
-    with pytest.raises(EpdError) as error:
+    with pytest.raises(TextFileError) as error:
         read_epd(get_game("chess"), path)
     assert str(error.value).startswith(f"{path} line 5: ") and expected in str(error.value)
 
@@ -80,7 +81,7 @@ def test_operations_as_programs_write_them(tmp_path, operations, name, points):
 def test_a_quote_without_an_end_is_said(tmp_path):
     path = tmp_path / "suite.epd"
     path.write_text('7k/8/8/8/8/8/8/KR6 w - - id "open; bm Rh1;')
-    with pytest.raises(EpdError, match=r"line 1: .*the quote does not end"):
+    with pytest.raises(TextFileError, match=r"line 1: .*the quote does not end"):
         read_epd(get_game("chess"), path)
 
 

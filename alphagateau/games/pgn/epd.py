@@ -50,7 +50,7 @@ def _operations(text: str) -> dict[str, list[str]]:
     """Operands by opcode."""
     operations: dict[str, list[str]] = {}
     words: list[str] = []
-    for found in OPERAND.finditer(text):
+    for found in OPERAND.finditer(f"{text};"):
         if found["open"]:
             raise ValueError(f"{text[found.start() :][:40]!r}: the quote does not end")
         if not found["end"]:
@@ -58,6 +58,4 @@ def _operations(text: str) -> dict[str, list[str]]:
         elif words:
             operations.setdefault(words[0], words[1:])
             words = []
-    if words:
-        operations.setdefault(words[0], words[1:])
     return operations

@@ -1,10 +1,9 @@
 """Parses PGN text leniently, game by game as written: tags, moves of the main line, their comments and NAGs.
 
-It accepts what other programs write: comments over many lines and with tags in them, variations within
-variations, NAGs and !?, numbers with any dots or none, lines that a % or a ; opens, games without empty lines between
-them, without results or without tags, tags in any case, indented, unquoted or several on a line. By hand because
-python-chess reports neither the line of a move nor a move that it skipped as unreadable, and joins two games without
-an empty line between them. Each letter is scanned a fixed number of times, so time is linear in any text.
+It accepts what other programs write: nested variations, numbers with any dots or none, lines that a % or a ; opens,
+games without empty lines between them, results or tags, tags in any case, indented, unquoted or several on a line. By
+hand because python-chess reports neither the line of a move nor a move that it skipped as unreadable, and joins two
+games without an empty line between them. Time is linear in any text.
 """
 
 import re

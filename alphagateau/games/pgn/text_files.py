@@ -11,6 +11,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -106,7 +107,9 @@ def _lines(name: object, file: io.BufferedReader, bounds: Bounds) -> Iterator[st
                 f"{name}, line {number} has more than {bounds.line:,} letters, expected text: "
                 "--max-megabytes allows more"
             )
-        line = line if encoding != "latin-1" or line.isascii() else _decoded(line.encode("latin-1"))
+        if encoding == "latin-1" and not line.isascii():
+            with suppress(UnicodeDecodeError):  # then it is Latin-1
+                line = line.encode("latin-1").decode("utf-8")
         line = line.lstrip("\ufeff") if number == 1 else line
         yield line.translate(PADDING) if "\0" in line or "\x1a" in line else line
 
@@ -121,10 +124,3 @@ def _encoding(first: bytes) -> str:
     if len(odds) > 1 and not odds.count(0) and evens.count(0) > len(evens) // 2:
         return "utf-16-be"
     return "latin-1"
-
-
-def _decoded(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("latin-1")

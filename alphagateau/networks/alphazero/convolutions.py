@@ -4,12 +4,16 @@ Inside a loop, where optimizer steps run, XLA's CPU kernel for the gradient of a
 long as outside. On CPUs it is one matrix product here (docs/performance.md).
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
 from alphagateau.games.state import Array
 
-NUMBERS = ("NHWC", "HWIO", "NHWC")
+same_convolution = partial(
+    jax.lax.conv_general_dilated, window_strides=(1, 1), padding="SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+)
 
 
 def convolve(x: Array, kernel: Array, *args, **kwargs) -> Array:
@@ -23,14 +27,12 @@ def convolve(x: Array, kernel: Array, *args, **kwargs) -> Array:
 
 @jax.custom_vjp
 def _three_by_three(x: Array, kernel: Array) -> Array:
-    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=NUMBERS)
+    return same_convolution(x, kernel)
 
 
 def _backward(saved: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
     x, kernel = saved
-    d_x = jax.lax.conv_general_dilated(
-        gradient, kernel[::-1, ::-1].swapaxes(2, 3), (1, 1), "SAME", dimension_numbers=NUMBERS
-    )
+    d_x = same_convolution(gradient, kernel[::-1, ::-1].swapaxes(2, 3))
     d_kernel = jax.lax.platform_dependent(x, gradient, cpu=_kernel_gradient_by_matmul, default=_kernel_gradient)
     return d_x, d_kernel.astype(kernel.dtype)
 
@@ -41,10 +43,7 @@ _three_by_three.defvjp(lambda x, kernel: (_three_by_three(x, kernel), (x, kernel
 def _kernel_gradient(x: Array, gradient: Array) -> Array:
     """The gradient of the kernel [3, 3, I, O], by XLA."""
     zeros = jnp.zeros((3, 3, x.shape[-1], gradient.shape[-1]), x.dtype)
-    transpose = jax.linear_transpose(
-        lambda kernel: jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=NUMBERS), zeros
-    )
-    return transpose(gradient)[0]
+    return jax.linear_transpose(partial(same_convolution, x), zeros)(gradient)[0]
 
 
 def _kernel_gradient_by_matmul(x: Array, gradient: Array) -> Array:

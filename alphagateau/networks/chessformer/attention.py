@@ -107,10 +107,7 @@ def correlation(pairs: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 def best_patterns(study: HeadStudy, least: float) -> list[list[str]]:
     """For each layer and head the pattern of highest correlation, "" where that is below `least`."""
-    names = list(study.correlations)
-    stacked = np.nan_to_num(np.stack([study.correlations[name] for name in names]), nan=-1.0)
-    best = stacked.argmax(axis=0)
-    return [
-        [names[i] if stacked[i, row, column] >= least else "" for column, i in enumerate(heads)]
-        for row, heads in enumerate(best)
-    ]
+    names = [*study.correlations, ""]
+    stacked = np.nan_to_num(np.stack(list(study.correlations.values())), nan=-1.0)
+    best = np.where(stacked.max(axis=0) >= least, stacked.argmax(axis=0), -1)
+    return [[names[i] for i in heads] for heads in best]

@@ -78,7 +78,6 @@ CF_240M = ChessformerConfig(
     hidden_size=1024, num_blocks=15, num_heads=32, ffn_size=4096, categorical_values=True, **AS_PUBLISHED
 )
 
-
 CHESSFORMER = Architecture(
     "chessformer", ChessformerConfig, deferred("alphagateau.networks.chessformer.network:make_chessformer")
 )

@@ -47,9 +47,8 @@ def make_square_heads(game: Game, config) -> SquareHeads:
 def head_weights(net: SquareHeads, d: int) -> Params:
     """The weights of all heads, by name."""
     config, num_squares = net.config, net.game.num_squares
-    weights: Params = {"policy": dense(d, d), "prior": pair_weights(d)}
-    weights |= {"soft": pair_weights(d)} if config.soft_policy_head else {}
-    weights |= {"reply": pair_weights(d)} if config.reply_head else {}
+    weights: Params = {"policy": dense(d, d)}
+    weights |= {name: pair_weights(d) for name in logit_names(net)}
     weights["value"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, value_layer(config)[1])}
     if config.moves_left_head:
         weights["moves_left"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, 1)}
@@ -62,6 +61,11 @@ def head_weights(net: SquareHeads, d: int) -> Params:
         weights["action_values"] = {"sender": dense(d, d), "receiver": dense(d, d), "promotion": promotion}
         weights["action_values"]["out"] = dense(d, config.num_bins)
     return weights
+
+
+def logit_names(net: SquareHeads) -> list[str]:
+    """The heads of a logit an edge."""
+    return ["prior"] + ["soft"] * net.config.soft_policy_head + ["reply"] * net.config.reply_head
 
 
 def value_names(net: SquareHeads) -> list[str]:
@@ -88,11 +92,7 @@ def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> d
     its predicted "..._error" [B], 0 or more, and "..._bins" [B, 32].
     """
     config, p = net.config, mish(apply_dense(net, params["policy"], x))
-    outputs = {"prior_logits": edge_logits(net, params["prior"], p)}
-    if config.soft_policy_head:
-        outputs["soft_logits"] = edge_logits(net, params["soft"], p)
-    if config.reply_head:
-        outputs["reply_logits"] = edge_logits(net, params["reply"], p)
+    outputs = {f"{name}_logits": edge_logits(net, params[name], p) for name in logit_names(net)}
     if config.action_values:
         outputs["action_value_logits"] = action_values(net, params["action_values"], p, is_legal)
     outputs |= read_value(config.value_head, linear(params["value"]["out"], value_hidden(net, params["value"], x)))

@@ -2,8 +2,7 @@
 
 `square_tokens.py` embeds the squares, `encoder.py` is a layer, `relative_attention.py` its attention by offset, and
 `heads.py` the outputs. In the default configuration no weight belongs to a square, so the same weights play every
-board: those by offset or by distance to an edge on a small board are a part of those on a large one. All layers are one
-scan, so compile time does not grow with their number.
+board. All layers are one scan, so compile time does not grow with their number.
 """
 
 from functools import partial

@@ -12,9 +12,7 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.entries import BISHOP, KNIGHT, QUEEN, ROOK
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
-from alphagateau.networks.planes import NUM_PLANES, square_planes
-
-EDGE_FEATURES = 15
+from alphagateau.networks.planes import square_planes
 
 
 def static_features(game: Game) -> np.ndarray:
@@ -61,8 +59,8 @@ def graphs_tuple(game: Game, positions: Position) -> jraph.GraphsTuple:
     batch = positions.color.shape[0]
     offset = jnp.arange(batch)[:, None] * game.num_squares
     return jraph.GraphsTuple(
-        nodes=square_planes(game, positions).reshape(batch * game.num_squares, NUM_PLANES),
-        edges=edge_features(game, positions).reshape(batch * game.num_edges, EDGE_FEATURES),
+        nodes=square_planes(game, positions).reshape(batch * game.num_squares, -1),
+        edges=edge_features(game, positions).reshape(batch * game.num_edges, -1),
         senders=(offset + jnp.asarray(game.senders)).reshape(-1),
         receivers=(offset + jnp.asarray(game.receivers)).reshape(-1),
         n_node=jnp.full(batch, game.num_squares),

@@ -2,11 +2,9 @@
 
 `reference.py` is the network as printed in the paper, and initializes the parameters; a test holds the two equal. This
 one is fast because the graph is static: products of nodes are made per node, a sum over edges is a sum over slots, and
-the first layer's edges take two values each. On a CPU a batch runs in chunks that fit the cache: in inference through
-the whole network, in training through one layer, because batch statistics are of the whole batch. It compiles quickly
-because all blocks but the first, whose edges are special, are one scan.
-
-Nodes and edges are rows, position after position: h [B * N, K] and g [B * E, K], as in jraph.
+the first layer's edges take two values each. On a CPU a batch runs in chunks that fit the cache, in training a layer at
+a time, as batch statistics are of the whole batch. All blocks but the first are one scan, which compiles quickly. Nodes
+and edges are rows, position after position: h [B * N, K] and g [B * E, K], as in jraph.
 """
 
 from collections.abc import Callable
@@ -211,13 +209,7 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
 
 def make_gateau(game: Game, config) -> Network:
     """Makes GATEAU of a GateauConfig, for `game`. No parameter depends on the board."""
-    model = partial(
-        Gateau,
-        make_layout(game, config.neighbors),
-        static_features(game),
-        game.max_legal_moves,
-        config,
-    )
+    model = partial(Gateau, make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config)
     size = chunk_size(game.num_edges, config.hidden_size)
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:

@@ -26,16 +26,11 @@ class GiraffeMovesConfig(NetworkConfig):
     hidden_size: int = num("width of the second hidden layer", default=64, low=1, high=keys.MOST_FEATURES)
     group_divisor: int = num("features of a group to one unit of its first layer", default=10, low=1)
     num_passes: int = num(
-        "passes over the moves; from the second on, inputs hold their ranks in the last",
-        default=2,
-        low=1,
-        high=16,
+        "passes over the moves; from the second on, inputs hold their ranks in the last", default=2, low=1, high=16
     )
 
 
 GIRAFFE = Architecture("giraffe", GiraffeConfig, deferred("alphagateau.networks.giraffe.network:make_giraffe"))
-
-
 GIRAFFE_MOVES = Architecture(
     "giraffe_moves", GiraffeMovesConfig, deferred("alphagateau.networks.giraffe.network:make_giraffe_moves")
 )

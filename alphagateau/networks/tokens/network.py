@@ -190,11 +190,11 @@ def one_move_outputs(
 
 
 def all_moves_outputs(
-    net: Transformer, params: Variables, inputs: tuple[Array, Array], legal: Array, temperature: float
+    net: Transformer, params: Variables, inputs: tuple[Array, Array], legal: Array
 ) -> dict[str, Array]:
     """Action value logits [B, S, K], and prior and value from them, by name; `legal` bool [B, E].
 
-    With action values q, the prior is softmax(q / temperature), the value 2 max q - 1, or 0 without a legal move.
+    With action values q, the prior is softmax(q / prior_temperature), the value 2 max q - 1, or 0 without a legal move.
     """
     tokens, edges = inputs
     actions = jnp.take_along_axis(edges, edges_by_slot(legal, net.num_slots), axis=1, mode="clip")
@@ -202,7 +202,8 @@ def all_moves_outputs(
     q, num_legal = mean_of_bins(logits), legal.sum(axis=-1, keepdims=True)
     best = jnp.where(jnp.arange(q.shape[1]) < num_legal, q, -jnp.inf).max(axis=-1)
     value = jnp.where(num_legal[:, 0] > 0, jnp.clip(2 * best - 1, -1, 1), 0.0)
-    return {"action_value_logits": logits, "prior_logits": slots_to_edges(legal, q / temperature), "value": value}
+    prior_logits = slots_to_edges(legal, q / net.config.prior_temperature)
+    return {"action_value_logits": logits, "prior_logits": prior_logits, "value": value}
 
 
 def sequences_at_a_time(net: Transformer, train: bool) -> int:
@@ -238,7 +239,7 @@ def make_token_transformer(game: Game, config) -> Network:
         if config.action_values and slots is not None:
             outputs |= one_move_outputs(net, params, inputs, legal, slots)
         elif config.action_values and not train:
-            outputs |= all_moves_outputs(net, params, inputs, legal, config.prior_temperature)
+            outputs |= all_moves_outputs(net, params, inputs, legal)
         return make_evaluation(outputs | state_outputs(net, params, inputs, train)), {}
 
     def num_chunks(batch: int) -> int:

@@ -13,10 +13,12 @@ import chess
 import jax.numpy as jnp
 import numpy as np
 
+from alphagateau.games.actions import edge_numbers
 from alphagateau.games.entries import PAWN, QUEEN
 from alphagateau.games.move_numbers import action_names, square_name
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
+from alphagateau.games.variants import get_game
 
 # A token is an index into it; b is bishop, file and black, . pads fields.
 CHARACTERS = "0123456789abcdefghpnrkqPBNRQKw."
@@ -42,7 +44,7 @@ def num_position_tokens(game: Game) -> int:
 
 def position_tokens(game: Game, positions: Position) -> Array:
     """int32 [B, T] of Positions [B]: the characters of their FENs."""
-    tables, color = make_tables(game), positions.color.astype(jnp.int32)
+    tables, color = make_tables(game.name), positions.color.astype(jnp.int32)
     places = jnp.asarray(tables.squares)[color]
     codes = jnp.take_along_axis(positions.boards[:, 0].astype(jnp.int32), places, axis=1) * (1 - 2 * color)[:, None]
     side = jnp.where(color == 0, *(jnp.int32(CHARACTERS.index(letter)) for letter in "wb"))
@@ -63,15 +65,17 @@ def action_tokens(game: Game, positions: Position) -> Array:
     A pawn's edge to the last rank without an under-promotion promotes to a queen.
     """
     is_pawn = positions.boards[:, 0][:, game.senders] == PAWN
-    actions = jnp.asarray(make_tables(game).actions)[positions.color.astype(jnp.int32)]
+    actions = jnp.asarray(make_tables(game.name).actions)[positions.color.astype(jnp.int32)]
     piece_actions, pawn_actions = jnp.moveaxis(actions, 1, 0)
     return jnp.where(is_pawn, pawn_actions, piece_actions)
 
 
 @lru_cache
-def _tables(size: int, names_of_actions: tuple[str, ...], edges: tuple[tuple[int, int, int], ...]) -> Tables:
+def make_tables(game_name: str) -> Tables:
+    """The Tables of a game's board."""
+    game, edges = get_game(game_name), edge_numbers(game_name)
+    size, number = game.size, {name: i for i, name in enumerate(action_names(game))}
     ranks = [range(size), range(size - 1, -1, -1)]  # of the player to move, for White's 0, 1, ...
-    number = {name: i for i, name in enumerate(names_of_actions)}
     squares = [
         [file * size + rank_of[rank] for rank in reversed(range(size)) for file in range(size)] for rank_of in ranks
     ]
@@ -91,12 +95,6 @@ def _tables(size: int, names_of_actions: tuple[str, ...], edges: tuple[tuple[int
         pieces=np.array(_write(PIECES, len(PIECES)), np.int32),
         numbers=np.array([_write(str(n), DIGITS) for n in range(10**DIGITS)], np.int32),
     )
-
-
-def make_tables(game: Game) -> Tables:
-    """The Tables of a Game's board."""
-    columns = (game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist())
-    return _tables(game.size, tuple(action_names(game)), tuple(zip(*columns, strict=True)))
 
 
 def _action(size: int, names: list[str], sender: int, receiver: int, promotion: int, is_pawn: bool) -> str:
