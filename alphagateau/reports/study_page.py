@@ -54,7 +54,7 @@ def write_study(folder: Path, result: "StudyResult") -> None:
 def rewrite_study(folder: Path, out: Path | None = None) -> Path:
     """Makes the page and the curves of a study anew from its study.json; returns the page's path. Raises RunError.
 
-    An earlier version wrote no notes on ratings: those of today's checks take their place.
+    An earlier version wrote no notes on ratings: what is noted when its ladder is rated anew takes their place.
     """
     from alphagateau.studies.result_files import read_result
 
@@ -66,20 +66,20 @@ def rewrite_study(folder: Path, out: Path | None = None) -> Path:
     return out
 
 
-def notes_of_ladder(folder: Path, board: str) -> tuple[str, ...]:
-    """What the checks of ratings find in the results of a ladder, by its own method and anchor; none without its files.
-
-    Raises ResultsError, ConfigError.
-    """
+def notes_of_ladder(folder: Path, board: str) -> list[str]:
+    """What is noted when an earlier ladder's results are rated anew; nothing where its files cannot be read."""
     from alphagateau.ratings.rate import rate
     from alphagateau.ratings.results_files import read_results
 
     folder = folder / board if (folder / board).is_dir() else folder
-    results = folder / "results.csv"
-    if not results.is_file() or not (rows := read_rows(folder / "ratings.csv")):
-        return ()
-    with results.open(encoding="utf-8", newline="") as file:
-        return rate(read_results(file, results), rows[0]["method"], rows[0]["anchor"] or None).notes
+    try:
+        first = next(iter(read_rows(folder / "ratings.csv")), {})
+        with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
+            results = read_results(file, file.name)
+        notes = rate(results, first.get("method") or "bradley-terry", first.get("anchor") or None).notes
+    except (OSError, ValueError):  # ResultsError and ConfigError are of the second
+        return []
+    return [f"rated anew by a later version: {note}" for note in notes]
 
 
 def _draw(page: Path, result: "StudyResult") -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -217,6 +218,17 @@ def test_the_page_of_an_earlier_study_has_the_notes_that_its_version_had_not(tmp
     said = " ".join(Outline(page.read_text()).texts)
     assert "random and Fairy-Stockfish 11.1 LB 64 nodes=1 (10 of 20 drawn, 0 won and 10 lost)" in said
     assert "written by an earlier version" in said
+
+
+@pytest.mark.parametrize(("name", "text"), [("results.csv", "player\n"), ("ratings.csv", "player\nx\n"), ("", "")])
+def test_a_ladder_that_cannot_be_rated_anew_keeps_no_page_away(tmp_path, name, text):
+    (tmp_path / "study").mkdir()
+    shutil.copy(EVAL / "claims_window" / "study.json", tmp_path / "study")
+    if name:
+        shutil.copytree(EVAL / "claims_window" / "ladder", tmp_path / "study" / "ladder")
+        (tmp_path / "study" / "ladder" / name).write_text(text)
+    assert main(["report", str(tmp_path / "study")]) == 0
+    assert "rated anew" not in (tmp_path / "study" / "index.html").read_text()
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"name": 3}', "null"])
