@@ -111,6 +111,8 @@ class StudyConfig:
             if not isinstance(levels, list) or len(levels) != 2 or levels[0] == levels[1]:
                 raise ValueError(f"factors.{name} must be an array of two different values, got {show(levels)}")
             tables = [_check_changes(f"factors.{name}", level) for level in levels if isinstance(level, Mapping)]
+            if own := [key for key in OF_A_VARIANT if any(key in table for table in tables)]:
+                raise ValueError(f"factors.{name}: {own[0]} is no key of an experiment, which alone go together")
             if len(tables) == 1:
                 raise ValueError(f"factors.{name} must be two values or two tables of keys, got one of each")
             keys = {key for table in tables for key in dotted(table)} or {name}

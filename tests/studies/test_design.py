@@ -60,6 +60,8 @@ def test_a_factor_of_several_keys_changes_them_together():
         ({"factors": {"network.hidden_size": [8, 8]}}, "must be an array of two different values, got an array"),
         ({"factors": {"seed": [1, 2]}}, "factors: seed is not a variant's to change"),
         ({"factors": {"more": [{}, {"seed": 2}]}}, "factors.more: seed is not a variant's to change"),
+        ({"factors": {"size": [{"budget": {"steps": 1}}, {}]}}, "factors.size: budget is no key of an experiment"),
+        ({"factors": {"from": [{}, {"init_from": "a/b"}]}}, "factors.from: init_from is no key of an experiment"),
         ({"factors": {"more": [{"aim": True}, 2]}}, "factors.more must be two values or two tables of keys, got one"),
         ({"factors": {"a": [{}, {"aim": True}], "aim": [True, False]}}, "factors.aim changes aim, as another factor"),
         (
