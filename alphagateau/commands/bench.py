@@ -15,7 +15,7 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.config.records import show
 
-PROGRAMS = Path(alphagateau.__file__).parents[1] / "benchmarks"
+PROGRAMS = Path(alphagateau.__file__).parents[1] / "benchmarks" / "throughput"
 GROUPS = (
     *("games", "network", "training", "selfplay", "search", "minimax"),
     *("compilation", "memory", "chessformer", "data", "all"),
@@ -54,11 +54,11 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.distributed.mesh import choose_platform
 
     choose_platform("auto", arguments.cpu_devices)
-    sys.path.insert(0, str(PROGRAMS))
-    throughput, ratios = import_module("throughput"), import_module("throughput.ratios")
+    sys.path.insert(0, str(PROGRAMS.parent))
+    groups, ratios = import_module("throughput.rows").ROWS, import_module("throughput.ratios")
     rows = []
-    for name in throughput.ROWS if "all" in arguments.what else dict.fromkeys(arguments.what):
-        for row in throughput.ROWS[name](3 if arguments.quick else 7):
+    for name in groups if "all" in arguments.what else dict.fromkeys(arguments.what):
+        for row in groups[name](3 if arguments.quick else 7):
             rows.append(row)
             print(f"measured: {row.name}: {row.ratio:.2f}", file=sys.stderr)
     ratios.print_rows(rows)

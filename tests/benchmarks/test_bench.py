@@ -1,7 +1,6 @@
 """What `alphagateau bench` makes of seconds, and what the benchmark of accelerators reads in a compiled program."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +71,8 @@ def test_kernels_and_bytes_of_a_program_with_a_loop_in_a_loop():
 
 
 def test_an_installed_package_names_the_folder_that_it_lacks(monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "PROGRAMS", tmp_path / "benchmarks")
+    monkeypatch.setattr(bench, "PROGRAMS", tmp_path / "benchmarks" / "throughput")
+    (tmp_path / "benchmarks").mkdir()  # as some other wheels leave one
     with pytest.raises(UsageError, match="runs in a checkout of the project"):
         bench.run(["games"])
 
@@ -80,8 +80,7 @@ def test_an_installed_package_names_the_folder_that_it_lacks(monkeypatch, tmp_pa
 @pytest.mark.whole
 def test_the_benchmark_of_accelerators_runs_small_on_a_cpu(tmp_path):
     command = [sys.executable, "benchmarks/gpu.py", "--tiny", "--json", str(tmp_path / "gpu.json")]
-    environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "gpu.json").read_text())
     rows = report["rows"]
