@@ -125,6 +125,8 @@ def try_board(experiment: Experiment) -> Trial:
         "weights and optimizer": tree_bytes(state.train),
         "training step": int(per_frame * training.batch_size),
     }
+    if selfplay and experiment.window.keep == "newest":
+        memory["frame window"] *= 2  # a copy, while frames enter
     new = num_made_frames(experiment)
     held = new if experiment.data else experiment.window.size
     steps = num_steps(experiment, held // training.batch_size, new)
