@@ -412,7 +412,7 @@ print(jax.device_count(), sorted((p.opening, p.a_is_white, " ".join(p.record.mov
 @pytest.mark.slow
 def test_two_devices_play_the_same_games(random_result) -> None:
     environment = os.environ | {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2",
         "JAX_PLATFORMS": "cpu",
         "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
     }

@@ -137,7 +137,7 @@ CASES = {  # true ratings, openings, deviation of their bias, Davidson's nu, poo
 
 
 @pytest.mark.parametrize(
-    "case", ["no draws", *(pytest.param(case, marks=pytest.mark.whole) for case in CASES if case != "no draws")]
+    "case", [*list(CASES)[:1], *(pytest.param(case, marks=pytest.mark.whole) for case in list(CASES)[1:])]
 )
 def test_intervals_hold_the_truth_as_often_as_they_say_with_biased_openings(case):
     true, num_openings, sd, nu, num_pools = CASES[case]
