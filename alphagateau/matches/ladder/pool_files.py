@@ -114,7 +114,7 @@ def _pool_of(text: PoolText) -> Pool:
 
 
 def seat_members(known: PoolFile, players: Sequence[Player], notes: list[str]) -> list[Player]:
-    """The players, members under their names in the pool, which no newcomer has though it was loaded before them.
+    """The players, members under their names in the pool, which no newcomer has.
 
     `notes` gets a sentence on each member that is not here.
     """
