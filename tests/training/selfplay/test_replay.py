@@ -8,10 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from alphagateau import config
+from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
 from alphagateau.training.frames import Frame
+from alphagateau.training.selfplay import window_phase
 from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, init_window, take_batch
+from alphagateau.training.trainer import make_trainer
 
 ADD, ORDER = jax.jit(add_frames), jax.jit(epoch_order)  # compiled once for each size
 TAKE = jax.jit(take_batch, static_argnums=3)
@@ -127,6 +131,21 @@ def test_a_window_that_keeps_the_newest_drops_the_oldest(gardner):
     window = slide(window, jax.random.key(9), np.arange(2), many, np.array([[True] * 20, [True] * 2 + [False] * 18]))
     assert min(held(window, 0)) >= 100 and len(set(held(window, 0))) == CAPACITY
     assert held(window, 1) == [0, 2, 4, 6, 8, 10, 12, 14, 100, 101]
+
+
+@pytest.mark.parametrize("keep", ["sample", "newest"])
+def test_a_run_fills_its_window_as_its_experiment_names(keep, monkeypatch):
+    seen = []
+
+    def add_and_tell(*given):
+        seen.append(given[-1])
+        return add_frames(*given)
+
+    monkeypatch.setattr(window_phase, "add_frames", add_and_tell)
+    experiment = config.change(config.load(config.find_experiment("smoke")), {"window.keep": keep})
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    next(phase for phase in trainer.phases if phase.name == "window").compile(trainer.abstract_state)
+    assert seen == [keep == "newest"]
 
 
 def test_a_window_that_is_nearly_full_drops_no_more_than_it_must(full):
