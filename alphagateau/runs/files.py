@@ -71,15 +71,17 @@ def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 
 def to_json(value: Any, indent: int | None = 1) -> str:
-    """A value as JSON; a number that is not finite, which JSON has none of, is null."""
-    return json.dumps(_finite(value), indent=indent)
+    """A value as JSON: a NamedTuple as an object; a number that is not finite, which JSON has none of, as null."""
+    return json.dumps(_plain(value), indent=indent)
 
 
-def _finite(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
+        return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -10,49 +10,44 @@ from alphagateau.runs.costs import Cost
 from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
 
-OF_MACHINE = ("devices", "commits")  # of a run, besides its seconds
-SIMPLE = ("name", "base", "reference", "seeds", "experiments", "budgets", "changed", "num_games")
+OF_MACHINE = ("seconds", "devices", "commits")  # of a run and its cost
+SIMPLE = ("name", "base", "reference", "seeds", "experiments", "budgets", "changed", "num_games", "rating_notes")
 
 
 def as_json(result: StudyResult) -> dict[str, Any]:
-    """The result for other programs. What depends on the machine stands under "machine", all else repeats with it."""
+    """The result for other programs, as `to_json` takes it.
+
+    What depends on the machine stands under "machine", all else repeats with it.
+    """
+    runs = {r.name: r._asdict() | r.cost._asdict() for r in result.runs}
+    repeated = [key for key in RunResult._fields + Cost._fields if key not in ("cost", *OF_MACHINE)]
     curves: dict[str, Any] = {}
     seconds: dict[str, Any] = {}
-    for curve in result.curves:
-        points = [{**_cost(p.cost), "elo": p.rating._asdict(), "low": p.low, "high": p.high} for p in curve.points]
-        curves.setdefault(curve.board, {})[curve.variant] = points
-        seconds.setdefault(curve.board, {})[curve.variant] = [p.cost.seconds for p in curve.points]
-    runs = {r.name: {k: v for k, v in r._asdict().items() if k not in ("cost", *OF_MACHINE)} for r in result.runs}
-    machine = {r.name: {"seconds": r.cost.seconds, **{k: getattr(r, k) for k in OF_MACHINE}} for r in result.runs}
+    for board, variant, points in result.curves:
+        costs = [p.cost._asdict() for p in points]
+        seconds.setdefault(board, {})[variant] = [cost.pop("seconds") for cost in costs]
+        ratings = [{"elo": p.rating, "low": p.low, "high": p.high} for p in points]
+        curves.setdefault(board, {})[variant] = [a | b for a, b in zip(costs, ratings, strict=True)]
     return {
         **{name: getattr(result, name) for name in SIMPLE},
-        "rating_notes": result.rating_notes,
-        "runs": {r.name: runs[r.name] | _cost(r.cost) for r in result.runs},
+        "runs": {name: {key: run[key] for key in repeated} for name, run in runs.items()},
         "last": result.last,
-        "measures": {m.name: _measure(m) for m in result.measures},
+        "measures": {
+            name: {"form": form, "variants": {row.variant: row for row in rows}, "effects": effects}
+            for name, form, rows, effects in result.measures
+        },
         "curves": curves,
-        "machine": {"runs": machine, "curves": seconds},
+        "machine": {
+            "runs": {name: {key: run[key] for key in OF_MACHINE} for name, run in runs.items()},
+            "curves": seconds,
+        },
     }
-
-
-def _cost(cost: Cost) -> dict[str, Any]:
-    return {name: value for name, value in cost._asdict().items() if name != "seconds"}
-
-
-def _measure(measure: Measure) -> dict[str, Any]:
-    effects = {name: effect._asdict() for name, effect in measure.effects.items()}
-    return {"form": measure.form, "variants": {row.variant: _row(row) for row in measure.rows}, "effects": effects}
-
-
-def _row(row: Measured) -> dict[str, Any]:
-    difference = row.difference._asdict() if row.difference else None
-    return row._asdict() | {"mean": row.mean._asdict(), "difference": difference}
 
 
 def read_result(path: Path) -> StudyResult:
     """The result that `as_json` wrote into a file. Raises RunError."""
     try:
-        return _from_json(json.loads(path.read_text(encoding="utf-8"), object_hook=_with_estimates))
+        return _from_json(**json.loads(path.read_text(encoding="utf-8"), object_hook=_with_estimates))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is damaged or of another version: {type(error).__name__} {error}") from None
 
@@ -64,39 +59,32 @@ def _with_estimates(table: dict[str, Any]) -> Any:
     return Estimate(**known)
 
 
-def _from_json(table: dict[str, Any]) -> StudyResult:
-    simple: dict[str, Any] = {name: table[name] for name in SIMPLE} | {"seeds": tuple(table["seeds"])}
-    machine = table["machine"]
+def _from_json(runs: dict, measures: dict, curves: dict, machine: dict, seeds: list[int], **rest: Any) -> StudyResult:
     return StudyResult(
-        **simple,
-        last=table.get("last", 1),
-        rating_notes=table.get("rating_notes", {}),  # an earlier version wrote none
-        runs=[_run_from(run, **machine["runs"][name]) for name, run in table["runs"].items()],
+        **rest,  # of an earlier version without `last` and `rating_notes`
+        seeds=tuple(seeds),
+        runs=[RunResult(**_with_cost(**run, **machine["runs"][name])) for name, run in runs.items()],
         measures=[
-            Measure(name, m["form"], [_row_from(**row) for row in m["variants"].values()], m.get("effects", {}))
-            for name, m in table["measures"].items()
+            Measure(name, m["form"], [_row(**row) for row in m["variants"].values()], m.get("effects", {}))
+            for name, m in measures.items()
         ],
         curves=[
-            Curve(board, variant, list(map(_point_from, points, machine["curves"][board][variant])))
-            for board, variants in table["curves"].items()
+            Curve(board, variant, list(map(_point, points, machine["curves"][board][variant])))
+            for board, variants in curves.items()
             for variant, points in variants.items()
         ],
     )
 
 
-def _run_from(run: dict[str, Any], seconds: float, devices: str, commits: list[str]) -> RunResult:
-    rest = {k: v for k, v in run.items() if k not in Cost._fields}
-    return RunResult(cost=_cost_from(run, seconds), devices=devices, commits=tuple(commits), **rest)
-
-
-def _row_from(values: dict[str, float], differences: dict[str, float], **row: Any) -> Measured:
+def _row(values: dict[str, float], differences: dict[str, float], **rest: Any) -> Measured:
     by_seed = [{int(seed): value for seed, value in x.items()} for x in (values, differences)]
-    return Measured(values=by_seed[0], differences=by_seed[1], **row)
+    return Measured(values=by_seed[0], differences=by_seed[1], **rest)
 
 
-def _point_from(point: dict[str, Any], seconds: float) -> CurvePoint:
-    return CurvePoint(_cost_from(point, seconds), point["elo"], point["low"], point["high"])
+def _point(point: dict[str, Any], seconds: float) -> CurvePoint:
+    return CurvePoint(rating=point.pop("elo"), **_with_cost(**point, seconds=seconds))
 
 
-def _cost_from(table: dict[str, Any], seconds: float) -> Cost:
-    return Cost(**{k: v for k, v in table.items() if k in Cost._fields}, seconds=seconds)
+def _with_cost(**fields: Any) -> dict[str, Any]:
+    """The fields of a record with a cost, from those of both."""
+    return {"cost": Cost(*map(fields.pop, Cost._fields)), **fields}
