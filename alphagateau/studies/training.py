@@ -19,9 +19,8 @@ from alphagateau import config
 from alphagateau.runs.costs import Prices
 from alphagateau.runs.files import write_text
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.budget import environment
 from alphagateau.studies.plan import Plan, PlannedRun
-from alphagateau.studies.status import Status, is_busy, read_status
+from alphagateau.studies.status import Status, environment, is_busy, read_status
 
 POLL_SECONDS = 5.0  # between two checks of runs in other processes
 MOST_FAILURES = 2  # of a run in a row; another process may have taken it just then
