@@ -9,17 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.special
 
-from alphagateau.ratings.bradley_terry import Fit
-from alphagateau.ratings.model import (
-    POINTS,
-    Games,
-    by_players,
-    expected_score,
-    free_players,
-    outcome_chances,
-    points_covariance,
-    score_variance,
-)
+from alphagateau.ratings.bradley_terry import Fit, deviations_of_pairs, find_deviations, pearson
+from alphagateau.ratings.model import Games, by_players, expected_score, free_players, outcome_chances
 from alphagateau.ratings.results import Alike, listed
 
 LEVEL = 0.05  # chance of a false alarm in a pool, of each check
@@ -43,37 +34,6 @@ class Cycles(NamedTuple):
     worst: tuple[int, ...]  # players: each better against the next than their ratings, the last against the first
 
 
-class Deviations(NamedTuple):
-    """Points of each two players, both colors together, and what their ratings expect; [M] each."""
-
-    pairs: np.ndarray  # [2, M]
-    games: np.ndarray
-    points: np.ndarray  # of the first
-    expected: np.ndarray
-    variance: np.ndarray  # of the points
-    cumulant: np.ndarray  # their fourth
-    slope: np.ndarray  # of the expected points, by log-odds
-    growth: np.ndarray  # of the variance, by expected points
-
-    @property
-    def missed(self) -> np.ndarray:
-        return self.points - self.expected
-
-
-def find_deviations(games: Games, fit: Fit) -> Deviations:
-    """What the fit does not explain."""
-    score = scipy.special.expit(fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color)
-    variance = score_variance(score, fit.draw_parameter)
-    spread = points_covariance(games, games.total, variance, fit.pair_correlation).sum(axis=1)
-    fourth = np.sum(outcome_chances(score, fit.draw_parameter) * (POINTS - score[:, None]) ** 4, axis=1)
-    slope = np.maximum(score * (1 - score), 1e-12)
-    growth = (score_variance(score + 1e-4 * slope, fit.draw_parameter) - variance) / (1e-4 * slope)
-    a_game = np.stack([np.ones_like(score), score, fourth - 3 * variance**2, slope, growth])
-    total, expected, *rest = games.total * a_game
-    pairs, sums = by_players(games, np.stack([total, games.points, expected, spread, *rest]))
-    return Deviations(pairs, *sums)
-
-
 def find_cycles(games: Games, fit: Fit) -> Cycles:
     """Pearson's statistic of the points of each two players against their ratings.
 
@@ -82,21 +42,20 @@ def find_cycles(games: Games, fit: Fit) -> Cycles:
     distribution of its mean and variance, as chi-squared fails where few points are expected; with F, if pairs of games
     gave the variance.
     """
-    found = find_deviations(games, fit)
+    pairs, found = deviations_of_pairs(games, find_deviations(games, fit))
     freedom = len(found.games) - len(free_players(games))
     if freedom <= 0:
         return Cycles(0.0, 0, 1.0, ())
-    statistic = np.sum(found.missed**2 / found.variance)
-    statistic /= max(1 + np.mean(found.growth / found.variance * found.missed / found.games), 0.1)  # Fletcher (2012)
+    statistic = pearson(found)
     scale = 1 + np.mean(found.cumulant / found.variance**2) / 2  # of the variance of a square, 2 if it is normal
     if scale < 1e-6:  # one game of equals each: every result is as far from even
-        return Cycles(float(statistic), freedom, 1.0, ())
+        return Cycles(statistic, freedom, 1.0, ())
     p_value = float(scipy.special.chdtrc(freedom / scale, statistic / scale))
     if fit.pair_correlation:
         spare = np.sum(np.maximum(games.pentanomials.sum(axis=1) - 1, 0))
         p_value = float(scipy.special.fdtrc(freedom / scale, spare, statistic / freedom))
     above, variance = found.missed / found.slope, found.variance / found.slope**2
-    return Cycles(float(statistic), freedom, p_value, _worst_cycle(games.num_players, found.pairs, above, variance))
+    return Cycles(statistic, freedom, p_value, _worst_cycle(games.num_players, pairs, above, variance))
 
 
 def _worst_cycle(num_players: int, pairs: np.ndarray, above: np.ndarray, variance: np.ndarray) -> tuple[int, ...]:
@@ -143,8 +102,7 @@ def draw_notes(players: Sequence[str], games: Games, nu: float) -> tuple[Note, .
     """
     if not nu:
         return ()
-    columns = np.stack([*games.counts.T, games.total])
-    (first, second), (wins, draws, losses, total) = by_players(games, columns)
+    (first, second), (wins, draws, losses, total) = by_players(games, [*games.counts.T, games.total])
     fewer, decided = np.minimum(wins, losses), wins + losses
     one_sided = scipy.special.betainc(np.maximum(decided - fewer, 1), fewer + 1, 0.5)  # as few of so many, or fewer
     rows = np.flatnonzero((draws**2 > nu**2 * wins * losses) & (decided > 0) & (one_sided < LEVEL))
@@ -173,7 +131,7 @@ def misfit_notes(players: Sequence[str], games: Games, fit: Fit) -> tuple[Note, 
     """
     if not len(games.first):
         return ()
-    found = find_deviations(games, fit)
+    pairs, found = deviations_of_pairs(games, find_deviations(games, fit))
     is_more, share = found.missed > 0, np.clip(found.expected / found.games, 1e-9, 1 - 1e-9)
     size = found.games * share * (1 - share) / found.variance
     points = np.where(is_more, found.points, found.games - found.points) * size
@@ -183,7 +141,7 @@ def misfit_notes(players: Sequence[str], games: Games, fit: Fit) -> tuple[Note, 
     if not len(rows):
         return ()
     rows = rows[np.argsort(p_value[rows])]
-    first, second = ([players[int(k)] for k in side[rows]] for side in found.pairs)
+    first, second = ([players[int(k)] for k in side[rows]] for side in pairs)
     numbers = zip(first, second, found.points[rows], found.games[rows], found.expected[rows], strict=True)
     named = [f"{a} against {b} ({x:g} of {n:.0f} points, {e:.1f} expected)" for a, b, x, n, e in numbers]
     text = f"farther from their ratings than chance explains: {listed(named, separator='; ')}"

@@ -13,6 +13,7 @@ import scipy.sparse.linalg
 import scipy.special
 
 from alphagateau.ratings.model import (
+    POINTS,
     Games,
     by_players,
     difference_design,
@@ -66,16 +67,29 @@ def fit_bradley_terry(games: Games, prior_draws: np.ndarray) -> Fit:
     """
     equations = make_equations(games, prior_draws)
     x, information = maximise(equations)
-    score = scipy.special.expit(equations.design @ x)
-    nu = draw_parameter(score[:-1], games)
-    variance = score_variance(score, nu)
-    correlation = pair_correlation(games, variance[:-1])
-    scatter = points_covariance(games, equations.total, variance, correlation)
-    return Fit(x[:-1], float(x[-1]), nu, sandwich(equations, x, information, scatter), correlation)
+    fit = fit_at(x, equations, games)
+    return fit._replace(covariance=sandwich(equations, x, information, games, fit))
 
 
-def sandwich(equations: Equations, x: np.ndarray, information: Any, scatter: Any) -> np.ndarray:
-    """Covariance [K + 1, K + 1] of x, 0 where it is held; scatter [P + 1, P + 1] of the points."""
+def fit_at(x: np.ndarray, equations: Equations, games: Games) -> Fit:
+    """The Fit of a solution x [K + 1], without its covariance."""
+    score = scipy.special.expit(equations.design @ x)[:-1]
+    nu = draw_parameter(score, games)
+    return Fit(x[:-1], float(x[-1]), nu, np.zeros((0, 0)), pair_correlation(games, score_variance(score, nu)))
+
+
+def sandwich(
+    equations: Equations, x: np.ndarray, information: Any, games: Games, fit: Fit, factor: float = 1.0
+) -> np.ndarray:
+    """Covariance [K + 1, K + 1] of x, 0 where it is held.
+
+    Args:
+        fit: draws and correlation of pairs, by which the points scatter.
+        factor: on that scatter; dispersion, and the square of the weight that the games have in the equations.
+    """
+    variance = score_variance(scipy.special.expit(equations.design @ x), fit.draw_parameter)
+    total = np.append(games.total, float(games.color.any()))
+    scatter = factor * points_covariance(games, total, variance, fit.pair_correlation)
     prior, free, chance = equations.prior, equations.free, scipy.special.expit(x)
     spread = equations.design.T @ scatter @ equations.design + scipy.sparse.diags_array(prior * chance * (1 - chance))
     if equations.precision is not None:
@@ -148,31 +162,67 @@ def draw_parameter(score: np.ndarray, games: Games) -> float:
     return float(root)
 
 
+class Deviations(NamedTuple):
+    """Points of the rows of games, or of each two players with both colors, beyond the expected ones; [M] each."""
+
+    games: np.ndarray
+    points: np.ndarray  # of the first
+    missed: np.ndarray  # points, less the expected ones
+    variance: np.ndarray  # of the points
+    cumulant: np.ndarray  # their fourth
+    slope: np.ndarray  # of the expected points, by log-odds
+    growth: np.ndarray  # of the variance, by expected points
+
+    @property
+    def expected(self) -> np.ndarray:
+        return self.points - self.missed
+
+
+def find_deviations(games: Games, fit: Fit) -> Deviations:
+    """What the fit does not explain, by row."""
+    score = scipy.special.expit(fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color)
+    return deviations_from(games, score, fit.draw_parameter, fit.pair_correlation)
+
+
+def deviations_from(games: Games, score: np.ndarray, nu: float, correlation: float) -> Deviations:
+    """By row, from expected points a game `score` [P], Davidson's nu and the correlation of pairs of games."""
+    variance = score_variance(score, nu)
+    spread = points_covariance(games, games.total, variance, correlation).sum(axis=1)
+    fourth = np.sum(outcome_chances(score, nu) * (POINTS - score[:, None]) ** 4, axis=1)
+    nudge = np.maximum(1e-4 * score * (1 - score), 1e-16)
+    growth = (score_variance(score + nudge, nu) - variance) / nudge
+    missed, cumulant = games.points - games.total * score, games.total * (fourth - 3 * variance**2)
+    slope = games.total * np.maximum(score * (1 - score), 1e-12)
+    return Deviations(games.total, games.points, missed, spread, cumulant, slope, games.total * growth)
+
+
+def deviations_of_pairs(games: Games, rows: Deviations) -> tuple[np.ndarray, Deviations]:
+    """The pairs of players [2, M], the earlier first, and their deviations."""
+    pairs, sums = by_players(games, rows)
+    return pairs, Deviations(*sums)
+
+
+def pearson(found: Deviations, freedom: float = 1.0) -> float:
+    """Pearson's statistic over its degrees of freedom, corrected for small counts by Fletcher (2012)."""
+    error, variance, growth = (x / found.games for x in (found.missed, found.variance, found.growth))
+    statistic = np.sum(found.games * error**2 / variance) / freedom
+    return float(statistic / max(1 + np.mean(growth / variance * error), 0.1))
+
+
 def estimate_dispersion(games: Games, fit: Fit, num_fitted: int | None = None) -> float | None:
     """The scatter of pairs of players over the model's variance; None below MIN_DISPERSION_FREEDOM.
 
-    Pearson's statistic corrected for small counts by Fletcher (2012), Biometrika 99, 230-237. The games of two players
-    with either color are taken apart, unless they are pairs of an opening, whose scatter is that of their sums.
+    Pearson's statistic corrected as by Fletcher (2012), Biometrika 99, 230-237. The games of two players with either
+    color are taken apart, unless they are pairs of an opening, whose scatter is that of their sums.
 
     Args:
         num_fitted: ratings that these games alone decide; None: all but one of each component.
     """
-    delta = fit.theta[games.first] - fit.theta[games.second] + fit.white * games.color
-    score = scipy.special.expit(delta)
-    variance = score_variance(score, fit.draw_parameter)
-    nudge = 1e-4 * score * (1 - score)
-    slope = (score_variance(score + nudge, fit.draw_parameter) - variance) / nudge
-    spread = points_covariance(games, games.total, variance, fit.pair_correlation).sum(axis=1)
-    columns = np.stack([games.total, games.points - games.total * score, spread, games.total * slope])
+    found = find_deviations(games, fit)
     num_fitted = len(free_players(games)) if num_fitted is None else num_fitted
     if len(games.twins):
-        columns = by_players(games, columns)[1]
+        _, found = deviations_of_pairs(games, found)
     else:
         num_fitted += bool(games.color.any())
-    total, *sums = columns
-    error, variance, slope = sums / total
-    freedom = len(total) - num_fitted
-    if freedom < MIN_DISPERSION_FREEDOM:
-        return None
-    pearson = np.sum(total * error**2 / variance) / freedom
-    return float(pearson / max(1 + np.mean(slope / variance * error), 0.1))
+    freedom = len(found.games) - num_fitted
+    return pearson(found, freedom) if freedom >= MIN_DISPERSION_FREEDOM else None

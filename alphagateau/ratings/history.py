@@ -70,10 +70,9 @@ def fit_history(games: Games, prior_draws: np.ndarray, steps: Steps, plain: Fit,
     x, _ = maximise(equations._replace(precision=_precision(steps, walk)), walk.x)
     wide = walk._replace(factors=np.maximum(walk.factors, (TAIL + 3) / (TAIL + 1)))
     equations = equations._replace(precision=_precision(steps, wide))
-    score = scipy.special.expit(equations.design @ x)
-    scatter = points_covariance(games, unweighted.total, score_variance(score, nu), plain.pair_correlation)
-    covariance = sandwich(equations, x, derivatives(x, equations)[1], weight**2 * dispersion * scatter)
-    return plain._replace(theta=x[:-1], white=float(x[-1]), draw_parameter=nu, covariance=covariance), walk
+    fit = plain._replace(theta=x[:-1], white=float(x[-1]), draw_parameter=nu)
+    covariance = sandwich(equations, x, derivatives(x, equations)[1], games, fit, weight**2 * dispersion)
+    return fit._replace(covariance=covariance), walk
 
 
 def weigh(games: Games, equations: Equations, x: np.ndarray, fit: Fit, dispersion: float) -> tuple[Equations, float]:

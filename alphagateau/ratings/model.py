@@ -1,6 +1,7 @@
 """The model of all fits: results as arrays, components of linked players, chances and variance of a game."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,8 +103,8 @@ def points_covariance(games: Games, total: np.ndarray, variance: np.ndarray, cor
     return scipy.sparse.diags_array(total * variance) + within_pairs
 
 
-def by_players(games: Games, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The M pairs of players [2, M], the earlier first, and sums [N, M] of columns [N, P], over colors."""
+def by_players(games: Games, columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The M pairs of players [2, M], the earlier first, and sums [N, M] of N columns [P], over colors."""
     pairs, row = np.unique(np.stack([games.first, games.second]), axis=1, return_inverse=True)
     return pairs, np.stack([np.bincount(row.reshape(-1), column, pairs.shape[1]) for column in columns])
 

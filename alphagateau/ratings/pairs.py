@@ -7,15 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.special
 
-from alphagateau.ratings.model import (
-    ELO_PER_NAT,
-    by_players,
-    difference_variance,
-    expected_score,
-    game_arrays,
-    points_covariance,
-    score_variance,
-)
+from alphagateau.ratings.bradley_terry import deviations_from, deviations_of_pairs
+from alphagateau.ratings.model import ELO_PER_NAT, by_players, difference_variance, expected_score, game_arrays
 from alphagateau.ratings.rate import Ratings, ranked
 from alphagateau.ratings.results import Results
 
@@ -84,17 +77,16 @@ def residuals(results: Results, ratings: Ratings) -> tuple[Residual, ...]:
     games = game_arrays(results, True)
     gap = ratings.rating[games.first] - ratings.rating[games.second]
     mean = expected_score(gap + ratings.white_advantage * games.color)
-    variance = score_variance(mean, ratings.draw_parameter)
-    spread = points_covariance(games, games.total, variance, ratings.pair_correlation).sum(axis=1)
-    binary = (games.total * mean * (1 - mean)) ** 2 / spread  # for leverages of a fit by points as if binary
-    columns = np.stack([games.points, games.total, games.total * mean, spread, binary])
-    (i, j), (points, total, expected, spread, weight) = by_players(games, columns)
+    rows = deviations_from(games, mean, ratings.draw_parameter, ratings.pair_correlation)
+    (i, j), found = deviations_of_pairs(games, rows)
+    _, (weight,) = by_players(games, [rows.slope**2 / rows.variance])  # in a fit by points as if binary
     leverage = weight * difference_variance(ratings.covariance / ratings.dispersion, i, j) / ELO_PER_NAT**2
-    spare = np.where(leverage < 1 - 1e-6, spread * (1 - leverage), math.inf)
-    z = (points - expected) / np.sqrt(spare)
-    found = [
+    spare = np.where(leverage < 1 - 1e-6, found.variance * (1 - leverage), math.inf)
+    z = found.missed / np.sqrt(spare)
+    numbers = zip(i, j, found.games, found.points, found.expected, z, strict=True)
+    residuals = [
         Residual(ratings.players[a], ratings.players[b], int(n), float(s), float(e), float(x))
-        for a, b, n, s, e, x in zip(i, j, total, points, expected, z, strict=True)
+        for a, b, n, s, e, x in numbers
         if math.isfinite(x)  # both have ratings
     ]
-    return tuple(sorted(found, key=lambda r: -abs(r.z)))
+    return tuple(sorted(residuals, key=lambda r: -abs(r.z)))

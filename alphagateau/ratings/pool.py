@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.optimize
 import scipy.sparse
-import scipy.special
 
 from alphagateau.ratings.assumptions import Note, alike_notes, draw_notes, misfit_notes
 from alphagateau.ratings.bradley_terry import (
     Equations,
     Fit,
-    draw_parameter,
     estimate_dispersion,
+    fit_at,
     make_equations,
     maximise,
     sandwich,
@@ -30,12 +29,9 @@ from alphagateau.ratings.model import (
     expected_score,
     game_arrays,
     inverse,
-    pair_correlation,
-    points_covariance,
-    score_variance,
 )
 from alphagateau.ratings.pairing import Pairing
-from alphagateau.ratings.rate import Ratings, anchors_of, flags_of, scatter_note, scores_of
+from alphagateau.ratings.rate import Ratings, anchors_of, fields_of_fit, make_ratings, scatter_note
 from alphagateau.ratings.results import Results, ResultsError, games_between, without_colors
 
 UNFITTED = ("random",)  # players that engines stalemate: no point on the scale
@@ -78,34 +74,17 @@ def rate_by_pool(results: Results, pool: Pool) -> Ratings:
     fit, dispersion = _fit(fitted, pool, members, int(is_rated.sum()) - len(members))
     component = np.where(is_rated, 0, np.cumsum(~is_rated))
     places, levels = anchors_of(pool.players, pool.anchor, pool.anchor_rating)
-    covariance = fit.covariance * ELO_PER_NAT**2
-    rating, spread = centered(fit.theta * ELO_PER_NAT, covariance[:-1, :-1], component, members[places])
+    fields = fields_of_fit(fit, dispersion)
+    rating, covariance = centered(fields["rating"], fields["covariance"], component, members[places])
     rating = np.where(is_rated, rating + levels.mean(), math.nan)
     bounds = _bounds(games, rating, players)
-    total, score = scores_of(every)
     notes = [Note(f"on the scale of a reference pool of {len(members)} players")]
     notes += [*_notes(results, is_rated, bounds), *alike_notes(results.alike)]
     notes += [*misfit_notes(players, fitted, fit), *draw_notes(players, fitted, fit.draw_parameter)]
     notes += [scatter_note(dispersion)] if dispersion > 1 else []
-    return Ratings(
-        method="bradley-terry",
-        players=players,
-        rating=rating,
-        standard_error=np.where(is_rated, np.sqrt(np.maximum(spread.diagonal(), 0)), math.nan),
-        covariance=spread,
-        games=total.astype(int),
-        score=score,
-        component=component,
-        anchor=pool.anchor,
-        dispersion=dispersion,
-        draw_parameter=fit.draw_parameter,
-        white_advantage=fit.white * ELO_PER_NAT,
-        white_advantage_error=math.sqrt(max(covariance[-1, -1], 0)),
-        pair_correlation=fit.pair_correlation,
-        bounds=bounds,
-        notes=tuple(note.text for note in notes),
-        flags=flags_of(notes, players),
-    )
+    fields |= {"method": "bradley-terry", "rating": rating, "covariance": covariance, "component": component}
+    fields |= {"anchor": pool.anchor, "bounds": bounds, "notes": notes}
+    return make_ratings(players, every, is_rated, fields)
 
 
 def _between(games: Games, is_kept: np.ndarray) -> Games:
@@ -120,16 +99,11 @@ def _fit(games: Games, pool: Pool, members: np.ndarray, num_newcomers: int) -> t
     """The fit, whose covariance has the dispersion in it, and the dispersion."""
     equations, start = _with_prior(make_equations(games, np.zeros(games.num_players)), pool, members)
     x, _ = maximise(equations, start)
-    score = scipy.special.expit(equations.design @ x)
-    nu = draw_parameter(score[:-1], games)
-    correlation = pair_correlation(games, score_variance(score[:-1], nu))
-    plain = Fit(x[:-1], float(x[-1]), nu, np.zeros((0, 0)), correlation)
+    plain = fit_at(x, equations, games)
     dispersion = max(estimate_dispersion(games, plain, num_newcomers) or pool.dispersion, 1.0)
     weighed, weight = weigh(games, equations, x, plain, dispersion)
     x, information = maximise(weighed, x)
-    variance = score_variance(scipy.special.expit(weighed.design @ x), nu)
-    scatter = weight**2 * dispersion * points_covariance(games, equations.total, variance, correlation)
-    covariance = sandwich(weighed, x, information, scatter)
+    covariance = sandwich(weighed, x, information, games, plain, weight**2 * dispersion)
     return plain._replace(theta=x[:-1], white=float(x[-1]), covariance=covariance), dispersion
 
 

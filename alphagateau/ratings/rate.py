@@ -74,30 +74,35 @@ def rate(
         steps = make_steps(results.players, curves_by_name(results.players) if curves is None else curves)
         games = games._replace(links=steps.links)
     fields = _rate_wls(games) if method == "wls" else _rate_likelihood(results.players, games, steps, dispersion)
-    component, (total, score) = component_labels(games), scores_of(games)
+    component, (total, _) = component_labels(games), scores_of(games)
     place = None
     if anchor is not None:
         place, levels = anchors_of(results.players, anchor, anchor_rating)
         parts = np.where(total[place] > 0, component[place], len(component))
         place, levels = place[parts == parts.min()], levels[parts == parts.min()]  # of one scale, the largest
         anchor_rating = float(levels.mean())
-    rating, covariance = centered(fields.pop("rating"), fields.pop("covariance"), component, place)
     is_anchored = component == (component[place[0]] if place is not None else -1)
     is_rated = np.isin(component, component[total > 0]) if steps is not None else total > 0
     notes = _pool_notes(results.players, component, is_rated, is_anchored, anchor)
-    notes += (*fields.pop("notes"), *alike_notes(results.alike))
+    fields |= {"method": method, "component": component, "anchor": anchor}
+    fields["rating"], fields["covariance"] = centered(fields["rating"], fields["covariance"], component, place)
+    fields["rating"] = fields["rating"] + np.where(is_anchored, anchor_rating, MEAN)
+    fields["notes"] = (*notes, *fields["notes"], *alike_notes(results.alike))
+    return make_ratings(results.players, games, is_rated, fields)
+
+
+def make_ratings(players: tuple[str, ...], games: Games, is_rated: np.ndarray, fields: dict[str, Any]) -> Ratings:
+    """The Ratings of all other `fields`, of which `notes` are Notes; NaN for those not rated, bool [K]."""
+    total, score = scores_of(games)
+    errors, notes = _root(fields["covariance"].diagonal()), fields.pop("notes")
     return Ratings(
-        method=method,
-        players=results.players,
-        rating=np.where(is_rated, rating + np.where(is_anchored, anchor_rating, MEAN), math.nan),
-        standard_error=np.where(is_rated, _root(covariance.diagonal()), math.nan),
-        covariance=covariance,
+        players=players,
+        rating=np.where(is_rated, fields.pop("rating"), math.nan),
+        standard_error=np.where(is_rated, errors, math.nan),
         games=total.astype(int),
         score=score,
-        component=component,
-        anchor=anchor,
         notes=tuple(note.text for note in notes),
-        flags=flags_of(notes, results.players),
+        flags=flags_of(notes, players),
         **fields,
     )
 
@@ -151,6 +156,11 @@ def _rate_likelihood(
         (fit, walk), factor = fit_history(games, prior, steps, fit, dispersion), 1.0  # the dispersion is within
         rates = dict(zip(steps.names, (np.sqrt(walk.rates) * ELO_PER_NAT).tolist(), strict=True))
         scatter_notes += _rate_notes(rates)
+    return {**fields_of_fit(fit, dispersion, factor), "rates": rates, "notes": notes + scatter_notes}
+
+
+def fields_of_fit(fit: Fit, dispersion: float, factor: float = 1.0) -> dict[str, Any]:
+    """Fields of `Ratings`, up to a shift of each component; `factor`: on the fit's variances."""
     covariance = fit.covariance * ELO_PER_NAT**2 * factor
     return {
         "rating": fit.theta * ELO_PER_NAT,
@@ -160,8 +170,6 @@ def _rate_likelihood(
         "pair_correlation": fit.pair_correlation,
         "white_advantage": fit.white * ELO_PER_NAT,
         "white_advantage_error": float(_root(covariance[-1, -1])),
-        "rates": rates,
-        "notes": notes + scatter_notes,
     }
 
 
