@@ -27,6 +27,14 @@ def write_text(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
+def append_text(path: Path, text: str) -> None:
+    """The text is on disk when this returns; OSError as of `write_text`, perhaps with a part of it written."""
+    with filling(path, len(text.encode())), path.open("a", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 @contextmanager
 def replacing(path: Path, needed: int = 0) -> Iterator[Path]:
     """A name under which to write a file's new content, of `needed` bytes; the file has it at the end of the block.

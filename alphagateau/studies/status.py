@@ -1,7 +1,6 @@
 """Budgets of a study's runs, and how far each is."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from alphagateau.runs import checkpoint, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.costs import Cost, Prices, costs, make_prices, reached
 from alphagateau.runs.logging.log import read_metrics
+from alphagateau.runs.programs import python_environment
 from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.plan import PlannedRun
 
@@ -113,15 +113,10 @@ def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:
         for file, experiment in zip(files, experiments, strict=True):
             file.write_text(config.dumps(experiment), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "alphagateau.training.flops", *map(str, files)]
-        done = subprocess.run(command, env=environment(JAX_PLATFORMS="cpu"), capture_output=True, text=True)
+        done = subprocess.run(command, env=python_environment(JAX_PLATFORMS="cpu"), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the FLOPs of the networks cannot be counted: {done.stderr.strip().splitlines()[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def environment(**variables: str) -> dict[str, str]:
-    """For a Python started with -P that finds the same modules as this one."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
 
 
 def make_budget_check(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callable[[], str | None]:

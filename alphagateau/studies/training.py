@@ -18,9 +18,10 @@ from typing import NamedTuple
 from alphagateau import config
 from alphagateau.runs.costs import Prices
 from alphagateau.runs.files import write_text
+from alphagateau.runs.programs import python_environment
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, PlannedRun
-from alphagateau.studies.status import Status, environment, is_busy, read_status
+from alphagateau.studies.status import Status, is_busy, read_status
 
 POLL_SECONDS = 5.0  # between two checks of runs in other processes
 MOST_FAILURES = 2  # of a run in a row; another process may have taken it just then
@@ -112,7 +113,7 @@ def train_piece(study: Study, run: PlannedRun, status: Status, stop: StopRequest
     study.report(f"alphagateau {' '.join(words)}")
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "alphagateau.commands.main", *words],
-        env=environment(),
+        env=python_environment(),
         start_new_session=True,  # what is typed at the terminal is for the study, which passes it on once
         preexec_fn=_end_with_parent if sys.platform == "linux" else None,
     )

@@ -1,7 +1,6 @@
 """The games of a ladder: a line of `games.jsonl` each, from played games, to results tables and game records."""
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from alphagateau.games.pgn.text_files import TextFileError, read_lines
 from alphagateau.matches.players import Player
 from alphagateau.ratings.results import Results, listed
 from alphagateau.ratings.results_files import COUNTS, GameResult, count_games
-from alphagateau.runs.files import filling, write_text
+from alphagateau.runs.files import append_text, write_text
 
 PlayerKey = Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -51,11 +50,7 @@ def key_of(game: StoredGame) -> GameKey:
 
 def append_game(path: Path, game: StoredGame) -> None:
     """The game is on disk when this returns."""
-    line = json.dumps(game._asdict()) + "\n"
-    with filling(path, len(line)), path.open("a", encoding="utf-8") as file:
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
+    append_text(path, json.dumps(game._asdict()) + "\n")
 
 
 def write_games(path: Path, games: Sequence[StoredGame]) -> None:

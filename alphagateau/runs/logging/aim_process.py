@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import json
-import os
 import queue
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 from alphagateau.runs.files import reason
 from alphagateau.runs.logging.progress import warn
+from alphagateau.runs.programs import python_environment
 
 CLOSE_SECONDS = 120  # for Aim to take what is left when the run ends
 
@@ -27,7 +27,6 @@ class AimProcess:
     ) -> None:
         self._on_open, self._answers = on_open, queue.SimpleQueue[dict[str, Any] | None]()
         command = [sys.executable, "-P", "-m", "alphagateau.runs.logging.aim_log"]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         request = {"run": str(run), "aim_run": aim_run, "hyper_parameters": dict(hyper_parameters)}
         self._process: subprocess.Popen[bytes] | None = None
         if importlib.util.find_spec("aim") is None:
@@ -35,7 +34,7 @@ class AimProcess:
         try:
             self._process = subprocess.Popen(
                 command,
-                env=environment,
+                env=python_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

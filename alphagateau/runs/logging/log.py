@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from alphagateau.runs.files import filling, reason, write_text
+from alphagateau.runs.files import append_text, reason, write_text
 from alphagateau.runs.logging.aim_process import AimProcess
 from alphagateau.runs.logging.progress import warn
 
@@ -106,12 +106,8 @@ class MetricsLog(NamedTuple):
 
     def _write_pending(self) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0
-        lines = "".join(self.pending)
         try:
-            with filling(self.path, len(lines)), self.path.open("a", encoding="utf-8") as file:
-                file.write(lines)
-                file.flush()
-                os.fsync(file.fileno())
+            append_text(self.path, "".join(self.pending))
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.truncate(self.path, size)  # a line half written would spoil the next
