@@ -4,8 +4,8 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from alphagateau.config import LadderConfig
 from alphagateau.games.pgn.pgn import write_note
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder.games import StoredGame
@@ -53,21 +53,19 @@ def take_openings(openings: NumberedOpenings, numbers: Sequence[int]) -> Opening
     return stack_openings(openings.made[number % len(openings.made)] for number in numbers)
 
 
-class OpeningsPart(NamedTuple):
-    """From which openings a meeting takes its own: those of every `num_parts`-th number, from `part` on."""
-
-    openings: NumberedOpenings
-    seed: int
-    part: int = 0
-    num_parts: int = 1
+def part_of(ladder: LadderConfig) -> tuple[int, int]:
+    """(the part of the openings that is played here, 0 the first; how many there are)."""
+    which, _, parts = ladder.part.partition("/")
+    return int(which) - 1, int(parts)
 
 
 def meet(
     pair: tuple[Player, Player],
     num_games: int,
     games: Sequence[StoredGame],
-    part: OpeningsPart,
     planned: Sequence[Match],
+    openings: NumberedOpenings,
+    ladder: LadderConfig,
 ) -> Match | None:
     """The pair's next openings with a game that is neither played nor planned; None if there are no more.
 
@@ -80,8 +78,8 @@ def meet(
     for met in (met for met in planned if {met.a.key, met.b.key} == both):
         known |= set(itertools.product(met.numbers, (True, False)))
     numbers, done, num_missing = [], [], 0
-    for number in itertools.count(part.part, part.num_parts):
-        if num_missing >= num_games or not (is_random(pair) or count_openings(part.openings, number + 1) > number):
+    for number in itertools.count(*part_of(ladder)):
+        if num_missing >= num_games or not (is_random(pair) or count_openings(openings, number + 1) > number):
             break
         played = [(number, a_is_white) in known for a_is_white in (True, False)]
         if numbers and num_missing + played.count(False) > num_games:
@@ -92,7 +90,7 @@ def meet(
             num_missing += played.count(False)
     if not numbers:
         return None
-    return Match(a, b, take_openings(part.openings, numbers), part.seed, done, numbers)
+    return Match(a, b, take_openings(openings, numbers), ladder.seed, done, numbers)
 
 
 def is_random(pair: Sequence[Player]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.games import LadderGamesError
-from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings, is_random
+from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings, is_random, part_of
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
@@ -28,12 +28,6 @@ class Standing(NamedTuple):
 def games_a_meeting(ladder: LadderConfig) -> int:
     """Games of one meeting: as configured, or 60 for `paper` (Algorithm 2), 20 otherwise."""
     return ladder.games_per_pair or (60 if ladder.matching == "paper" else 20)
-
-
-def part_of(ladder: LadderConfig) -> tuple[int, int]:
-    """(which, of how many): the first is 0."""
-    which, _, parts = ladder.part.partition("/")
-    return int(which) - 1, int(parts)
 
 
 def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Sequence[Player]) -> list[str]:

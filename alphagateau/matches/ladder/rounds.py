@@ -15,8 +15,8 @@ from alphagateau.config import LadderConfig
 from alphagateau.config.records import counted
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
-from alphagateau.matches.ladder.meetings import NumberedOpenings, OpeningsPart, meet, to_stored
-from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings, part_of
+from alphagateau.matches.ladder.meetings import NumberedOpenings, meet, to_stored
+from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import Statistics, play_games
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
@@ -135,15 +135,17 @@ def _more(sitting: Sitting, playing: InProgress) -> list[Match]:
 def _next_meetings(sitting: Sitting) -> list[Match]:
     """The next round's, by the games and by what is in progress; none at the end, or if somebody wants it to stop."""
     table, callbacks = sitting.table, sitting.callbacks
+    openings, ladder = table.openings, table.ladder
     planned = [meeting for one in sitting.in_progress for meeting in one.meetings]
-    part = OpeningsPart(table.openings, table.ladder.seed, *part_of(table.ladder))
     by_name = {p.name: p for p in table.players}
     while not (callbacks.should_stop() or callbacks.should_renew()):
-        pairings = next_pairings(table.ladder, _standing(sitting))
+        pairings = next_pairings(ladder, _standing(sitting))
         if not pairings:
             break
-        pairs = [(by_name[p.player], by_name[p.opponent]) for p in pairings]
-        met = [meet(pair, p.games, sitting.games, part, planned) for pair, p in zip(pairs, pairings, strict=True)]
+        met = [
+            meet((by_name[p.player], by_name[p.opponent]), p.games, sitting.games, planned, openings, ladder)
+            for p in pairings
+        ]
         sitting.closed |= {frozenset(p[:2]) for p, meeting in zip(pairings, met, strict=True) if meeting is None}
         meetings = [meeting for meeting in met if meeting]
         if meetings:
