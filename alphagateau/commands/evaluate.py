@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, parse, usage_errors
+from alphagateau.cli.arguments import PlayerOptions, UsageError, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.cli.streams import make_reporter
@@ -24,7 +24,7 @@ SHARES = ("action_accuracy", "policy_top_1", "policy_top_3")  # shown in percent
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions):
     """Measure players on the boards that an engine labelled.
 
     Of every player: how often it plays one of the best moves. Of networks and the random mover also Kendall's tau-b of
@@ -40,12 +40,8 @@ class Arguments:
     """the players, and last the folder of labels"""
     split: Literal["test", "train"] = "test"
     """which boards"""
-    simulations: int = 0
-    """search simulations a move of players whose spec has none; 0: as in their training"""
     max_boards: int = 0
     """only the first so many; 0: all"""
-    seed: int = 0
-    """of the random mover"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """write all measures of each player, with their intervals"""
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import FileOptions, UsageError, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.rule_checks import CheckedGame
@@ -24,7 +23,7 @@ MAX_FAULTS = 10_000  # in the JSON; the counts have all
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(FileOptions):
     """Replay the games of a PGN file by the rules, and analyse them with a network.
 
     Each game that breaks the rules is named with its line and move, and the exit code is 1. The Variant tag chooses the
@@ -48,8 +47,6 @@ class Arguments:
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
     """write all games there, with [%eval] comments in those without faults; of files of games only an earlier output
     by the same network and search is replaced"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 @dataclasses.dataclass
@@ -82,8 +79,8 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.games.pgn.text_files import read_lines
 
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
-    bounds = bounds_of(arguments.max_megabytes)
-    games = read_games(read_lines(arguments.file, bounds), bounds, keep_text=bool(arguments.annotate))
+    lines = read_lines(arguments.file, arguments.bounds)
+    games = read_games(lines, arguments.bounds, keep_text=bool(arguments.annotate))
     first = next(games, None)
     if first is None:
         raise UsageError(f"{name} holds no games: expected PGN")

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number, parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
 from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.pgn import GameRecord
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Gather the boards of games, each once, for `alphagateau label`.
 
     Sources are PGN files (also .gz, .bz2, .xz, .zst), the sample games of runs, and games of --players against one
@@ -48,12 +47,6 @@ class Arguments:
     """games of each pair, an even number: each opening is played with both colors; one player alone plays each once"""
     opening_plies: int = 8
     """random plies that open their games"""
-    simulations: int = 0
-    """search simulations a ply of players whose spec has none; 0: as in their training"""
-    seed: int = 0
-    """seed of their openings and of the random mover"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 def run(words: Sequence[str]) -> int:
@@ -101,13 +94,12 @@ def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"
     from alphagateau.games.pgn.text import read_games
     from alphagateau.games.pgn.text_files import read_lines
 
-    bounds = bounds_of(arguments.max_megabytes)
     for source in arguments.sources:
         files = sorted((source / "games").glob("*.pgn")) if source.is_dir() else [source]
         if not files:
             raise UsageError(f"{source} holds no games: expected a PGN file or a run with a folder games")
         for path in files:
-            for written in read_games(read_lines(path, bounds), bounds):
+            for written in read_games(read_lines(path, arguments.bounds), arguments.bounds):
                 replayed = replay(written)
                 if replayed.record is None or replayed.fault:
                     left_out.append(f"{path}, line {written.line}, game {written.number}: {replayed.fault}")

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
 from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.matches.players import Player
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Have players solve puzzles: share solved by rating and theme, with intervals, a page and a plot.
 
     The file is Lichess's CSV (also compressed; columns FEN, Moves, Rating). The first move of a line is the opponent's;
@@ -38,18 +37,12 @@ class Arguments:
 
     words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER... FILE.csv")]
     """the players, and last the file"""
-    simulations: int = 0
-    """search simulations a move of players whose spec has none; 0: as in their training"""
     game: Annotated[str, tyro.conf.arg(metavar="NAME")] = "chess"
     """the board"""
     band: int = 200
     """width of a band of ratings"""
     max_puzzles: int = 0
     """only the first so many; 0: all"""
-    seed: int = 0
-    """of the random mover"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file up to this size, unpacked"""
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), PUZZLES] = Path("eval/puzzles")
     """where index.html, puzzles.svg and solutions.csv go"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
@@ -72,7 +65,7 @@ def run(words: Sequence[str]) -> int:
     *specs, file = arguments.words
     with usage_errors():
         game = get_game(arguments.game)
-        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, bounds_of(arguments.max_megabytes))
+        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, arguments.bounds)
     if left_out:
         print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
 

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, parse, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
 from alphagateau.cli.streams import make_reporter
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 if TYPE_CHECKING:
     from alphagateau.suites.sts import ThemeScore
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Score a player on a Strategic Test Suite: the points of the moves that it plays.
 
     Any EPD will do whose moves have points: operation c9 has the moves in UCI, or c7 in SAN, and c8 their
@@ -37,14 +36,8 @@ class Arguments:
     """EPD, a position a line, plain or packed"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: chess, or what the checkpoint learnt on"""
-    simulations: int = 0
-    """search simulations of a player whose spec has none; 0: as in its training"""
     first: int = 0
     """only so many positions of each theme; 0: all"""
-    seed: int = 0
-    """of the random mover"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file up to this size, unpacked"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the scores as JSON"""
     plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), SVG] = None
@@ -69,7 +62,7 @@ def score(arguments: Arguments) -> int:
 
     spec = read_spec(arguments.player)
     game = get_game(board_of([spec], arguments.game or (None if spec.has_network else "chess")))
-    positions = read_epd(game, arguments.file, bounds_of(arguments.max_megabytes))
+    positions = read_epd(game, arguments.file, arguments.bounds)
     positions = first_of_each_theme(positions, arguments.first)
     player = load_player(spec, game.name, arguments.simulations or None)
     try:
