@@ -161,9 +161,9 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.accuracy import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag
-    from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
     from alphagateau.runs.files import write_result
+    from alphagateau.suites.analysis import analyse_games
 
     def analysed() -> "Iterator[CheckedGame]":
         for one in sound:
