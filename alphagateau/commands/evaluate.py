@@ -3,13 +3,13 @@
 import dataclasses
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import PlayerOptions, UsageError, parse, usage_errors
+from alphagateau.cli.arguments import PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.cli.streams import make_reporter
@@ -46,9 +46,8 @@ class Arguments(PlayerOptions):
     """write all measures of each player, with their intervals"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if a player failed."""
-    arguments = parse(Arguments, words, "evaluate")
     if len(arguments.words) < 2:
         raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
     use_compilation_cache()

@@ -1,13 +1,10 @@
 """Describes a run or a checkpoint, as a table or JSON."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tyro
-
-from alphagateau.cli.arguments import parse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,9 +20,8 @@ class Arguments:
     """print JSON"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the description."""
-    arguments = parse(Arguments, words, "info")
     print_description(description_of(arguments.path), arguments.json)
     return 0
 

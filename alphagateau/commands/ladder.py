@@ -61,9 +61,8 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
     return ladder, out, arguments
 
 
-def run(words: Sequence[str]) -> int:
+def run(ladder: LadderConfig, folder: Path, arguments: Arguments) -> int:
     """Plays what is left, and prints the page's path."""
-    ladder, folder, arguments = read_arguments(words)
     use_compilation_cache()
     from alphagateau.cli.ladders import merge_into_ladder, run_ladder, watch_ladder
     from alphagateau.runs.run_folder import locked

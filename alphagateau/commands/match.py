@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import PGN, check_own_games
 from alphagateau.cli.streams import report
@@ -95,9 +95,8 @@ class Arguments(PlayerOptions, FileOptions):
     """write the games; a file is replaced only if it holds games of the same two players by this command"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if games are missing a result."""
-    arguments = parse(Arguments, words, "match")
     check(arguments)
     use_compilation_cache()
     with usage_errors():  # of players, openings and boards

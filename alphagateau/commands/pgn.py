@@ -3,14 +3,14 @@
 import dataclasses
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, UsageError, parse
+from alphagateau.cli.arguments import FileOptions, UsageError
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
 from alphagateau.config.records import counted
@@ -68,9 +68,8 @@ class Tally:
         return {key: value for key, value in vars(self).items() if key != "texts"}
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if a game breaks the rules."""
-    arguments = parse(Arguments, words, "pgn")
     if (arguments.output or arguments.annotate) and not arguments.analyse:
         raise UsageError("--output and --annotate need --analyse CKPT, the network whose evaluations they show")
     if arguments.analyse and not (arguments.output or arguments.annotate):

@@ -1,14 +1,14 @@
 """Gathers boards of games, to be labelled."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number, parse
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
 from alphagateau.cli.streams import make_reporter, report
@@ -49,9 +49,8 @@ class Arguments(PlayerOptions, FileOptions):
     """random plies that open their games"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Writes the boards and prints how many there are."""
-    arguments = parse(Arguments, words, "positions")
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
     from alphagateau.games.entries import GAMES

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
 from alphagateau.cli.streams import make_reporter
@@ -49,9 +49,8 @@ class Arguments(PlayerOptions, FileOptions):
     """write name, score, total, bands and themes of each player"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if a player failed."""
-    arguments = parse(Arguments, words, "puzzles")
     if len(arguments.words) < 2:
         raise UsageError("puzzles needs players and a file, as in: alphagateau puzzles random lichess_puzzles.csv")
     if not arguments.band:

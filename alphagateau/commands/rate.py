@@ -2,13 +2,12 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, UsageError, number, parse
+from alphagateau.cli.arguments import FileOptions, UsageError, number
 from alphagateau.cli.outputs import RATINGS
 
 
@@ -36,9 +35,8 @@ class Arguments(FileOptions):
     """also write the table, the plot and a page there; a folder that holds other results is refused"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the ratings."""
-    arguments = parse(Arguments, words, "rate")
     if arguments.anchor_rating and arguments.anchor is None:
         raise UsageError(f"--anchor-rating {arguments.anchor_rating:g} needs --anchor, the player who has it")
     from alphagateau.matches.recorded_results import read_any_results

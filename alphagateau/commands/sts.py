@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, PlayerOptions, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
 from alphagateau.cli.streams import make_reporter
@@ -44,9 +44,8 @@ class Arguments(PlayerOptions, FileOptions):
     """also draw the share of points of each theme, an SVG file"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the table."""
-    arguments = parse(Arguments, words, "sts")
     use_compilation_cache()
     with usage_errors():  # of the file, and of boards that cannot be
         return score(arguments)

@@ -2,14 +2,13 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from alphagateau import config
-from alphagateau.cli.arguments import DURATION, parse
+from alphagateau.cli.arguments import DURATION
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
@@ -47,9 +46,8 @@ class Arguments:
     """only print what it would take, runs, games and core-hours, and the differences that it would find"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if runs failed; 0 also after a stop before the end."""
-    arguments = parse(Arguments, words, "study")
     stop = StopRequest(arguments.stop_after)
     path = config.find_study(arguments.study)
     plan = make_plan(config.load_study(path), str(path))
