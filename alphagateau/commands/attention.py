@@ -10,6 +10,7 @@ import tyro
 from alphagateau.cli.arguments import UsageError, number, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON
+from alphagateau.runs import files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +59,6 @@ def run(arguments: Arguments) -> int:
     from alphagateau.games.variants import get_game
     from alphagateau.networks.chessformer.attention import best_patterns
     from alphagateau.reports.attention_page import attention_page
-    from alphagateau.runs import files
     from alphagateau.runs.newest import newest_checkpoint
 
     found = newest_checkpoint(arguments.path)

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
+from rich.table import Column
 
 from alphagateau.cli.arguments import PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
+from alphagateau.runs.files import write_json
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.matches.players import Player
@@ -99,10 +102,6 @@ def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_o
 
 def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:
     """A table on standard output: a row a measure, a column a player."""
-    from rich.table import Column
-
-    from alphagateau.runs.logging.progress import print_results
-
     columns = [Column("measure", no_wrap=True), *(Column(name, justify="right", overflow="fold") for name in found)]
     names = dict.fromkeys(name for measures in found.values() for name in measures)
     rows = [(name, *(shown(name, measures.get(name)) for measures in found.values())) for name in names]
@@ -121,8 +120,6 @@ def shown(measure: str, estimate: "Estimate | None") -> str:
 
 def write_measures(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:
     """One object a player: name, score and total of its action accuracy, and every measure."""
-    from alphagateau.runs.files import write_json
-
     rows = []
     for name, measures in found.items():
         accuracy = measures["action_accuracy"]

@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import tyro
+from rich.table import Table
+
+from alphagateau.runs.files import to_json
+from alphagateau.runs.logging.progress import VisibleConsole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,14 +69,8 @@ def description_of(path: Path) -> dict[str, Any]:
 def print_description(description: dict[str, Any], as_json: bool) -> None:
     """Prints the facts as a table or JSON."""
     if as_json:
-        from alphagateau.runs.files import to_json
-
         print(to_json(description))
         return
-    from rich.table import Table
-
-    from alphagateau.runs.logging.progress import VisibleConsole
-
     table = Table(show_header=False, box=None)
     for name, value in description.items():
         if isinstance(value, dict):

@@ -10,6 +10,7 @@ import tyro
 from alphagateau.cli.arguments import DURATION, UsageError, number
 from alphagateau.cli.outputs import FOLDER
 from alphagateau.cli.streams import REPORT_SECONDS, report
+from alphagateau.runs.stop import StopRequest
 
 if TYPE_CHECKING:
     from alphagateau.data.label_files import LabelJob
@@ -57,7 +58,6 @@ class Arguments:
 def run(arguments: Arguments) -> int:
     """Labels what is not labelled yet; progress goes to standard error."""
     from alphagateau.data.tables import DataError, LabellingError
-    from alphagateau.runs.stop import StopRequest
 
     check(arguments)
     stop = StopRequest(arguments.stop_after)

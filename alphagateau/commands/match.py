@@ -15,6 +15,9 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import PGN, check_own_games
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
+from alphagateau.runs import files
+from alphagateau.runs.logging.progress import say
+from alphagateau.runs.stop import StopRequest
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
@@ -148,8 +151,6 @@ def play(arguments: Arguments, setup: Setup) -> int:
     """Plays the games, prints the table and writes PGN."""
     from alphagateau.matches.match import games_to_pgn, play_match
     from alphagateau.matches.match_games import Match
-    from alphagateau.runs import files
-    from alphagateau.runs.stop import StopRequest
 
     game, a, b, openings = setup
     stop = StopRequest()
@@ -185,7 +186,6 @@ def sequential_test(arguments: Arguments, counts: Sequence[int]) -> "Sprt":
 def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> None:
     """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import Score, print_scores
-    from alphagateau.runs.logging.progress import say
 
     print_scores([Score(setup.a.name, setup.b.name, *result[:5])], setup.game.name)
     live = f", {result.statistics.live_fraction:.0%} of searched rows live"

@@ -14,10 +14,12 @@ from alphagateau.cli.arguments import FileOptions, UsageError
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
 from alphagateau.config.records import counted
+from alphagateau.games.pgn.text import WrittenGame, read_games
+from alphagateau.games.pgn.text_files import read_lines
+from alphagateau.runs.files import write_json, write_result
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.rule_checks import CheckedGame
-    from alphagateau.games.pgn.text import WrittenGame
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
 
@@ -74,9 +76,6 @@ def run(arguments: Arguments) -> int:
         raise UsageError("--output and --annotate need --analyse CKPT, the network whose evaluations they show")
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
-    from alphagateau.games.pgn.text import read_games
-    from alphagateau.games.pgn.text_files import read_lines
-
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
     lines = read_lines(arguments.file, arguments.bounds)
     games = read_games(lines, arguments.bounds, keep_text=bool(arguments.annotate))
@@ -94,8 +93,6 @@ def run(arguments: Arguments) -> int:
         deque(sound, maxlen=0)
     print(summary(tally))
     if arguments.json:
-        from alphagateau.runs.files import write_json
-
         write_json(arguments.json, {"name": name, **tally.counts})
     return 1 if tally.broken else 2 if tally.unknown else 0
 
@@ -161,7 +158,6 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
     from alphagateau.games.pgn.accuracy import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
-    from alphagateau.runs.files import write_result
     from alphagateau.suites.analysis import analyse_games
 
     def analysed() -> "Iterator[CheckedGame]":

@@ -13,6 +13,9 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
 from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
+from alphagateau.games.pgn.text import read_games
+from alphagateau.games.pgn.text_files import TextFileError, read_lines
+from alphagateau.runs.files import write_text
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.pgn import GameRecord
@@ -54,7 +57,6 @@ def run(arguments: Arguments) -> int:
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
     from alphagateau.games.entries import GAMES
-    from alphagateau.games.pgn.text_files import TextFileError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.specs import PlayerError
 
@@ -90,8 +92,6 @@ def run(arguments: Arguments) -> int:
 def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"]:
     """The games of the sources on one board; `left_out` takes the reasons against others."""
     from alphagateau.games.pgn.pgn import replay
-    from alphagateau.games.pgn.text import read_games
-    from alphagateau.games.pgn.text_files import read_lines
 
     for source in arguments.sources:
         files = sorted((source / "games").glob("*.pgn")) if source.is_dir() else [source]
@@ -118,7 +118,6 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
     from alphagateau.matches.openings import make_openings
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import read_spec
-    from alphagateau.runs.files import write_text
 
     use_compilation_cache()
     game, specs = get_game(arguments.game), list(map(read_spec, arguments.players))

@@ -16,10 +16,12 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
 from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
+from alphagateau.reports.puzzles_page import Band, PuzzleResult, Share, puzzles_drawing, puzzles_json, puzzles_page
+from alphagateau.runs.files import write_json, write_text
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.matches.players import Player
-    from alphagateau.reports.puzzles_page import PuzzleResult
     from alphagateau.suites.puzzles import Puzzle
     from alphagateau.suites.solving import Solution
 
@@ -88,10 +90,8 @@ def run(arguments: Arguments) -> int:
     return 1 if failures else 0
 
 
-def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> "PuzzleResult":
+def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> PuzzleResult:
     """The shares of a player: in all, by band of ratings, by theme."""
-    from alphagateau.reports.puzzles_page import Band, PuzzleResult
-
     of_bands: dict[int, list[bool]] = {}
     of_themes: dict[str, list[bool]] = {}
     for puzzle, solution in zip(puzzles, solutions, strict=True):
@@ -103,8 +103,7 @@ def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solut
     return PuzzleResult(name, _share([solution.is_solved for solution in solutions]), bands, themes)
 
 
-def _share(solved: Sequence[bool]):
-    from alphagateau.reports.puzzles_page import Share
+def _share(solved: Sequence[bool]) -> Share:
     from alphagateau.suites.intervals import share
 
     found = share(sum(solved), len(solved))
@@ -112,12 +111,9 @@ def _share(solved: Sequence[bool]):
 
 
 def write(
-    arguments: Arguments, results: "Sequence[PuzzleResult]", notes: Sequence[str], about: Mapping[str, Any]
+    arguments: Arguments, results: Sequence[PuzzleResult], notes: Sequence[str], about: Mapping[str, Any]
 ) -> None:
     """The page, the drawing and, if wanted, JSON."""
-    from alphagateau.reports.puzzles_page import puzzles_drawing, puzzles_json, puzzles_page
-    from alphagateau.runs.files import write_json, write_text
-
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
     title = f"Puzzles of {about['file']}"
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -129,8 +125,6 @@ def write(
 
 def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:
     """One row a player and puzzle."""
-    from alphagateau.runs.files import write_text
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["player", "puzzle", "rating", "solved", "found", "answer"])
@@ -140,10 +134,8 @@ def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping
     write_text(path, text.getvalue())
 
 
-def print_shares(results: "Sequence[PuzzleResult]", title: str) -> None:
+def print_shares(results: Sequence[PuzzleResult], title: str) -> None:
     """A table on standard output: a row a player, its share in all and by band."""
-    from alphagateau.runs.logging.progress import print_results
-
     bands, rows = [f"{band.low}-" for band in results[0].bands] if results else [], []
     for result in results:
         whole = result.whole

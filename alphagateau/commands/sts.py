@@ -12,6 +12,9 @@ from alphagateau.cli.arguments import FileOptions, PlayerOptions, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
 from alphagateau.cli.streams import make_reporter
+from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
+from alphagateau.runs import files
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.suites.sts import ThemeScore
@@ -56,7 +59,6 @@ def score(arguments: Arguments) -> int:
     from alphagateau.games.variants import get_game
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import board_of, read_spec
-    from alphagateau.runs import files
     from alphagateau.suites.sts import answer, first_of_each_theme, read_epd, scores
 
     spec = read_spec(arguments.player)
@@ -83,8 +85,6 @@ def score(arguments: Arguments) -> int:
 
 def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     """A table on standard output."""
-    from alphagateau.runs.logging.progress import print_results
-
     rows = []
     for one in found:
         nodes = "-" if math.isnan(one.nodes) else f"{one.nodes:,.0f}"
@@ -103,7 +103,5 @@ def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list
 
 def chart(name: str, found: Sequence["ThemeScore"]) -> str:
     """The share of points of each theme, with its error, as SVG."""
-    from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
-
     rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
     return standalone(f"Strategic tests: {name}", [dot_chart(rows, Labels(x="share of points, 2 standard errors"))])

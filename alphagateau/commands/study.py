@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
+from rich.table import Column
 
 from alphagateau import config
 from alphagateau.cli.arguments import DURATION
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
+from alphagateau.runs.costs import Prices, make_prices
+from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.plan import Plan, make_plan
+from alphagateau.studies.budget import count_flops
+from alphagateau.studies.plan import Plan, changed_keys, make_plan
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
-    from alphagateau.runs.costs import Prices
     from alphagateau.studies.training import Study
 
 
@@ -88,11 +91,8 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
     return study
 
 
-def prices_of(plan: Plan, has_flops: bool) -> "dict[str, Prices]":
+def prices_of(plan: Plan, has_flops: bool) -> dict[str, Prices]:
     """What runs cost, by variant; FLOPs are counted, which takes a while, only if they are wanted."""
-    from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.budget import count_flops
-
     experiments = [v.experiment for v in plan.variants]
     flops = count_flops(experiments) if has_flops else [{}] * len(experiments)
     return {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
@@ -142,7 +142,6 @@ def print_plan(plan: Plan) -> None:
     from alphagateau.games.variants import get_game
     from alphagateau.matches.ladder.pool_files import find_pool, read_pool
     from alphagateau.matches.ladder.simulation import LadderForecast, forecast_ladder
-    from alphagateau.runs.logging.progress import say
     from alphagateau.studies.forecast import forecast, read_pilot
 
     study, of_ladder, pool = plan.study, LadderForecast(0, 1, 0), None
@@ -177,10 +176,6 @@ def print_plan(plan: Plan) -> None:
 
 def print_status(study: "Study") -> None:
     """Prints what differs between variants, how far each run is, and how long the rest may take."""
-    from rich.table import Column
-
-    from alphagateau.runs.logging.progress import print_results, say
-    from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.training import describe_progress
 
     rows, total = describe_progress(study)
