@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +12,7 @@ from rich.table import Column
 from alphagateau.cli.arguments import PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
-from alphagateau.cli.streams import make_reporter
+from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
 from alphagateau.runs.files import write_json
 from alphagateau.runs.logging.progress import print_results
@@ -78,7 +77,7 @@ def run(arguments: Arguments) -> int:
     if found:
         print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
-        print(failure, file=sys.stderr)
+        report(failure)
     if arguments.json:
         about = {"labels": manifest["engine"], "split": arguments.split, "game": game.name}
         write_measures(arguments.json, found, about)

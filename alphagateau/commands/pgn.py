@@ -1,7 +1,6 @@
 """Replays PGN games by the rules, and writes a network's evaluations of them."""
 
 import dataclasses
-import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import chain
@@ -13,6 +12,7 @@ import tyro
 from alphagateau.cli.arguments import FileOptions, UsageError
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
+from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import read_lines
@@ -181,7 +181,7 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
         write_result(arguments.annotate, "".join(tally.texts))
         print(arguments.annotate)
         if left := tally.games - num_games:
-            print(f"{counted(left, 'game')} left as written: not played by the rules", file=sys.stderr)
+            report(f"{counted(left, 'game')} left as written: not played by the rules")
     if arguments.output:
         write_result(arguments.output, analysis_page(Path(name).name, shown, num_games))
         print(arguments.output)

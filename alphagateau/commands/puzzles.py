@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import hashlib
 import io
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ import tyro
 from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
-from alphagateau.cli.streams import make_reporter
+from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
 from alphagateau.reports.puzzles_page import Band, PuzzleResult, Share, puzzles_drawing, puzzles_json, puzzles_page
 from alphagateau.runs.files import write_json, write_text
@@ -68,7 +67,7 @@ def run(arguments: Arguments) -> int:
         game = get_game(arguments.game)
         puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, arguments.bounds)
     if left_out:
-        print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
+        report(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}")
 
     def solve_all(player: "Player") -> "list[Solution]":
         reporter = make_reporter(len(puzzles), "puzzles", player.name)
@@ -85,7 +84,7 @@ def run(arguments: Arguments) -> int:
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
     print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
     for failure in failures:
-        print(failure, file=sys.stderr)
+        report(failure)
     print(arguments.out / "index.html")
     return 1 if failures else 0
 

@@ -47,15 +47,10 @@ class Arguments(PlayerOptions, FileOptions):
     """also draw the share of points of each theme, an SVG file"""
 
 
+@usage_errors()  # of the file, and of boards that cannot be
 def run(arguments: Arguments) -> int:
-    """Prints the table."""
+    """Plays, prints the table and writes. Raises CheckpointError."""
     use_compilation_cache()
-    with usage_errors():  # of the file, and of boards that cannot be
-        return score(arguments)
-
-
-def score(arguments: Arguments) -> int:
-    """Plays, prints and writes. Raises TextFileError, PlayerError, CheckpointError."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import board_of, read_spec
