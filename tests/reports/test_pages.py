@@ -18,7 +18,7 @@ from markup import HOSTILE, SHOWN, Outline, browser, dom_of, drawn, said_by
 from alphagateau.ratings.pairs import Residual
 from alphagateau.ratings.results import Row
 from alphagateau.reports.drawing.charts import CalibrationBin
-from alphagateau.reports.drawing.game_viewer import GameView, view_game, viewer_data
+from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import table
 from alphagateau.reports.ladder_page import LearntOn, RatedPlayer, ladder_page
@@ -172,15 +172,6 @@ def test_view_game_follows_python_chess_on_both_boards():
     assert large.fens[-1] == "2kr3Q/8/8/8/8/3p4/8/R4RK1 b - - 0 22"
     with pytest.raises(ValueError, match="illegal"):
         view_game(chess.Board(), ["e2e5"], "*", "no")
-
-
-def test_viewer_refuses_games_that_do_not_fit():
-    game = sample_games()[0]
-    with pytest.raises(ValueError, match="3 moves and 3 FENs"):
-        viewer_data([game._replace(fens=game.fens[1:])])
-    for fen in ("8/8 w", "99999999/8", "rnbqk/ppppp/5/PPPPP/RNBQ", ""):
-        with pytest.raises(ValueError, match="square board"):
-            viewer_data([game._replace(fens=[fen] * 4)])
 
 
 @browser
