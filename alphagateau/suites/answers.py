@@ -46,11 +46,11 @@ def key_parts_of(seed: int, *numbers: Sequence[int]) -> np.ndarray:
 
 def positions_of_fens(game: Game, fens: Sequence[str], seed: int) -> Positions:
     """Positions without a past."""
-    return Positions(
-        key_parts_of(seed, range(len(fens))),
-        lambda rows: from_fens(game, [fens[row] for row in rows]),
-        lambda row: (fens[row], ()),
-    )
+
+    def states_of(rows: Sequence[int]) -> State:
+        return from_fens(game, [fens[row] for row in rows])
+
+    return Positions(key_parts_of(seed, range(len(fens))), states_of, lambda row: (fens[row], ()))
 
 
 def positions_of_states(game: Game, states: State, seed: int) -> Positions:
