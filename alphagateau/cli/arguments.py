@@ -27,17 +27,39 @@ from tyro.constructors import (
 
 from alphagateau.cli.outputs import refusal
 from alphagateau.config.records import choices_of, fields_of, nearest, sections_of, show, suggestion
+from alphagateau.games.pgn.text_files import MEGABYTES, Bounds, bounds_of
 from alphagateau.runs.stop import parse_duration
 from alphagateau.runs.terminal import at_words, printing_freely
 
 T = TypeVar("T")
 REGISTRY = ConstructorRegistry()
-MaxMegabytes = Annotated[int, tyro.conf.arg(metavar="MB")]
 MARKERS = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
 
 
 class UsageError(ValueError):
     """A command line that names something wrong; one sentence."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PlayerOptions:
+    """Options of commands that have players move."""
+
+    simulations: int = 0
+    """search simulations a move of players whose spec has none; 0: as in their training"""
+    seed: int = 0
+    """of the random mover, and of random openings"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """Options of commands that read files of games, positions or results."""
+
+    max_megabytes: Annotated[int, tyro.conf.arg(metavar="MB")] = MEGABYTES
+    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
+
+    @property
+    def bounds(self) -> Bounds:
+        return bounds_of(self.max_megabytes)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
+from alphagateau.games.pgn.text import read_games
+from alphagateau.games.pgn.text_files import read_lines
+
 
 class OutputError(ValueError):
     """An output that must not be written; one sentence."""
@@ -110,9 +113,6 @@ def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
 
     Games without the tag count as written: an annotated file has those with faults unchanged.
     """
-    from alphagateau.games.pgn.text import read_games
-    from alphagateau.games.pgn.text_files import read_lines
-
     if not path.is_file() or not path.stat().st_size:
         return
     values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}

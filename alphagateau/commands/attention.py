@@ -1,15 +1,16 @@
 """Writes a page of what the heads of a Chessformer attend to."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, number, parse, usage_errors
+from alphagateau.cli.arguments import UsageError, number, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON
+from alphagateau.runs import files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,15 +52,13 @@ class Arguments:
     """also write the correlations"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Writes the page and prints how many heads follow which pattern."""
-    arguments = parse(Arguments, words, "attention")
     use_compilation_cache()
     from alphagateau.games.notation import from_fen, normalize_fen
     from alphagateau.games.variants import get_game
     from alphagateau.networks.chessformer.attention import best_patterns
     from alphagateau.reports.attention_page import attention_page
-    from alphagateau.runs import files
     from alphagateau.runs.newest import newest_checkpoint
 
     found = newest_checkpoint(arguments.path)
@@ -104,10 +103,10 @@ def study_checkpoint(
 
 def count_followers(names: list[list[str]]) -> str:
     """Such as "7 of 12 heads follow a pattern (4 rook, 3 knight)"."""
-    all_names = [name for heads in names for name in heads]
-    counts = {name: all_names.count(name) for name in sorted(set(all_names) - {""})}
-    listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
-    return f"{sum(counts.values())} of {len(all_names)} heads follow a pattern" + (f" ({listed})" if listed else "")
+    counts = Counter(sorted(name for heads in names for name in heads))
+    num_heads, num_others = counts.total(), counts.pop("", 0)
+    listed = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    return f"{num_heads - num_others} of {num_heads} heads follow a pattern" + (f" ({listed})" if listed else "")
 
 
 def _square(game: "Game", state: "State", name: str | None) -> int:

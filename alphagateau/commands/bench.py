@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import tyro
 
 import alphagateau
-from alphagateau.cli.arguments import UsageError, number, parse
+from alphagateau.cli.arguments import UsageError, number
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
 from alphagateau.config.records import show
@@ -42,9 +41,8 @@ class Arguments:
     """also write the table as JSON"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the table. Raises UsageError without a checkout."""
-    arguments = parse(Arguments, words, "bench")
     for name in arguments.what:
         if name not in GROUPS:
             raise UsageError(f"bench measures one of {', '.join(GROUPS)}, got {show(name)}")

@@ -3,12 +3,11 @@
 import dataclasses
 import os
 import socket
-from collections.abc import Sequence
 from typing import Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import UsageError, number, parse
+from alphagateau.cli.arguments import UsageError, number
 from alphagateau.cli.compilation import use_compilation_cache
 
 HOST = "127.0.0.1"  # this machine alone, without a choice
@@ -31,9 +30,8 @@ class Arguments:
     """port of the page; 0: any that is free"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Serves until it is interrupted."""
-    arguments = parse(Arguments, words, "board")
     if not 1 <= len(arguments.paths) <= 2:
         raise UsageError(f"board takes one or two checkpoints, got {len(arguments.paths)}")
     use_compilation_cache()

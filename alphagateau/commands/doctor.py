@@ -1,10 +1,12 @@
 """Estimates the memory and time of an experiment on this machine."""
 
 import dataclasses
-from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.experiments import ExperimentArguments, check, parse_experiment
+from alphagateau.config import Experiment
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,9 +20,11 @@ class Arguments(ExperimentArguments):
     """
 
 
-def run(words: Sequence[str]) -> int:
+read_arguments = partial(parse_experiment, Arguments, command="doctor")
+
+
+def run(arguments: Arguments, path: Path, experiment: Experiment) -> int:
     """1 if the memory does not fit."""
-    _, path, experiment = parse_experiment(Arguments, words, "doctor")
     from alphagateau.distributed.mesh import choose_platform
 
     choose_platform(experiment.platform, experiment.cpu_devices)

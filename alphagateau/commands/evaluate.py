@@ -2,18 +2,20 @@
 
 import dataclasses
 import math
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
+from rich.table import Column
 
-from alphagateau.cli.arguments import UsageError, parse, usage_errors
+from alphagateau.cli.arguments import PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
-from alphagateau.cli.streams import make_reporter
+from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
+from alphagateau.runs.files import write_json
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.matches.players import Player
@@ -24,7 +26,7 @@ SHARES = ("action_accuracy", "policy_top_1", "policy_top_3")  # shown in percent
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions):
     """Measure players on the boards that an engine labelled.
 
     Of every player: how often it plays one of the best moves. Of networks and the random mover also Kendall's tau-b of
@@ -40,19 +42,14 @@ class Arguments:
     """the players, and last the folder of labels"""
     split: Literal["test", "train"] = "test"
     """which boards"""
-    simulations: int = 0
-    """search simulations a move of players whose spec has none; 0: as in their training"""
     max_boards: int = 0
     """only the first so many; 0: all"""
-    seed: int = 0
-    """of the random mover"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """write all measures of each player, with their intervals"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if a player failed."""
-    arguments = parse(Arguments, words, "evaluate")
     if len(arguments.words) < 2:
         raise UsageError("evaluate needs players and a folder, as in: alphagateau evaluate random data/gardner/labels")
     use_compilation_cache()
@@ -80,7 +77,7 @@ def run(words: Sequence[str]) -> int:
     if found:
         print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
     for failure in failures:
-        print(failure, file=sys.stderr)
+        report(failure)
     if arguments.json:
         about = {"labels": manifest["engine"], "split": arguments.split, "game": game.name}
         write_measures(arguments.json, found, about)
@@ -104,10 +101,6 @@ def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_o
 
 def print_measures(found: "Mapping[str, Mapping[str, Estimate]]", title: str) -> None:
     """A table on standard output: a row a measure, a column a player."""
-    from rich.table import Column
-
-    from alphagateau.runs.logging.progress import print_results
-
     columns = [Column("measure", no_wrap=True), *(Column(name, justify="right", overflow="fold") for name in found)]
     names = dict.fromkeys(name for measures in found.values() for name in measures)
     rows = [(name, *(shown(name, measures.get(name)) for measures in found.values())) for name in names]
@@ -126,8 +119,6 @@ def shown(measure: str, estimate: "Estimate | None") -> str:
 
 def write_measures(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", about: Mapping[str, Any]) -> None:
     """One object a player: name, score and total of its action accuracy, and every measure."""
-    from alphagateau.runs.files import write_json
-
     rows = []
     for name, measures in found.items():
         accuracy = measures["action_accuracy"]

@@ -1,13 +1,14 @@
 """Describes a run or a checkpoint, as a table or JSON."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tyro
+from rich.table import Table
 
-from alphagateau.cli.arguments import parse
+from alphagateau.runs.files import to_json
+from alphagateau.runs.logging.progress import VisibleConsole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,9 +24,8 @@ class Arguments:
     """print JSON"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the description."""
-    arguments = parse(Arguments, words, "info")
     print_description(description_of(arguments.path), arguments.json)
     return 0
 
@@ -69,14 +69,8 @@ def description_of(path: Path) -> dict[str, Any]:
 def print_description(description: dict[str, Any], as_json: bool) -> None:
     """Prints the facts as a table or JSON."""
     if as_json:
-        from alphagateau.runs.files import to_json
-
         print(to_json(description))
         return
-    from rich.table import Table
-
-    from alphagateau.runs.logging.progress import VisibleConsole
-
     table = Table(show_header=False, box=None)
     for name, value in description.items():
         if isinstance(value, dict):

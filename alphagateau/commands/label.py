@@ -1,15 +1,16 @@
 """Labels boards by an engine or a player, for networks to learn from."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import DURATION, UsageError, number, parse
+from alphagateau.cli.arguments import DURATION, UsageError, number
 from alphagateau.cli.outputs import FOLDER
 from alphagateau.cli.streams import REPORT_SECONDS, report
+from alphagateau.runs.stop import StopRequest
 
 if TYPE_CHECKING:
     from alphagateau.data.label_files import LabelJob
@@ -54,11 +55,9 @@ class Arguments:
     """stop after this time, such as 30m or 3h"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Labels what is not labelled yet; progress goes to standard error."""
-    arguments = parse(Arguments, words, "label")
     from alphagateau.data.tables import DataError, LabellingError
-    from alphagateau.runs.stop import StopRequest
 
     check(arguments)
     stop = StopRequest(arguments.stop_after)

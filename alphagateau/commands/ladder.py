@@ -13,6 +13,7 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import LADDER, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config import LadderConfig
+from alphagateau.runs.stop import StopRequest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,13 +62,11 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
     return ladder, out, arguments
 
 
-def run(words: Sequence[str]) -> int:
+def run(ladder: LadderConfig, folder: Path, arguments: Arguments) -> int:
     """Plays what is left, and prints the page's path."""
-    ladder, folder, arguments = read_arguments(words)
     use_compilation_cache()
     from alphagateau.cli.ladders import merge_into_ladder, run_ladder, watch_ladder
     from alphagateau.runs.run_folder import locked
-    from alphagateau.runs.stop import StopRequest
 
     stop = StopRequest()
     with usage_errors(), locked(folder), stop.listening():  # of players, boards and openings

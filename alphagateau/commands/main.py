@@ -1,8 +1,9 @@
 """Runs a command line and returns its exit code: 0 done, 1 failed with a sentence, 2 bad input or usage.
 
-Each command is a module of its name, imported only when it runs: an argument record, whose docstrings are its help, and
-`run(words) -> int`. Of the package's own errors a ValueError is about what the user named or wrote, and exits 2; any
-other is a failure at work, and exits 1. A path that does not exist exits 2 too.
+Each command is a module of its name, imported only when it runs: `Arguments`, a record whose docstrings are its help,
+and `run(arguments) -> int`. Where the options depend on a file that is named before them, `read_arguments(words)` reads
+them, and `run` takes what it returns. Of the package's own errors a ValueError is about what the user named or wrote,
+and exits 2; any other is a failure at work, and exits 1. A path that does not exist exits 2 too.
 """
 
 import os
@@ -65,7 +66,7 @@ def run_command(name: str, words: list[str]) -> int:
     from difflib import get_close_matches
     from importlib import import_module
 
-    from alphagateau.cli.arguments import UsageError
+    from alphagateau.cli.arguments import UsageError, parse
 
     if name.startswith("-"):
         raise UsageError(f"unknown option {name!r}: expected a command first, --help or --version")
@@ -74,7 +75,10 @@ def run_command(name: str, words: list[str]) -> int:
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(COMMANDS)}"
         raise UsageError(f"unknown command {name!r}: {hint}")
     try:
-        return import_module(f"alphagateau.commands.{name}").run(words)
+        command = import_module(f"alphagateau.commands.{name}")
+        if hasattr(command, "read_arguments"):
+            return command.run(*command.read_arguments(words))
+        return command.run(parse(command.Arguments, words, name))
     except SystemExit as stop:  # after --help
         return int(stop.code or 0)
 

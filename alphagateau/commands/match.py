@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import PGN, check_own_games
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
+from alphagateau.runs import files
+from alphagateau.runs.logging.progress import say
+from alphagateau.runs.stop import StopRequest
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
@@ -60,7 +62,7 @@ class Setup(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Play games between two players.
 
     Every opening is played twice, with colors swapped, without noise. A player is `random`, a checkpoint, a run (its
@@ -76,18 +78,12 @@ class Arguments:
     """its opponent"""
     games: int = 0
     """an even number; 0: 64, or twice as many as there are openings in the file"""
-    simulations: int = 0
-    """search simulations a ply of players whose spec has none; 0: as in their training"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: what the first checkpoint learnt on"""
     opening_plies: int = 4
     """random plies of each opening"""
     openings: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """a file of openings instead: FENs, EPD or UCI moves, one a line, or the games of a PGN file; may be packed"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file of openings up to this size, unpacked"""
-    seed: int = 0
-    """seed of the openings and the random mover"""
     rows: int = 0
     """games in progress at a time; 0: 64, on an accelerator as many as its memory allows"""
     sprt: Annotated[tuple[float, float] | None, BOUNDS] = None
@@ -102,9 +98,8 @@ class Arguments:
     """write the games; a file is replaced only if it holds games of the same two players by this command"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if games are missing a result."""
-    arguments = parse(Arguments, words, "match")
     check(arguments)
     use_compilation_cache()
     with usage_errors():  # of players, openings and boards
@@ -141,7 +136,7 @@ def read(arguments: Arguments) -> Setup:
     specs = [read_spec(arguments.a), read_spec(arguments.b)]
     game = get_game(board_of(specs, arguments.game))
     if arguments.openings:
-        openings = read_openings(game, arguments.openings, bounds_of(arguments.max_megabytes))
+        openings = read_openings(game, arguments.openings, arguments.bounds)
         for note in openings.notes:
             report(note)
         if arguments.games:
@@ -156,8 +151,6 @@ def play(arguments: Arguments, setup: Setup) -> int:
     """Plays the games, prints the table and writes PGN."""
     from alphagateau.matches.match import games_to_pgn, play_match
     from alphagateau.matches.match_games import Match
-    from alphagateau.runs import files
-    from alphagateau.runs.stop import StopRequest
 
     game, a, b, openings = setup
     stop = StopRequest()
@@ -193,7 +186,6 @@ def sequential_test(arguments: Arguments, counts: Sequence[int]) -> "Sprt":
 def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> None:
     """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import Score, print_scores
-    from alphagateau.runs.logging.progress import say
 
     print_scores([Score(setup.a.name, setup.b.name, *result[:5])], setup.game.name)
     live = f", {result.statistics.live_fraction:.0%} of searched rows live"

@@ -1,30 +1,31 @@
 """Replays PGN games by the rules, and writes a network's evaluations of them."""
 
 import dataclasses
-import sys
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse
+from alphagateau.cli.arguments import FileOptions, UsageError
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
+from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
+from alphagateau.games.pgn.text import WrittenGame, read_games
+from alphagateau.games.pgn.text_files import read_lines
+from alphagateau.runs.files import write_json, write_result
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.rule_checks import CheckedGame
-    from alphagateau.games.pgn.text import WrittenGame
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(FileOptions):
     """Replay the games of a PGN file by the rules, and analyse them with a network.
 
     Each game that breaks the rules is named with its line and move, and the exit code is 1. The Variant tag chooses the
@@ -48,8 +49,6 @@ class Arguments:
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
     """write all games there, with [%eval] comments in those without faults; of files of games only an earlier output
     by the same network and search is replaced"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
 @dataclasses.dataclass
@@ -71,19 +70,15 @@ class Tally:
         return {key: value for key, value in vars(self).items() if key != "texts"}
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if a game breaks the rules."""
-    arguments = parse(Arguments, words, "pgn")
     if (arguments.output or arguments.annotate) and not arguments.analyse:
         raise UsageError("--output and --annotate need --analyse CKPT, the network whose evaluations they show")
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
-    from alphagateau.games.pgn.text import read_games
-    from alphagateau.games.pgn.text_files import read_lines
-
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
-    bounds = bounds_of(arguments.max_megabytes)
-    games = read_games(read_lines(arguments.file, bounds), bounds, keep_text=bool(arguments.annotate))
+    lines = read_lines(arguments.file, arguments.bounds)
+    games = read_games(lines, arguments.bounds, keep_text=bool(arguments.annotate))
     first = next(games, None)
     if first is None:
         raise UsageError(f"{name} holds no games: expected PGN")
@@ -98,8 +93,6 @@ def run(words: Sequence[str]) -> int:
         deque(sound, maxlen=0)
     print(summary(tally))
     if arguments.json:
-        from alphagateau.runs.files import write_json
-
         write_json(arguments.json, {"name": name, **tally.counts})
     return 1 if tally.broken else 2 if tally.unknown else 0
 
@@ -164,9 +157,8 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.accuracy import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag
-    from alphagateau.play.analysis import analyse_games
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
-    from alphagateau.runs.files import write_result
+    from alphagateau.suites.analysis import analyse_games
 
     def analysed() -> "Iterator[CheckedGame]":
         for one in sound:
@@ -189,7 +181,7 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
         write_result(arguments.annotate, "".join(tally.texts))
         print(arguments.annotate)
         if left := tally.games - num_games:
-            print(f"{counted(left, 'game')} left as written: not played by the rules", file=sys.stderr)
+            report(f"{counted(left, 'game')} left as written: not played by the rules")
     if arguments.output:
         write_result(arguments.output, analysis_page(Path(name).name, shown, num_games))
         print(arguments.output)

@@ -4,12 +4,12 @@ import contextlib
 import dataclasses
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import parse, usage_errors
+from alphagateau.cli.arguments import usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.streams import open_input
 
@@ -38,9 +38,8 @@ class Arguments:
     """kind of device"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Plays until `quit` or the end of input."""
-    arguments = parse(Arguments, words, "play")
     open_input("play")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game

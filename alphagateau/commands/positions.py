@@ -1,26 +1,28 @@
 """Gathers boards of games, to be labelled."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
 from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
+from alphagateau.games.pgn.text import read_games
+from alphagateau.games.pgn.text_files import TextFileError, read_lines
+from alphagateau.runs.files import write_text
 
 if TYPE_CHECKING:
     from alphagateau.games.pgn.pgn import GameRecord
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Gather the boards of games, each once, for `alphagateau label`.
 
     Sources are PGN files (also .gz, .bz2, .xz, .zst), the sample games of runs, and games of --players against one
@@ -48,21 +50,13 @@ class Arguments:
     """games of each pair, an even number: each opening is played with both colors; one player alone plays each once"""
     opening_plies: int = 8
     """random plies that open their games"""
-    simulations: int = 0
-    """search simulations a ply of players whose spec has none; 0: as in their training"""
-    seed: int = 0
-    """seed of their openings and of the random mover"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Writes the boards and prints how many there are."""
-    arguments = parse(Arguments, words, "positions")
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
     from alphagateau.games.entries import GAMES
-    from alphagateau.games.pgn.text_files import TextFileError
     from alphagateau.games.variants import get_game
     from alphagateau.matches.specs import PlayerError
 
@@ -98,16 +92,13 @@ def run(words: Sequence[str]) -> int:
 def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"]:
     """The games of the sources on one board; `left_out` takes the reasons against others."""
     from alphagateau.games.pgn.pgn import replay
-    from alphagateau.games.pgn.text import read_games
-    from alphagateau.games.pgn.text_files import read_lines
 
-    bounds = bounds_of(arguments.max_megabytes)
     for source in arguments.sources:
         files = sorted((source / "games").glob("*.pgn")) if source.is_dir() else [source]
         if not files:
             raise UsageError(f"{source} holds no games: expected a PGN file or a run with a folder games")
         for path in files:
-            for written in read_games(read_lines(path, bounds), bounds):
+            for written in read_games(read_lines(path, arguments.bounds), arguments.bounds):
                 replayed = replay(written)
                 if replayed.record is None or replayed.fault:
                     left_out.append(f"{path}, line {written.line}, game {written.number}: {replayed.fault}")
@@ -127,7 +118,6 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
     from alphagateau.matches.openings import make_openings
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import read_spec
-    from alphagateau.runs.files import write_text
 
     use_compilation_cache()
     game, specs = get_game(arguments.game), list(map(read_spec, arguments.players))

@@ -2,14 +2,13 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from alphagateau import config
-from alphagateau.cli.arguments import UsageError, parse
+from alphagateau.cli.arguments import UsageError
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.reports.model_card import Card
@@ -40,9 +39,8 @@ class Arguments:
     """where published checkpoints live"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the folder's path."""
-    arguments = parse(Arguments, words, "publish")
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", arguments.name):
         raise UsageError(f"NAME is {arguments.name!r}, expected letters, digits, _, - and dots, as of a folder")
     from alphagateau.reports.model_card import model_card

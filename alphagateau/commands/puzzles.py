@@ -4,29 +4,29 @@ import csv
 import dataclasses
 import hashlib
 import io
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
-from alphagateau.cli.streams import make_reporter
+from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
+from alphagateau.reports.puzzles_page import Band, PuzzleResult, Share, puzzles_drawing, puzzles_json, puzzles_page
+from alphagateau.runs.files import write_json, write_text
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.matches.players import Player
-    from alphagateau.reports.puzzles_page import PuzzleResult
     from alphagateau.suites.puzzles import Puzzle
     from alphagateau.suites.solving import Solution
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Have players solve puzzles: share solved by rating and theme, with intervals, a page and a plot.
 
     The file is Lichess's CSV (also compressed; columns FEN, Moves, Rating). The first move of a line is the opponent's;
@@ -38,27 +38,20 @@ class Arguments:
 
     words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER... FILE.csv")]
     """the players, and last the file"""
-    simulations: int = 0
-    """search simulations a move of players whose spec has none; 0: as in their training"""
     game: Annotated[str, tyro.conf.arg(metavar="NAME")] = "chess"
     """the board"""
     band: int = 200
     """width of a band of ratings"""
     max_puzzles: int = 0
     """only the first so many; 0: all"""
-    seed: int = 0
-    """of the random mover"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file up to this size, unpacked"""
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), PUZZLES] = Path("eval/puzzles")
     """where index.html, puzzles.svg and solutions.csv go"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """write name, score, total, bands and themes of each player"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if a player failed."""
-    arguments = parse(Arguments, words, "puzzles")
     if len(arguments.words) < 2:
         raise UsageError("puzzles needs players and a file, as in: alphagateau puzzles random lichess_puzzles.csv")
     if not arguments.band:
@@ -72,9 +65,9 @@ def run(words: Sequence[str]) -> int:
     *specs, file = arguments.words
     with usage_errors():
         game = get_game(arguments.game)
-        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, bounds_of(arguments.max_megabytes))
+        puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, arguments.bounds)
     if left_out:
-        print(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}", file=sys.stderr)
+        report(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}")
 
     def solve_all(player: "Player") -> "list[Solution]":
         reporter = make_reporter(len(puzzles), "puzzles", player.name)
@@ -91,15 +84,13 @@ def run(words: Sequence[str]) -> int:
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
     print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")
     for failure in failures:
-        print(failure, file=sys.stderr)
+        report(failure)
     print(arguments.out / "index.html")
     return 1 if failures else 0
 
 
-def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> "PuzzleResult":
+def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solution]", width: int) -> PuzzleResult:
     """The shares of a player: in all, by band of ratings, by theme."""
-    from alphagateau.reports.puzzles_page import Band, PuzzleResult
-
     of_bands: dict[int, list[bool]] = {}
     of_themes: dict[str, list[bool]] = {}
     for puzzle, solution in zip(puzzles, solutions, strict=True):
@@ -111,8 +102,7 @@ def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solut
     return PuzzleResult(name, _share([solution.is_solved for solution in solutions]), bands, themes)
 
 
-def _share(solved: Sequence[bool]):
-    from alphagateau.reports.puzzles_page import Share
+def _share(solved: Sequence[bool]) -> Share:
     from alphagateau.suites.intervals import share
 
     found = share(sum(solved), len(solved))
@@ -120,12 +110,9 @@ def _share(solved: Sequence[bool]):
 
 
 def write(
-    arguments: Arguments, results: "Sequence[PuzzleResult]", notes: Sequence[str], about: Mapping[str, Any]
+    arguments: Arguments, results: Sequence[PuzzleResult], notes: Sequence[str], about: Mapping[str, Any]
 ) -> None:
     """The page, the drawing and, if wanted, JSON."""
-    from alphagateau.reports.puzzles_page import puzzles_drawing, puzzles_json, puzzles_page
-    from alphagateau.runs.files import write_json, write_text
-
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
     title = f"Puzzles of {about['file']}"
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -137,8 +124,6 @@ def write(
 
 def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping[str, Sequence[Solution]]") -> None:
     """One row a player and puzzle."""
-    from alphagateau.runs.files import write_text
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["player", "puzzle", "rating", "solved", "found", "answer"])
@@ -148,10 +133,8 @@ def write_solutions(path: Path, puzzles: "Sequence[Puzzle]", solutions: "Mapping
     write_text(path, text.getvalue())
 
 
-def print_shares(results: "Sequence[PuzzleResult]", title: str) -> None:
+def print_shares(results: Sequence[PuzzleResult], title: str) -> None:
     """A table on standard output: a row a player, its share in all and by band."""
-    from alphagateau.runs.logging.progress import print_results
-
     bands, rows = [f"{band.low}-" for band in results[0].bands] if results else [], []
     for result in results:
         whole = result.whole

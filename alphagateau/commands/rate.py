@@ -2,19 +2,17 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, UsageError, number, parse
+from alphagateau.cli.arguments import FileOptions, UsageError, number
 from alphagateau.cli.outputs import RATINGS
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(FileOptions):
     """Rate the players of a table of results or of PGN games, without playing.
 
     A table has the columns player,opponent,wins,draws,losses. The method `history` takes players named RUN/ITERATION,
@@ -35,13 +33,10 @@ class Arguments:
     """of the table printed; LaTeX needs the package booktabs"""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), RATINGS] = None
     """also write the table, the plot and a page there; a folder that holds other results is refused"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the ratings."""
-    arguments = parse(Arguments, words, "rate")
     if arguments.anchor_rating and arguments.anchor is None:
         raise UsageError(f"--anchor-rating {arguments.anchor_rating:g} needs --anchor, the player who has it")
     from alphagateau.matches.recorded_results import read_any_results
@@ -50,7 +45,7 @@ def run(words: Sequence[str]) -> int:
     from alphagateau.reports.ratings import RatingsReport, print_ratings, write_ratings_report
 
     path = arguments.results
-    results, notes = read_any_results(str(path), bounds_of(arguments.max_megabytes))
+    results, notes = read_any_results(str(path), arguments.bounds)
     ratings = rate(results, arguments.method, arguments.anchor, anchor_rating=arguments.anchor_rating)
     curves = curves_by_name(results.players)
     rated = RatingsReport(path.stem, results, ratings, curves, notes=notes)

@@ -1,13 +1,11 @@
 """Writes a page of a run, or anew the page of a study or the curves of a ladder."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import parse
 from alphagateau.cli.outputs import DRAWING
 
 
@@ -28,9 +26,8 @@ class Arguments:
     """the file to write; None: RUN/report.html, index.html of a study, curves.svg of a ladder"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Prints the page's path."""
-    arguments = parse(Arguments, words, "report")
     if (arguments.run / "study.json").exists():
         from alphagateau.reports.study_page import rewrite_study
 

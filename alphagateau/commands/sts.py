@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import MaxMegabytes, parse, usage_errors
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, SVG
 from alphagateau.cli.streams import make_reporter
-from alphagateau.games.pgn.text_files import MEGABYTES, bounds_of
+from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
+from alphagateau.runs import files
+from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.suites.sts import ThemeScore
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
+class Arguments(PlayerOptions, FileOptions):
     """Score a player on a Strategic Test Suite: the points of the moves that it plays.
 
     Any EPD will do whose moves have points: operation c9 has the moves in UCI, or c7 in SAN, and c8 their
@@ -37,39 +39,26 @@ class Arguments:
     """EPD, a position a line, plain or packed"""
     game: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """the board; None: chess, or what the checkpoint learnt on"""
-    simulations: int = 0
-    """search simulations of a player whose spec has none; 0: as in its training"""
     first: int = 0
     """only so many positions of each theme; 0: all"""
-    seed: int = 0
-    """of the random mover"""
-    max_megabytes: MaxMegabytes = MEGABYTES
-    """read a file up to this size, unpacked"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the scores as JSON"""
     plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), SVG] = None
     """also draw the share of points of each theme, an SVG file"""
 
 
-def run(words: Sequence[str]) -> int:
-    """Prints the table."""
-    arguments = parse(Arguments, words, "sts")
+@usage_errors()  # of the file, and of boards that cannot be
+def run(arguments: Arguments) -> int:
+    """Plays, prints the table and writes. Raises CheckpointError."""
     use_compilation_cache()
-    with usage_errors():  # of the file, and of boards that cannot be
-        return score(arguments)
-
-
-def score(arguments: Arguments) -> int:
-    """Plays, prints and writes. Raises TextFileError, PlayerError, CheckpointError."""
     from alphagateau.games.variants import get_game
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import board_of, read_spec
-    from alphagateau.runs import files
     from alphagateau.suites.sts import answer, first_of_each_theme, read_epd, scores
 
     spec = read_spec(arguments.player)
     game = get_game(board_of([spec], arguments.game or (None if spec.has_network else "chess")))
-    positions = read_epd(game, arguments.file, bounds_of(arguments.max_megabytes))
+    positions = read_epd(game, arguments.file, arguments.bounds)
     positions = first_of_each_theme(positions, arguments.first)
     player = load_player(spec, game.name, arguments.simulations or None)
     try:
@@ -91,8 +80,6 @@ def score(arguments: Arguments) -> int:
 
 def print_scores(found: Sequence["ThemeScore"], title: str) -> None:
     """A table on standard output."""
-    from alphagateau.runs.logging.progress import print_results
-
     rows = []
     for one in found:
         nodes = "-" if math.isnan(one.nodes) else f"{one.nodes:,.0f}"
@@ -111,7 +98,5 @@ def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list
 
 def chart(name: str, found: Sequence["ThemeScore"]) -> str:
     """The share of points of each theme, with its error, as SVG."""
-    from alphagateau.reports.drawing.charts import Labels, dot_chart, standalone
-
     rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
     return standalone(f"Strategic tests: {name}", [dot_chart(rows, Labels(x="share of points, 2 standard errors"))])

@@ -2,19 +2,20 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
+from rich.table import Column
 
 from alphagateau import config
-from alphagateau.cli.arguments import DURATION, parse
+from alphagateau.cli.arguments import DURATION
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
+from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.plan import Plan, make_plan
+from alphagateau.studies.plan import Plan, changed_keys, make_plan
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.runs.costs import Prices
@@ -47,9 +48,8 @@ class Arguments:
     """only print what it would take, runs, games and core-hours, and the differences that it would find"""
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """1 if runs failed; 0 also after a stop before the end."""
-    arguments = parse(Arguments, words, "study")
     stop = StopRequest(arguments.stop_after)
     path = config.find_study(arguments.study)
     plan = make_plan(config.load_study(path), str(path))
@@ -144,7 +144,6 @@ def print_plan(plan: Plan) -> None:
     from alphagateau.games.variants import get_game
     from alphagateau.matches.ladder.pool_files import find_pool, read_pool
     from alphagateau.matches.ladder.simulation import LadderForecast, forecast_ladder
-    from alphagateau.runs.logging.progress import say
     from alphagateau.studies.forecast import forecast, read_pilot
 
     study, of_ladder, pool = plan.study, LadderForecast(0, 1, 0), None
@@ -179,10 +178,6 @@ def print_plan(plan: Plan) -> None:
 
 def print_status(study: "Study") -> None:
     """Prints what differs between variants, how far each run is, and how long the rest may take."""
-    from rich.table import Column
-
-    from alphagateau.runs.logging.progress import print_results, say
-    from alphagateau.studies.plan import changed_keys
     from alphagateau.studies.training import describe_progress
 
     rows, total = describe_progress(study)

@@ -1,7 +1,7 @@
 """Trains an experiment in the folder of a run."""
 
 import dataclasses
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -47,9 +47,11 @@ class Arguments(ExperimentArguments):
     """number of this process, from 0"""
 
 
-def run(words: Sequence[str]) -> int:
+read_arguments = partial(parse_experiment, Arguments, command="train")
+
+
+def run(arguments: Arguments, path: Path, experiment: Experiment) -> int:
     """Trains; 0 also after a stop before the end."""
-    arguments, path, experiment = parse_experiment(Arguments, words, "train")
     named = (path.stem, "the experiment's file name") if arguments.run is None else (arguments.run, "--run")
     folder = arguments.runs / config.check_folder_name(*named)
     ask = (

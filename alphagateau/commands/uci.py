@@ -3,13 +3,12 @@
 import dataclasses
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from alphagateau.cli.arguments import parse
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.streams import open_input
 
@@ -51,9 +50,9 @@ def checked_lines(found: "Checkpoint", lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def run(words: Sequence[str]) -> int:
+def run(arguments: Arguments) -> int:
     """Serves until `quit` or the end of input."""
-    arguments, lines_in = parse(Arguments, words, "uci"), open_input("uci")
+    lines_in = open_input("uci")
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.play.opponents import find_player
     from alphagateau.play.uci.engine import serve

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -70,17 +71,13 @@ def find_device(kind: str) -> Any:
     """The first device of a kind, as "cpu"; None, JAX's own choice, for "auto". Raises ValueError, naming the kinds."""
     if kind == "auto":
         return None
-    kinds = [name for name in ("cpu", "gpu", "tpu") if _devices(name)]
-    if kind not in kinds:
-        raise ValueError(f"device {kind!r} was asked for: expected one that JAX finds here, {', '.join(kinds)} or auto")
-    return _devices(kind)[0]
-
-
-def _devices(kind: str) -> list:
-    try:
-        return jax.devices(kind)
-    except RuntimeError:
-        return []
+    found = {}
+    for name in ("cpu", "gpu", "tpu"):
+        with suppress(RuntimeError):
+            found[name] = jax.devices(name)[0]
+    if kind not in found:
+        raise ValueError(f"device {kind!r} was asked for: expected one that JAX finds here, {', '.join(found)} or auto")
+    return found[kind]
 
 
 def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any = None) -> Thinker:

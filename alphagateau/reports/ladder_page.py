@@ -71,45 +71,41 @@ class LearntOn(NamedTuple):
     boards_before: tuple[str, ...] = ()
 
 
-class LadderPage(NamedTuple):
-    """The data of a ladder's page. method: in a sentence; rows: of the results; notes: what was left out.
+def ladder_page(
+    title: str,
+    method: str,
+    players: Sequence[RatedPlayer],
+    rows: Sequence[Row],
+    *,
+    reading: Sequence[str] = (),
+    residuals: Sequence["Residual"] = (),
+    notes: Sequence[str] = (),
+    protocol: Mapping[str, Any] = {},
+    games: Sequence[GameView] = (),
+    has_band: bool = False,
+    board: str = "",
+    learnt_on: Mapping[str, LearntOn] = {},
+) -> str:
+    """The page as HTML; `has_band`: errors are drawn as one band along each line.
 
-    reading: sentences on how to read the table of ratings.
-    has_band: errors are drawn as one band along each line. board: of the games. learnt_on: by run.
+    method, reading, notes: sentences, on the table of ratings and on what was left out. board: of the games.
     """
-
-    title: str
-    method: str
-    players: Sequence[RatedPlayer]
-    rows: Sequence[Row]
-    residuals: Sequence["Residual"] = ()
-    notes: Sequence[str] = ()
-    protocol: Mapping[str, Any] = {}
-    games: Sequence[GameView] = ()
-    has_band: bool = False
-    board: str = ""
-    learnt_on: Mapping[str, LearntOn] = {}
-    reading: Sequence[str] = ()
-
-
-def ladder_page(page: LadderPage) -> str:
-    """The page as HTML."""
-    is_transfer = any(run.board != page.board or run.iterations_before for run in page.learnt_on.values())
+    is_transfer = any(run.board != board or run.iterations_before for run in learnt_on.values())
     return render(
         "ladder.html",
-        title=page.title,
-        subtitle=page.method,
-        ratings=rating_table(page.players),
-        reading=page.reading,
-        rating_chart=rating_chart(page.players, page.has_band),
-        transfer_chart=transfer_chart(page.players, page.board, page.learnt_on, page.has_band) if is_transfer else None,
-        cost_charts=cost_charts(page.players, page.has_band),
-        notes=page.notes,
-        cross_table=cross_table([p.name for p in page.players] if page.rows else [], page.rows),
-        misfits=misfit_table(page.residuals),
-        num_pairs=len(page.residuals),
-        games=viewer_data(page.games),
-        protocol=key_values(page.protocol),
+        title=title,
+        subtitle=method,
+        ratings=rating_table(players),
+        reading=reading,
+        rating_chart=rating_chart(players, has_band),
+        transfer_chart=transfer_chart(players, board, learnt_on, has_band) if is_transfer else None,
+        cost_charts=cost_charts(players, has_band),
+        notes=notes,
+        cross_table=cross_table([p.name for p in players] if rows else [], rows),
+        misfits=misfit_table(residuals),
+        num_pairs=len(residuals),
+        games=viewer_data(games),
+        protocol=key_values(protocol),
     )
 
 

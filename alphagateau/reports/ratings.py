@@ -18,7 +18,6 @@ from alphagateau.reports.drawing.tables import Table, in_markdown, latex_table, 
 from alphagateau.reports.ladder_page import (
     BESIDE,
     COST_AXES,
-    LadderPage,
     LearntOn,
     RatedPlayer,
     ladder_page,
@@ -78,7 +77,7 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
     shown, num_games, notes = report.records[-MAX_PAGE_GAMES:], len(report.records), report.notes
     if len(shown) < num_games:
         notes = [*notes, f"the page shows the last {len(shown)} of {num_games} games; games.pgn has all"]
-    page = LadderPage(
+    page = ladder_page(
         report.title,
         describe_method(report.ratings),
         players,
@@ -92,7 +91,7 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
         reading=describe_table(report.ratings),
         games=[game_view(record, number) for number, record in enumerate(shown, num_games - len(shown) + 1)],
     )
-    write_text(folder / "index.html", ladder_page(page))
+    write_text(folder / "index.html", page)
 
 
 def rated_players(report: RatingsReport) -> list[RatedPlayer]:

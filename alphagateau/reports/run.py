@@ -10,7 +10,7 @@ from alphagateau.games.pgn.pgn import GameRecord, read_pgn
 from alphagateau.reports.drawing.charts import CalibrationBin
 from alphagateau.reports.ladder_page import RatedPlayer, player_of, read_rows
 from alphagateau.reports.ratings import game_view
-from alphagateau.reports.run_page import Event, RunPage, run_page
+from alphagateau.reports.run_page import Event, run_page
 from alphagateau.runs.checkpoint import find
 from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
@@ -38,7 +38,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         for player, opponent, wins, draws, losses, _ in read_final_match(run).get("scores", ())
     }
     calibration = metrics[-1].get("train/calibration", []) if metrics else []
-    page = RunPage(
+    page = run_page(
         f"Run {run.name}",
         facts=_facts(run, metrics) | scores,
         metrics=[{k: v for k, v in row.items() if not isinstance(v, list)} for row in metrics],
@@ -52,7 +52,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         subtitle=f"{experiment.game}, {len(metrics)} of {experiment.num_iterations} iterations",
     )
     out = out or run / "report.html"
-    write_text(out, run_page(page))
+    write_text(out, page)
     return out
 
 

@@ -33,48 +33,38 @@ class Event(NamedTuple):
     message: str
 
 
-class RunPage(NamedTuple):
-    """The data of a run's report.
-
-    facts: commit, versions, devices, cost, anything by name (nested names are joined by dots). metrics: the
-    rows of metrics.jsonl, each with an `iteration`. config: the experiment. meaning: of metrics, by name.
-    players: of a ladder, if there is one.
-    """
-
-    title: str
-    facts: Mapping[str, Any]
-    metrics: Sequence[Mapping[str, Any]]
-    config: Mapping[str, Any] = {}
-    meaning: Mapping[str, str] = {}
-    health: Sequence[Event] = ()
-    calibration: Sequence[CalibrationBin] = ()
-    players: Sequence[RatedPlayer] = ()
-    games: Sequence[GameView] = ()
-    notes: Sequence[str] = ()
-    subtitle: str = ""
-
-
-def run_page(page: RunPage) -> str:
-    """The report as HTML."""
-    ranked = rank(page.players)
+def run_page(
+    title: str,
+    facts: Mapping[str, Any],
+    metrics: Sequence[Mapping[str, Any]],
+    *,
+    subtitle: str = "",
+    config: Mapping[str, Any] = {},
+    meaning: Mapping[str, str] = {},
+    health: Sequence[Event] = (),
+    calibration: Sequence[CalibrationBin] = (),
+    players: Sequence[RatedPlayer] = (),
+    games: Sequence[GameView] = (),
+    notes: Sequence[str] = (),
+) -> str:
+    """The report as HTML: of rows of metrics.jsonl, each with an `iteration`, and of what else is known of the run."""
+    ranked = rank(players)
+    events = [[e.iteration, Cell(e.level, tone="bad" if e.level == "stop" else ""), e.message] for e in health]
     return render(
         "run.html",
-        title=page.title,
-        subtitle=page.subtitle,
-        facts=key_values(page.facts),
-        config=key_values(page.config),
-        notes=page.notes,
-        health=table(
-            ["Iteration", "Level", "What"],
-            [[e.iteration, Cell(e.level, tone="bad" if e.level == "stop" else ""), e.message] for e in page.health],
-        ),
-        num_iterations=len(page.metrics),
-        metric_charts=metric_charts(page.metrics, page.health),
-        calibration=calibration_chart(page.calibration, "Value against result") if page.calibration else None,
+        title=title,
+        subtitle=subtitle,
+        facts=key_values(facts),
+        config=key_values(config),
+        notes=notes,
+        health=table(["Iteration", "Level", "What"], events),
+        num_iterations=len(metrics),
+        metric_charts=metric_charts(metrics, health),
+        calibration=calibration_chart(calibration, "Value against result") if calibration else None,
         ratings=rating_table(ranked),
         rating_chart=rating_chart(ranked),
-        games=viewer_data(page.games),
-        glossary=[(name, said) for name, said in page.meaning.items() if any(name in row for row in page.metrics)],
+        games=viewer_data(games),
+        glossary=[(name, said) for name, said in meaning.items() if any(name in row for row in metrics)],
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device
-from alphagateau.games.notation import edge_to_uci
+from alphagateau.games.notation import edge_to_uci, from_fens, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows
 from alphagateau.matches.find_moves import engine_failures, key_of
@@ -42,6 +42,24 @@ class Answers(NamedTuple):
 def key_parts_of(seed: int, *numbers: Sequence[int]) -> np.ndarray:
     """The key parts [R, 1 + len(numbers)] of a seed and of numbers [R]."""
     return np.array([[seed % 2**32] * len(numbers[0]), *numbers]).T.astype(np.uint32)
+
+
+def positions_of_fens(game: Game, fens: Sequence[str], seed: int) -> Positions:
+    """Positions without a past."""
+
+    def states_of(rows: Sequence[int]) -> State:
+        return from_fens(game, [fens[row] for row in rows])
+
+    return Positions(key_parts_of(seed, range(len(fens))), states_of, lambda row: (fens[row], ()))
+
+
+def positions_of_states(game: Game, states: State, seed: int) -> Positions:
+    """The positions of numpy States [R]; an engine sees them without their past."""
+    return Positions(
+        key_parts_of(seed, range(len(states.ply))),
+        lambda rows: select_states(states, rows),
+        lambda row: (to_fen(game, one_state(states, row)), ()),
+    )
 
 
 def find_answers(game: Game, player: Player, positions: Positions, num_rows: int = ROWS) -> Iterator[Answers]:

@@ -16,7 +16,7 @@ import scipy.stats
 
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards
 from alphagateau.games.move_numbers import action_names
-from alphagateau.games.notation import legal_moves, to_fen
+from alphagateau.games.notation import legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State, pad_rows
 from alphagateau.games.variants import get_game
@@ -24,7 +24,7 @@ from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
 from alphagateau.networks.planes import unpack_bits
 from alphagateau.search.search import ILLEGAL
-from alphagateau.suites.answers import Answers, Positions, find_answers, key_parts_of
+from alphagateau.suites.answers import Answers, find_answers, positions_of_states
 from alphagateau.suites.intervals import Estimate, mean, share
 
 ROWS = 128  # boards of a device call
@@ -73,14 +73,8 @@ def _entered(game_name: str) -> Callable[[Boards], State]:
 
 def predict(boards: LabelledBoards, player: Player, seed: int, report: Callable[[int], None]) -> Predictions:
     """A player's moves on all boards; `report` takes the number of them that are done. Raises PlayerError."""
-    game, states, count = boards.game, boards.states, len(boards.rows.count)
-    positions = Positions(
-        key_parts_of(seed, range(count)),
-        lambda rows: select_states(states, rows),
-        lambda row: (to_fen(game, one_state(states, row)), ()),
-    )
     found = []
-    for part in find_answers(game, player, positions, ROWS):
+    for part in find_answers(boards.game, player, positions_of_states(boards.game, boards.states, seed), ROWS):
         found.append(_predictions(boards, part))
         report(part.rows[-1] + 1)
     columns = zip(*found, strict=True)

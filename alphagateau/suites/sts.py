@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import board_from_fen, from_fens
+from alphagateau.games.notation import board_from_fen
 from alphagateau.games.pgn.epd import read_position, text_lines
 from alphagateau.games.pgn.san import read_move
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import Player
-from alphagateau.suites.answers import Positions, find_answers, key_parts_of
+from alphagateau.suites.answers import find_answers, positions_of_fens
 
 
 class ScoredPosition(NamedTuple):
@@ -132,12 +132,7 @@ def answer(
 ) -> list[Answer]:
     """An Answer for each position; `report` takes the number of them that are done. Raises PlayerError."""
     found: list[Answer] = []
-    to_search = Positions(
-        key_parts_of(seed, range(len(positions))),
-        lambda rows: from_fens(game, [positions[row].fen for row in rows]),
-        lambda row: (positions[row].fen, ()),
-    )
-    for part in find_answers(game, player, to_search):
+    for part in find_answers(game, player, positions_of_fens(game, [position.fen for position in positions], seed)):
         for row, move, nodes in zip(part.rows, part.moves, part.nodes, strict=True):
             points = positions[row].points
             found.append(Answer(move, points.get(move, 0), max(points.values()), nodes))

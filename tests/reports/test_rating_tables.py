@@ -8,7 +8,7 @@ import pytest
 from alphagateau.commands.main import main
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.ratings.results_files import write_results
-from alphagateau.reports.ladder_page import LadderPage, RatedPlayer, ladder_page
+from alphagateau.reports.ladder_page import RatedPlayer, ladder_page
 
 NAMES = ("run_1/40 <b>|", "run_1/20 50% & more", "random")
 
@@ -72,6 +72,6 @@ def test_an_anchor_rating_without_an_anchor_is_refused(results, capsys):
 def test_the_page_leaves_out_what_nobody_has():
     """As of a ratings.csv of an earlier version."""
     players = [RatedPlayer("a", 900.0, 20.0, 40, 0.4, beside={"draws": 0.25}), RatedPlayer("b", 100.0, 0.0, 20)]
-    page = ladder_page(LadderPage("title", "method", players, [], reading=["how to read <it>"]))
+    page = ladder_page("title", "method", players, [], reading=["how to read <it>"])
     assert "<button>Drawn</button>" in page and ">25%<" in page and "<button>LOS</button>" not in page
     assert "how to read &lt;it&gt;" in page

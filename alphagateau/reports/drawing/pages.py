@@ -7,7 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import jinja2
 from markupsafe import Markup, escape
 
 UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -19,8 +18,10 @@ def render(template: str, **data: Any) -> str:
 
 
 @cache
-def environment() -> jinja2.Environment:
-    """The templates; a name without data is an error."""
+def environment() -> Any:
+    """jinja2's Environment of the templates; a name without data is an error."""
+    import jinja2  # for what writes a page alone, as commands import the pages
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("alphagateau.reports"),
         autoescape=True,

@@ -22,7 +22,18 @@ from alphagateau.networks.network import Variables
 BATCH = 16  # leaves evaluated at a time
 BRANCHES_PER_NODE = 48  # room for so many on average
 VALUE_SCALE, MAXVISIT_INIT = 0.1, 50  # of Gumbel MuZero's sigma, as in mctx
-NODE_BYTES, BRANCH_BYTES = 53, 42  # of the arrays of Tree, without states
+OF_NODES: dict[str, Any] = {  # the arrays [M] of a Tree
+    **dict.fromkeys(("values", "discounts", "rest"), np.float32),
+    **dict.fromkeys(("taken_priors", "node_totals"), np.float64),
+    **dict.fromkeys(("parents", "first", "counts", "taken", "node_visits", "node_tries"), np.int32),
+    "is_stale": np.bool_,
+}
+OF_BRANCHES: dict[str, Any] = {  # the arrays [L] of a Tree
+    "edges": np.int16,
+    "totals": np.float64,
+    **dict.fromkeys(("visits", "tries", "children", "plies"), np.int32),
+    **dict.fromkeys(("priors", "means", "improved", "worth"), np.float32),
+}
 
 
 class Leaves(NamedTuple):
@@ -88,7 +99,8 @@ class Tree:
 def bytes_per_node(game: Game) -> int:
     """Bytes of a tree's arrays a node."""
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(game.init)))
-    return state + NODE_BYTES + BRANCHES_PER_NODE * BRANCH_BYTES
+    of_node, of_branch = (sum(np.dtype(kind).itemsize for kind in of.values()) for of in (OF_NODES, OF_BRANCHES))
+    return state + of_node + BRANCHES_PER_NODE * of_branch
 
 
 def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
@@ -96,14 +108,8 @@ def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: in
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
     states = jax.tree.map(lambda x: np.zeros((capacity, *x.shape), x.dtype), jax.eval_shape(game.init))
-    of_nodes: dict[str, Any] = {"taken_priors": np.float64, "node_totals": np.float64, "is_stale": bool}
-    of_nodes |= dict.fromkeys(("values", "discounts", "rest"), np.float32)
-    of_nodes |= dict.fromkeys(("parents", "first", "counts", "taken", "node_visits", "node_tries"), np.int32)
-    of_branches: dict[str, Any] = {"edges": np.int16, "totals": np.float64}
-    of_branches |= dict.fromkeys(("visits", "tries", "children", "plies"), np.int32)
-    of_branches |= dict.fromkeys(("priors", "means", "improved", "worth"), np.float32)
-    arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in of_nodes.items()}
-    arrays |= {name: np.zeros(branches, kind) for name, kind in of_branches.items()}
+    arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in OF_NODES.items()}
+    arrays |= {name: np.zeros(branches, kind) for name, kind in OF_BRANCHES.items()}
     at = SimpleNamespace(**{name: memoryview(array) for name, array in arrays.items()})
     return Tree(evaluate, variables, states, at=at, **arrays)
 
@@ -215,13 +221,11 @@ def _keep(tree: Tree, nodes: np.ndarray) -> None:
     branches = np.repeat(tree.first[nodes] - starts, counts) + np.arange(counts.sum())
     renumbered = np.full(tree.num_nodes + 1, -1, np.int32)  # the last: of a branch without a node
     renumbered[nodes] = np.arange(len(nodes))
-    of_nodes = (tree.values, tree.discounts, tree.taken, tree.taken_priors, tree.node_visits, tree.node_totals)
-    for stored in (*tree.states, *of_nodes, tree.node_tries, tree.is_stale, tree.rest):
+    for stored in (*tree.states, *(getattr(tree, name) for name in OF_NODES)):
         stored[: len(nodes)] = stored[nodes]
-    tree.parents[: len(nodes)] = np.maximum(renumbered[tree.parents[nodes]], 0)
-    tree.first[: len(nodes)], tree.counts[: len(nodes)] = starts, counts
-    of_branches = (tree.edges, tree.priors, tree.visits, tree.tries, tree.totals, tree.means, tree.improved)
-    for stored in (*of_branches, tree.worth, tree.plies):
+    for stored in (getattr(tree, name) for name in OF_BRANCHES):
         stored[: len(branches)] = stored[branches]
-    tree.children[: len(branches)] = renumbered[tree.children[branches]]
+    tree.parents[: len(nodes)] = np.maximum(renumbered[tree.parents[: len(nodes)]], 0)
+    tree.first[: len(nodes)] = starts
+    tree.children[: len(branches)] = renumbered[tree.children[: len(branches)]]
     tree.num_nodes, tree.num_branches = len(nodes), len(branches)

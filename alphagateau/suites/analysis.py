@@ -1,7 +1,6 @@
 """Analyses games by a network: what its search thinks of every position."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 
 import chess
@@ -9,18 +8,16 @@ import jax
 import numpy as np
 from chess.engine import Cp, Mate, MateGiven, Score
 
-from alphagateau.games.notation import board_from_fen, edge_to_uci
+from alphagateau.games.notation import board_from_fen
 from alphagateau.games.pgn.accuracy import AnalysedGame
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.pgn.rule_checks import CheckedGame, RuleCheck
 from alphagateau.games.scores import centipawns
-from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
-from alphagateau.matches.openings import select_states
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.players import Player
 from alphagateau.matches.specs import SpecError, read_spec
-from alphagateau.search.search import Search
+from alphagateau.suites.answers import find_answers, positions_of_states
 
 ROWS = 32  # positions of a search
 GAMES = 16  # whose positions are searched together
@@ -49,42 +46,25 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame])
 
 
 def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:
-    edges, values = _search(player, jax.tree.map(lambda *x: np.concatenate(x), *[ruling.states for _, ruling in games]))
+    board, states = get_game(games[0][0].game), [ruling.states for _, ruling in games]
+    positions = positions_of_states(board, jax.tree.map(lambda *x: np.concatenate(x), *states), seed=0)
+    parts = list(find_answers(board, player, positions, ROWS))
+    moves = [move for part in parts for move in part.moves]
+    values = np.concatenate([part.output.search_value for part in parts if part.output])
     first, analyst = 0, f"{player.name}, {player.identity.search}"
     for record, ruling in games:
         here = slice(first, first + len(record.moves) + 1)
         is_over = ruling.over == len(record.moves) > 0
-        yield _put_together(record, edges[here], values[here], analyst, is_over)
+        yield _put_together(record, moves[here], values[here], analyst, is_over)
         first = here.stop
 
 
-def _search(player: Player, states: State) -> tuple[np.ndarray, np.ndarray]:
-    """(edges [M], values [M] for the player to move) of States [M], ROWS at a time."""
-    count, keys, found = len(states.ply), jax.random.split(jax.random.key(0), ROWS), []
-    for first in range(0, count, ROWS):
-        rows = np.minimum(np.arange(first, first + ROWS), count - 1).tolist()
-        found.append(jax.device_get(_compiled(player.search)(player.variables, keys, select_states(states, rows))))
-    edges, values = (np.concatenate(x)[:count] for x in zip(*found, strict=True))
-    return edges, values
-
-
-@lru_cache
-def _compiled(search: Search):
-    def search_batch(variables, keys, states):
-        found = search(variables, keys, states)
-        return found.edge, found.search_value
-
-    return jax.jit(search_batch)
-
-
 def _put_together(
-    record: GameRecord, edges: np.ndarray, values: np.ndarray, analyst: str, is_over: bool
+    record: GameRecord, best: Sequence[str], values: np.ndarray, analyst: str, is_over: bool
 ) -> AnalysedGame:
-    game = get_game(record.game)
-    board, found, best = board_from_fen(game, record.start_fen), [], []
-    for uci, edge, value in zip([*record.moves, ""], edges.tolist(), values.clip(-1, 1).tolist(), strict=True):
+    board, best, found = board_from_fen(get_game(record.game), record.start_fen), [*best], []
+    for uci, value in zip([*record.moves, ""], values.clip(-1, 1).tolist(), strict=True):
         found.append(value if board.turn else -value)
-        best.append(edge_to_uci(game, board, edge) if edge >= 0 else "")
         if uci:
             board.push_uci(uci)
     scores: list[Score] = [Cp(centipawns(value)) for value in found]
