@@ -7,7 +7,7 @@ from pathlib import Path
 from alphagateau import config
 from alphagateau.config import Experiment
 from alphagateau.runs import checkpoint, run_folder, run_record
-from alphagateau.studies.status import make_budget_check
+from alphagateau.studies.budget import make_budget_check
 
 STEPS = 3  # of each iteration
 

@@ -93,7 +93,7 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
 def prices_of(plan: Plan, has_flops: bool) -> "dict[str, Prices]":
     """What runs cost, by variant; FLOPs are counted, which takes a while, only if they are wanted."""
     from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.status import count_flops
+    from alphagateau.studies.budget import count_flops
 
     experiments = [v.experiment for v in plan.variants]
     flops = count_flops(experiments) if has_flops else [{}] * len(experiments)

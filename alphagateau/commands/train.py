@@ -13,7 +13,7 @@ from alphagateau.cli.compilation import collect_rarely
 from alphagateau.cli.experiments import ExperimentArguments, parse_experiment
 from alphagateau.config import Experiment
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.status import make_budget_check
+from alphagateau.studies.budget import make_budget_check
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,20 +1,14 @@
-"""Budgets of a study's runs, and how far each is."""
+"""Reads how far a run is in its study."""
 
-import json
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from alphagateau import config
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs import checkpoint, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.runs.costs import Cost, Prices, costs, make_prices, reached
+from alphagateau.runs.costs import Cost, Prices, costs, reached
 from alphagateau.runs.logging.log import read_metrics
-from alphagateau.runs.programs import python_environment
 from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.plan import PlannedRun
 
@@ -100,43 +94,3 @@ def commits_of(folder: Path) -> tuple[str, ...]:
     """The commits of the code that the starts of a run ran."""
     starts = run_record.read_record(folder)["starts"]
     return tuple(dict.fromkeys(start.get("commit") or "unknown" for start in starts))
-
-
-def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:
-    """FLOPs of a forward pass on a position of each board, of each experiment. RuntimeError if they cannot be counted.
-
-    Counted in a process of its own that sees no accelerator: the same number on every machine, and the caller, which
-    may be about to start a run, takes no memory of one.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder) / f"{number}.toml" for number in range(len(experiments))]
-        for file, experiment in zip(files, experiments, strict=True):
-            file.write_text(config.dumps(experiment), encoding="utf-8")
-        command = [sys.executable, "-P", "-m", "alphagateau.training.flops", *map(str, files)]
-        done = subprocess.run(command, env=python_environment(JAX_PLATFORMS="cpu"), capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"the FLOPs of the networks cannot be counted: {done.stderr.strip().splitlines()[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def make_budget_check(run: Path, budget: BudgetConfig, experiment: Experiment) -> Callable[[], str | None]:
-    """A function that returns why the run has to stop, once its metrics.jsonl reaches the budget.
-
-    After the last iteration, where the run ends by itself, it returns None. Raises ConfigError.
-    """
-    if budget.frames and experiment.selfplay is None:
-        raise ConfigError("a budget of frames needs [selfplay], which plays them")
-    prices = make_prices(experiment, count_flops([experiment])[0] if budget.flops else {})
-    path = run / "metrics.jsonl"
-    known: dict[tuple[int, int] | None, str | None] = {None: None}
-
-    def check() -> str | None:
-        stamp = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
-        if stamp not in known:  # called before every device call
-            spent = costs(read_metrics(path), prices)
-            is_over = not spent or spent[-1].iterations >= experiment.num_iterations
-            limit = None if is_over else reached(spent[-1], budget)
-            known[stamp] = f"the budget of {limit} is reached" if limit else None
-        return known[stamp]
-
-    return check

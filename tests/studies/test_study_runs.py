@@ -20,7 +20,7 @@ from alphagateau.runs.files import to_json
 from alphagateau.runs.run_folder import locked
 from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies import status, training
+from alphagateau.studies import budget, training
 from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.result_files import as_json
 from alphagateau.studies.results import Rated, gather
@@ -84,8 +84,8 @@ def test_runs_are_ordinary_runs_of_the_changed_experiments(tmp_path):
 def test_a_run_ends_with_the_first_iteration_that_reaches_the_budget(tmp_path, limits, cost):
     study = make_study(tmp_path, budget=limits)
     assert train_runs(study, StopRequest()) == {}
-    for found in statuses(study).values():
-        assert found.cost == cost and found.ended
+    for status in statuses(study).values():
+        assert status.cost == cost and status.ended
     ran = len(trained())
     assert train_runs(study, StopRequest()) == {} and len(trained()) == ran  # what has ended is not touched again
 
@@ -303,7 +303,7 @@ def test_direct_games_of_equal_seeds_are_scored_beside_elo(tmp_path):
 def test_a_factorial_study_ends_with_the_effects_of_its_factors(tmp_path, monkeypatch):
     """The whole command on metrics, but for what is pretended: all runs have the same loss."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(status, "count_flops", lambda experiments: [{"gardner_chess": 1.0}] * len(experiments))
+    monkeypatch.setattr(budget, "count_flops", lambda experiments: [{"gardner_chess": 1.0}] * len(experiments))
     text = 'metrics = ["train/loss"]\ndesign = "factorial"\n' + STUDY.format(budget="iterations = 1")
     factors = "[factors]\nnetwork.hidden_size = [8, 16]\nsearch.num_simulations = [2, 4]\n"
     Path("compare.toml").write_text(text.partition("[variants.base]")[0] + factors)
@@ -322,7 +322,7 @@ def test_a_factorial_study_ends_with_the_effects_of_its_factors(tmp_path, monkey
 def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):
     """The whole command, but for what is pretended."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(status, "count_flops", lambda experiments: [{"gardner_chess": 1.0}, {"gardner_chess": 4.0}])
+    monkeypatch.setattr(budget, "count_flops", lambda experiments: [{"gardner_chess": 1.0}, {"gardner_chess": 4.0}])
     Path("compare.toml").write_text('metrics = ["train/loss"]\n' + STUDY.format(budget="iterations = 2"))
     assert main(["study", "compare.toml"]) == 0
     found = json.loads(Path("eval/compare/study.json").read_text())
@@ -341,4 +341,4 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
 def test_frames_are_no_budget_of_a_run_that_plays_none(tmp_path):
     labelled = config.load(Path(__file__).parents[2] / "experiments" / "labelled_gardner.toml")
     with pytest.raises(ConfigError, match=r"needs \[selfplay\]"):
-        status.make_budget_check(tmp_path, config.parse_budget("frames=1000"), labelled)
+        budget.make_budget_check(tmp_path, config.parse_budget("frames=1000"), labelled)
