@@ -16,9 +16,9 @@ from alphagateau.matches.specs import PlayerSpec
 from alphagateau.reports.ladder_page import LearntOn
 from alphagateau.reports.ratings import RatingsReport, print_ratings, write_boards_page, write_ratings_report
 from alphagateau.runs.checkpoint import CheckpointError
-from alphagateau.runs.costs import Spent, find_origin, read_spent
 from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.run_record import read_record
+from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training.flops import experiment_flops
 
 WATCH_SECONDS = 5.0  # between two scans for new checkpoints

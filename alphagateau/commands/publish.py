@@ -58,10 +58,10 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     """The checkpoint to publish and its Card. Raises CheckpointError, ConfigError, RunError."""
     from alphagateau.reports.model_card import Card, read_ratings
     from alphagateau.runs.checkpoint import NoCheckpointError
-    from alphagateau.runs.costs import read_spent
     from alphagateau.runs.newest import newest_checkpoint
     from alphagateau.runs.publishing import without_programs
     from alphagateau.runs.run_record import read_final_match, read_record
+    from alphagateau.runs.spent import read_spent
     from alphagateau.training.flops import experiment_flops
 
     found = newest_checkpoint(arguments.path)

@@ -9,7 +9,7 @@ from alphagateau.config.searches import describe_search
 from alphagateau.ratings.curves import place_of
 from alphagateau.reports.drawing.tables import markdown_table, number
 from alphagateau.reports.ladder_page import read_rows
-from alphagateau.runs.costs import Spent
+from alphagateau.runs.spent import Spent
 
 
 class Card(NamedTuple):

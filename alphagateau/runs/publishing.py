@@ -14,9 +14,9 @@ from pathlib import Path
 from alphagateau.config import REGISTERS, Experiment
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import PUBLISHED, SCHEMA, WEIGHTS, Checkpoint, CheckpointError
-from alphagateau.runs.costs import Spent, find_published
 from alphagateau.runs.files import megabytes, reason, write_text
 from alphagateau.runs.newest import warn_left_out
+from alphagateau.runs.spent import Spent, find_published
 
 EXPERIMENT, CARD = "experiment.toml", "README.md"
 OF_THE_MACHINE = ("commit_success.txt",)  # of the weights: it has the path of the run, and no reader needs it

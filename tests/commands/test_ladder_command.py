@@ -24,7 +24,7 @@ from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs import run_folder, run_record
-from alphagateau.runs.costs import Spent, find_origin, read_spent
+from alphagateau.runs.spent import Spent, find_origin, read_spent
 
 SIX = "los_alamos_chess"
 START = {"command": "", "python": "", "versions": {}}

@@ -18,7 +18,7 @@ from alphagateau.matches.specs import name_of, read_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
 from alphagateau.runs import checkpoint, publishing, run_folder, run_record
-from alphagateau.runs.costs import Spent, find_origin, read_spent
+from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training import flops
 
 ROOT = Path(__file__).parents[2]
