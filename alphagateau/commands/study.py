@@ -13,12 +13,13 @@ from alphagateau.cli.arguments import DURATION
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
+from alphagateau.runs.costs import Prices, make_prices
 from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.stop import StopRequest
+from alphagateau.studies.budget import count_flops
 from alphagateau.studies.plan import Plan, changed_keys, make_plan
 
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
-    from alphagateau.runs.costs import Prices
     from alphagateau.studies.training import Study
 
 
@@ -90,11 +91,8 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
     return study
 
 
-def prices_of(plan: Plan, has_flops: bool) -> "dict[str, Prices]":
+def prices_of(plan: Plan, has_flops: bool) -> dict[str, Prices]:
     """What runs cost, by variant; FLOPs are counted, which takes a while, only if they are wanted."""
-    from alphagateau.runs.costs import make_prices
-    from alphagateau.studies.budget import count_flops
-
     experiments = [v.experiment for v in plan.variants]
     flops = count_flops(experiments) if has_flops else [{}] * len(experiments)
     return {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}

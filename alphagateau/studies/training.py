@@ -20,7 +20,6 @@ from alphagateau.runs.costs import Prices
 from alphagateau.runs.files import write_text
 from alphagateau.runs.programs import python_environment
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies.budget import environment
 from alphagateau.studies.plan import Plan, PlannedRun
 from alphagateau.studies.status import Status, is_busy, read_status
 
