@@ -43,14 +43,17 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Programs compiled by one session are read back by the next; JAX_COMPILATION_CACHE_DIR moves them.
+    """Programs compiled by one session, and by the processes it starts, are read back by the next.
 
-    Tests spend their time in compilation: without LLVM's costly optimizations they take four fifths of it.
+    JAX_COMPILATION_CACHE_DIR moves them. Tests spend their time in compilation: without LLVM's costly optimizations
+    they take four fifths of it.
     """
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-    if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
-        jax.config.update("jax_compilation_cache_dir", str(cache))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
+    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(cache)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = cache
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # there are many small ones
+    jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False  # `--dist loadfile` would begin with the files of most tests
