@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -19,17 +20,43 @@ from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network, Variables
 
+# Files that take longest, the longest first: several processes begin with them, so as to end together.
+LONGEST = (
+    "commands/test_study.py",
+    "examples/test_minimal_alphazero.py",
+    "distributed/test_devices.py",
+    "commands/test_every_system.py",
+    "distributed/test_processes.py",
+    "training/test_loop.py",
+    "runs/logging/test_log.py",
+    "test_plugin.py",
+    "api/test_library_players.py",
+    "training/selfplay/test_several_boards.py",
+    "runs/test_kill.py",
+    "test_wheel.py",
+    "training/losses/test_label_losses.py",
+    "networks/test_networks.py",
+    "games/test_games.py",
+    "envs/test_pgx_env.py",
+    "matches/ladder/test_ladder.py",
+)
 
-def pytest_configure() -> None:
-    """Programs compiled by one session are read back by the next; JAX_COMPILATION_CACHE_DIR moves them.
 
-    Tests spend their time in compilation: without LLVM's costly optimizations they take four fifths of it.
+def pytest_configure(config: pytest.Config) -> None:
+    """Programs compiled by one session, and by the processes it starts, are read back by the next.
+
+    JAX_COMPILATION_CACHE_DIR moves them. Tests spend their time in compilation: without LLVM's costly optimizations
+    they take four fifths of it.
     """
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-    if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
-        jax.config.update("jax_compilation_cache_dir", str(cache))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "tests"
+    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(cache)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = cache
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # there are many small ones
+    jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # `--dist loadfile` would begin with the files of most tests
     # The same examples on every machine, however busy it is; tests/fuzzing.py makes new ones.
     settings.register_profile(
         "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -80,11 +107,15 @@ def tiny(gardner: Game) -> Tiny:
     return Tiny(network, network.init(jax.random.key(0)))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is marked `whole` is slow."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is marked `whole` is slow; several processes begin with the longest files, then those of most tests."""
     for item in items:
         if item.get_closest_marker("whole"):
             item.add_marker("slow")
+    if hasattr(config, "workerinput"):
+        ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST)}
+        num_tests = Counter(item.path for item in items)
+        items.sort(key=lambda item: (ranks.get(item.path, len(ranks)), -num_tests[item.path], item.path))
 
 
 @pytest.fixture(scope="module", autouse=True)

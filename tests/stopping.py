@@ -2,6 +2,7 @@
 
 import pytest
 
+from alphagateau import config
 from alphagateau.config import Experiment
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.runs.stop import StopRequest
@@ -27,3 +28,18 @@ def share_trainer(monkeypatch: pytest.MonkeyPatch, experiment: Experiment) -> Tr
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)
     return trainer
+
+
+def make_trainers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trainer is pure functions of these keys: runs that agree in them share its compiled programs from now on."""
+    trainers = {}
+
+    def make_once(experiment, mesh):
+        values = config.flatten(experiment)
+        deciding = ("game", "seed", "num_shares", "network.", "search.", "selfplay.", "window.", "training.")
+        key = tuple(values[name] for name in values if name.startswith(deciding))
+        if key not in trainers:
+            trainers[key] = make_trainer(experiment, mesh)
+        return trainers[key]
+
+    monkeypatch.setattr(loop, "make_trainer", make_once)

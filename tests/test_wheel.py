@@ -1,4 +1,4 @@
-"""Wheel and source distribution are whole: each trains, plays and rates where no checkout is."""
+"""Wheel and source distribution are whole: they install the same package, which works where no checkout is."""
 
 import csv
 import json
@@ -61,14 +61,29 @@ def test_the_source_distribution_builds_the_same_wheel(built, tmp_path):
     assert contents(build(source, tmp_path / "again", "wheel")) == contents(built["wheel"])
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("target", ["wheel", "sdist"])
-def test_what_is_installed_trains_plays_and_rates_in_an_empty_folder(built, target, tmp_path):
+def install(package: Path, tmp_path: Path) -> tuple[dict[str, str], Path, Path]:
+    """The variables of an environment with a package installed, an empty folder to work in, and where it lies."""
     environment, folder = make_environment(tmp_path / "environment"), tmp_path / "empty"
     folder.mkdir()
-    run(environment, folder, "pip", "install", str(built[target]))
+    run(environment, folder, "pip", "install", str(package))
     where = run(environment, folder, "python", "-c", "import alphagateau; print(alphagateau.__file__)")
     assert Path(where.strip()).is_relative_to(tmp_path / "environment")
+    return environment, folder, Path(where.strip()).parent
+
+
+@pytest.mark.whole
+def test_the_source_distribution_installs_what_the_wheel_holds(built, tmp_path):
+    """So that what holds of the wheel's package holds of it."""
+    environment, folder, package = install(built["sdist"], tmp_path)
+    found = {path.relative_to(package.parent).as_posix(): path.read_bytes() for path in files_below(package)}
+    held = contents(built["wheel"])
+    assert found == {name: held[name] for name in held if name.startswith("alphagateau/")}
+    assert run(environment, folder, "alphagateau", "--version") == f"alphagateau {PROJECT['version']}\n"
+
+
+@pytest.mark.whole
+def test_what_is_installed_trains_plays_and_rates_in_an_empty_folder(built, tmp_path):
+    environment, folder, _ = install(built["wheel"], tmp_path)
 
     def alphagateau(*words: str) -> str:
         return run(environment, folder, "alphagateau", *words)

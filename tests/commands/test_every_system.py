@@ -1,6 +1,7 @@
 """Runs of Giraffe, of Chessformer and of GATEAU by TD-Leaf: what works with a run works with theirs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,31 @@ SMALL = {
 }
 
 
+def train_words(name: str) -> list[str]:
+    return ["train", str(EXPERIMENTS / f"{name}.toml"), *TINY.split(), *SMALL[name].split()]
+
+
+@pytest.fixture(scope="module")
+def giraffe_run(tmp_path_factory) -> Path:
+    """One iteration of Giraffe on 5x5."""
+    folder = tmp_path_factory.mktemp("giraffe")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(train_words("giraffe_gardner")) == 0
+    return folder / "checkpoints" / "giraffe_gardner"
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("name", ["giraffe_gardner", "chessformer_gardner"])
-def test_a_run_of_each_system_does_what_a_run_does(name, tmp_path, monkeypatch, capsys):
+def test_a_run_of_each_system_does_what_a_run_does(name, tmp_path, monkeypatch, capsys, request):
     """It goes on, is judged before it starts, shown, rated, published and read from Python."""
     monkeypatch.chdir(tmp_path)
-    experiment, run = str(EXPERIMENTS / f"{name}.toml"), f"checkpoints/{name}"
-    words = ["train", experiment, *TINY.split(), *SMALL[name].split()]
-    assert main(words) == 0
+    words = train_words(name)
+    experiment, run = words[1], f"checkpoints/{name}"
+    if name == "giraffe_gardner":
+        shutil.copytree(request.getfixturevalue("giraffe_run"), run)
+    else:
+        assert main(words) == 0
     assert main([*words, "--num-iterations", "2"]) == 0
     ladder = ["ladder", run, "random", "--matching", "all", "--games-per-pair", "2", "--every", "2", "--out", "rated"]
     doctor = ["doctor", experiment, *words[2:]]
@@ -49,7 +67,7 @@ def test_gateau_learns_by_td_leaf_and_goes_on(tmp_path, monkeypatch):
     """Leaves teach its value, and what the searches found its policy."""
     monkeypatch.chdir(tmp_path)
     name = "gateau_td_leaf_gardner"
-    words = ["train", str(EXPERIMENTS / f"{name}.toml"), *TINY.split(), *SMALL[name].split()]
+    words = train_words(name)
     assert main(words) == 0
     assert main([*words, "--num-iterations", "2"]) == 0
     first, last = read_metrics(tmp_path / "checkpoints" / name / "metrics.jsonl")
@@ -59,13 +77,10 @@ def test_gateau_learns_by_td_leaf_and_goes_on(tmp_path, monkeypatch):
 
 
 @pytest.mark.whole
-def test_giraffe_refuses_weights_of_another_board(tmp_path, monkeypatch, capsys):
+def test_giraffe_refuses_weights_of_another_board(giraffe_run, tmp_path, monkeypatch, capsys):
     """Its inputs are those of one board."""
     monkeypatch.chdir(tmp_path)
-    experiment = str(EXPERIMENTS / "giraffe_gardner.toml")
-    words = ["train", experiment, *TINY.split(), *SMALL["giraffe_gardner"].split()]
-    assert main([*words, "--run", "small"]) == 0
-    capsys.readouterr()
-    assert main([*words, "--run", "large", "--game", "chess", "--init-from", "checkpoints/small"]) != 0
+    words = [*train_words("giraffe_gardner"), "--run", "large", "--game", "chess"]
+    assert main([*words, "--init-from", str(giraffe_run)]) != 0
     said = capsys.readouterr().err
     assert "the weights of its giraffe have the size of gardner_chess" in said

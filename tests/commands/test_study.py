@@ -2,18 +2,19 @@
 
 import csv
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
-import jax
 import pytest
+from stopping import make_trainers_once
 
 from alphagateau.commands.main import main
+from alphagateau.studies import training
 
 STUDY = Path(__file__).parents[2] / "experiments" / "studies" / "smoke_widths.toml"
 SECONDS = 900
@@ -25,14 +26,35 @@ def start(folder: Path, text: str) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
     (folder / STUDY.name).write_text(text)
     command = [sys.executable, "-m", "alphagateau.commands.main", "study", STUDY.name]
-    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}
     with (folder / "log").open("a") as log:
-        return subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
+        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
 
 
 def finish(folder: Path, text: str) -> Path:
     """The folder of the results."""
     assert start(folder, text).wait(SECONDS) == 0, (folder / "log").read_text()
+    return folder / "eval" / "smoke_widths"
+
+
+class RunHere:
+    """Takes the place of subprocess.Popen: `alphagateau train` in this process, where compiled programs are kept."""
+
+    def __init__(self, command: list[str], **_: object) -> None:
+        self.code = main(command[command.index("train") :])
+
+    def wait(self, timeout: float) -> int:
+        return self.code
+
+
+def finish_here(folder: Path, text: str) -> Path:
+    """The folder of the results of a study that nothing interrupts, in this process."""
+    folder.mkdir()
+    (folder / STUDY.name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(training, "subprocess", SimpleNamespace(Popen=RunHere))
+        make_trainers_once(patch)
+        assert main(["study", STUDY.name]) == 0
     return folder / "eval" / "smoke_widths"
 
 
@@ -60,9 +82,13 @@ def test_a_study_writes_over_no_file_that_it_reads(tmp_path, monkeypatch, capsys
 
 @pytest.mark.whole
 def test_a_study_that_is_killed_and_continued_ends_with_the_same_files(tmp_path, monkeypatch):
-    """One in pieces of an iteration, the other in whole runs: the first of two is told to stop, the second killed."""
+    """One in pieces of an iteration, the other in whole runs: the first of two is told to stop, the second killed.
+
+    The first in this process, so that each width is traced once, the other in processes of their own, which read what
+    it compiled.
+    """
     text = STUDY.read_text().replace("seeds = [0, 1]", "seeds = [1]")
-    whole = finish(tmp_path / "whole", text)
+    whole = finish_here(tmp_path / "whole", text)
     text = text.replace("piece = 1", "piece = 0")
     for number, run in ((signal.SIGTERM, "narrow-1"), (signal.SIGKILL, "wide-1")):
         process = start(tmp_path / "cut", text)

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from stopping import StopAfter
+from stopping import StopAfter, make_trainers_once
 
 from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
@@ -39,19 +39,8 @@ SEGMENTS = ["--selfplay.segment-plies", "4", "--training.segment-steps", "2"]
 
 @pytest.fixture(scope="module", autouse=True)
 def trainers_made_once():
-    """A trainer is pure functions of these keys: runs of this module that agree in them share its compiled programs."""
-    trainers = {}
-
-    def make_once(experiment, mesh):
-        values = config.flatten(experiment)
-        deciding = ("game", "seed", "num_shares", "network.", "search.", "selfplay.", "window.", "training.")
-        key = tuple(values[name] for name in values if name.startswith(deciding))
-        if key not in trainers:
-            trainers[key] = make_trainer(experiment, mesh)
-        return trainers[key]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "make_trainer", make_once)
+        make_trainers_once(patch)
         yield
 
 
