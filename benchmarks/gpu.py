@@ -2,9 +2,9 @@
 
 Times a forward pass, a ply of self-play and an optimizer step of the paper's learning-speed experiment, in float32 and
 bfloat16, with XLA's kernels and on a GPU with the fused ones too, each at several batches; prints a row for each as it
-comes, and an iteration in seconds for each pair. A row has the compiled program's kernels, the bytes that they move, the
-least time that these take and its memory (`hlo.py`), and the FLOP/s of the matrix products, also as a share of the
-published peak. `--tiny` runs it all in a minute on a CPU.
+comes, and an iteration in seconds for each pair. A row has the compiled program's kernels, the bytes that they move,
+the least time that these take and its memory (`hlo.py`), and the FLOP/s of the matrix products, also as a share of
+the published peak. `--tiny` runs it all in a minute on a CPU.
 """
 
 import argparse

@@ -72,8 +72,6 @@ def test_each_edge_has_one_place_beside_all_edges_into_its_receiver(name, width,
                 ("gardner_chess", {"normalization": "rms", "num_blocks": 2}, 1e-5),
                 ("gardner_chess", {"normalization": "layer", "action_values": True, "moves_left_head": True}, 1e-5),
                 ("chess", {"normalization": "rms", "value_head": "wdl"}, 1e-5),
-                ("chess", {"dtype": "bfloat16"}, 0.05),
-                ("gardner_chess", {"dtype": "bfloat16", "normalization": "layer", "message": "updated_edge"}, 0.05),
             ]
         ),
     ],
@@ -88,25 +86,33 @@ def test_the_fused_network_says_what_the_plain_one_says(name, keys, close):
         np.testing.assert_allclose(a, b, rtol=close, atol=close)
 
 
+def error(found, exact):
+    """Root mean square of the differences of logits and of values."""
+    pairs = (found.prior_logits, exact.prior_logits), (found.value, exact.value)
+    return np.array([jnp.sqrt(jnp.square(a - b).mean()) for a, b in pairs])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [{}, {"normalization": "layer", "message": "updated_edge"}])
+def test_in_bfloat16_it_rounds_no_worse_than_the_plain_one(keys):
+    game, config = get_game("gardner_chess"), dataclasses.replace(SMALL, dtype="bfloat16", **keys)
+    exact = dataclasses.replace(config, dtype="float32")
+    variables, positions = stirred(make_gateau(game, config).init(jax.random.key(1))), random_positions(game, 64)
+    found, plain = both(game, config, variables, positions)
+    expected = jax.jit(make_gateau(game, exact).apply)(variables, positions)[0]
+    assert (0 < error(found, expected)).all()
+    assert (error(found, expected) < 1.5 * error(plain, expected)).all()
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_trained_network_plays_the_same_moves(name, dtype):
-    """500 positions a board: the same values and priors, to the rounding of the type."""
+def test_a_trained_network_says_the_same_of_500_positions(name):
     game = get_game(name)
-    checkpoint = newest_checkpoint(Path(__file__).parents[3] / "checkpoints" / "gardner_selfplay")
-    config = dataclasses.replace(trained.network_config(checkpoint), dtype=dtype)
+    checkpoint = newest_checkpoint(Path(__file__).parents[3] / "checkpoints" / "gardner_labelled_gateau")
     variables = trained.load_weights(checkpoint, name)
-    found, expected = both(game, config, variables, random_positions(game, 500))
-    kl, value = divergence(game, found, expected)
-    assert kl < (1e-6 if dtype == "float32" else 1e-3)
-    assert value < (1e-4 if dtype == "float32" else 0.05)
-
-
-def divergence(game, found, expected):
-    logs = [jax.nn.log_softmax(x.prior_logits) for x in (expected, found)]
-    kl = (jnp.exp(logs[0]) * (logs[0] - logs[1])).sum(axis=1).mean()
-    return float(kl), float(jnp.abs(found.value - expected.value).max())
+    found, expected = both(game, trained.network_config(checkpoint), variables, random_positions(game, 500))
+    np.testing.assert_allclose(found.prior_logits, expected.prior_logits, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-4, atol=1e-4)
 
 
 def test_nothing_of_padding_reaches_a_result():
@@ -130,7 +136,7 @@ def test_a_gpu_without_triton_is_told_and_has_the_plain_network(monkeypatch):
 
     kernel.fused_is_right.cache_clear()
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(kernel, "greatest_difference", differ)
+    monkeypatch.setattr(kernel, "difference_of_kernels", differ)
     with pytest.warns(UserWarning, match=r'network.kernel = "xla": the fused kernels do not run here \(no Triton\)'):
         assert not kernel.uses_fused("gardner_chess", SMALL)
     kernel.fused_is_right.cache_clear()
@@ -140,8 +146,8 @@ def test_a_gpu_without_triton_is_told_and_has_the_plain_network(monkeypatch):
 def test_kernels_that_differ_are_told_and_left(difference, monkeypatch):
     kernel.fused_is_right.cache_clear()
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(kernel, "greatest_difference", lambda board, config: difference)
-    with pytest.warns(UserWarning, match="differ by (0.2|nan) on this device, expected at most 0.05"):
+    monkeypatch.setattr(kernel, "difference_of_kernels", lambda board, config: difference)
+    with pytest.warns(UserWarning, match="differ by (0.2|nan) on this device, expected at most 0.1"):
         assert not kernel.uses_fused("gardner_chess", SMALL)
     kernel.fused_is_right.cache_clear()
 
