@@ -1,13 +1,15 @@
 """What an experiment will cost on the accelerator at hand, in ten minutes: python benchmarks/gpu.py --json gpu.json
 
 Times a forward pass, a ply of self-play and an optimizer step of the paper's learning-speed experiment, in float32 and
-bfloat16, each at several batches; prints a row for each as it comes, and an iteration in seconds for each dtype. A row
-has the compiled program's kernels, the bytes that they move and its memory (`hlo.py`), and the FLOP/s of the matrix
-products, also as a share of the published peak. `--tiny` runs it all in a minute on a CPU.
+bfloat16, with XLA's kernels and on a GPU with the fused ones too, each at several batches; prints a row for each as it
+comes, and an iteration in seconds for each pair. A row has the compiled program's kernels, the bytes that they move,
+the least time that these take and its memory (`hlo.py`), and the FLOP/s of the matrix products, also as a share of
+the published peak. `--tiny` runs it all in a minute on a CPU.
 """
 
 import argparse
 import dataclasses
+import itertools
 import json
 import statistics
 import time
@@ -31,6 +33,7 @@ from alphagateau.training.trainer import make_run_learner
 
 ROOT = Path(__file__).parents[1]
 DTYPES = ("float32", "bfloat16")
+KERNELS = ("xla", "fused")
 BACKWARD = 3  # products of a training step for each of the forward pass
 
 
@@ -50,6 +53,7 @@ class Program(NamedTuple):
 
     name: str
     dtype: str
+    kernel: str  # `network.kernel`
     size: int  # positions, games or frames at a time
     run: Any
     inputs: tuple
@@ -61,8 +65,10 @@ class Measured(NamedTuple):
 
     program: str
     dtype: str
+    kernel: str
     size: int
     seconds: float
+    seconds_for_bytes: float | None  # the bytes that it moves at the published bandwidth
     flops: float  # FLOP/s of the matrix products
     share_of_peak: float | None
     kernels: int  # an inner loop of unknown length counted once
@@ -70,14 +76,15 @@ class Measured(NamedTuple):
     memory_bytes: int
 
 
-def with_dtype(experiment: Experiment, dtype: str) -> Experiment:
-    """The experiment with its network in another dtype."""
-    return dataclasses.replace(experiment, network=dataclasses.replace(experiment.network, dtype=dtype))
+def with_network(experiment: Experiment, **keys: Any) -> Experiment:
+    """The experiment with other keys of its network."""
+    return dataclasses.replace(experiment, network=dataclasses.replace(experiment.network, **keys))
 
 
 def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
     """The three programs at multiples of the experiment's own sizes, in both dtypes; the own size comes first."""
-    plan, dtype = make_plan(experiment), experiment.network.dtype
+    plan, config = make_plan(experiment), experiment.network
+    named = config.dtype, config.kernel
     game, network = plan.game, plan.network
     variables = network.init(jax.random.key(0))
     learner = make_run_learner(plan)
@@ -90,14 +97,14 @@ def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
         games = max(1, int(factor * experiment.selfplay.num_games))
         playing, key = Games(start_games(game, games)), jax.random.key(0)
         inputs = (variables, key, jnp.arange(games), jnp.int32(0), playing)
-        yield Program("a ply of self-play", dtype, games, ply, inputs, games * evaluations * flops)
-        yield Program("forward", dtype, games, forward, (variables, random_positions(game, games)), games * flops)
+        yield Program("a ply of self-play", *named, games, ply, inputs, games * evaluations * flops)
+        yield Program("forward", *named, games, forward, (variables, random_positions(game, games)), games * flops)
     for factor in factors:
         batch = max(1, int(factor * experiment.training.batch_size))
         frames = frames_of(game, random_positions(game, batch))
         step = jax.jit(learner.step)
         yield Program(
-            "an optimizer step", dtype, batch, step, (learner.init(variables), frames), BACKWARD * batch * flops
+            "an optimizer step", *named, batch, step, (learner.init(variables), frames), BACKWARD * batch * flops
         )
 
 
@@ -122,8 +129,10 @@ def measure(program: Program, rounds: int) -> Measured:
     return Measured(
         program=program.name,
         dtype=program.dtype,
+        kernel=program.kernel,
         size=program.size,
         seconds=seconds,
+        seconds_for_bytes=hlo.total_bytes(loops) / peak.bandwidth if peak else None,
         flops=rate,
         share_of_peak=rate / getattr(peak, program.dtype) if peak else None,
         kernels=hlo.total_kernels(loops),
@@ -169,15 +178,17 @@ def main() -> None:
     found: list[Measured] = []
     iterations = {}
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {experiment.game}")
-    for dtype in DTYPES:
+    kernels = KERNELS if jax.default_backend() == "gpu" else KERNELS[:1]
+    for dtype, kernel in itertools.product(DTYPES, kernels):
         rows = []
-        for program in programs(with_dtype(experiment, dtype), factors):
+        for program in programs(with_network(experiment, dtype=dtype, kernel=kernel), factors):
             rows.append(measure(program, rounds))
             print_row(rows[-1])
         found += rows
-        iterations[dtype] = iteration_seconds(experiment, rows)
-        parts = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in iterations[dtype].items())
-        print(f"an iteration of the experiment, {dtype}: {parts}", flush=True)
+        label = f"{dtype}, {kernel}"
+        iterations[label] = iteration_seconds(experiment, rows)
+        parts = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in iterations[label].items())
+        print(f"an iteration of the experiment, {label}: {parts}", flush=True)
     if args.json:
         report = {
             "device": jax.devices()[0].device_kind,
@@ -191,10 +202,11 @@ def main() -> None:
 def print_row(row: Measured) -> None:
     """One line; GB and TFLOP/s are decimal."""
     share = "" if row.share_of_peak is None else f", {row.share_of_peak:.1%} of the peak"
+    bound = "" if row.seconds_for_bytes is None else f", in at least {row.seconds_for_bytes:.3g} s"
     print(
-        f"{row.program}, {row.dtype}, {row.size}: {row.seconds:.4g} s, {row.size / row.seconds:.4g} a second, "
-        f"{row.flops / 1e12:.3g} TFLOP/s{share}; {row.kernels} kernels move {row.moved_bytes / 1e9:.3g} GB; "
-        f"memory {row.memory_bytes / 1e9:.3g} GB",
+        f"{row.program}, {row.dtype}, {row.kernel}, {row.size}: {row.seconds:.4g} s, "
+        f"{row.size / row.seconds:.4g} a second, {row.flops / 1e12:.3g} TFLOP/s{share}; "
+        f"{row.kernels} kernels move {row.moved_bytes / 1e9:.3g} GB{bound}; memory {row.memory_bytes / 1e9:.3g} GB",
         flush=True,
     )
 

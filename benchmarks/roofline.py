@@ -56,7 +56,8 @@ def report(program: gpu.Program, compiled) -> str:
     loops, memory = hlo.loops_of(compiled.as_text()), compiled.memory_analysis()
     moved = hlo.total_bytes(loops)
     lines = [
-        f"{program.name}, {program.dtype}, {program.size}: {hlo.total_kernels(loops)} kernels, {moved / 1e9:.3g} GB, "
+        f"{program.name}, {program.dtype}, {program.kernel}, {program.size}: "
+        f"{hlo.total_kernels(loops)} kernels, {moved / 1e9:.3g} GB, "
         f"{program.flops / 1e12:.3g} TFLOP of products, {program.flops / moved:.3g} FLOP a byte, "
         f"memory {(memory.temp_size_in_bytes + memory.argument_size_in_bytes) / 1e9:.3g} GB"
     ]
@@ -76,11 +77,14 @@ def main() -> None:
     parser.add_argument("--experiment", default=str(gpu.ROOT / "experiments" / "learning_speed_alphagateau.toml"))
     parser.add_argument("--factors", default="1", help="multiples of the experiment's games and batch")
     parser.add_argument("--only", default="", help="part of a program's name")
+    parser.add_argument("--kernel", default="fused", choices=gpu.KERNELS, help="network.kernel")
     args = parser.parse_args()
     experiment, device = config.load(args.experiment), h100()
     jax.default_backend = lambda: "gpu"  # the network's code asks for it: no chunks, as on a GPU
     for dtype in gpu.DTYPES:
-        for program in gpu.programs(gpu.with_dtype(experiment, dtype), [float(x) for x in args.factors.split(",")]):
+        for program in gpu.programs(
+            gpu.with_network(experiment, dtype=dtype, kernel=args.kernel), [float(x) for x in args.factors.split(",")]
+        ):
             if args.only in program.name:
                 print(report(program, compile_for(device, program)), flush=True)
 

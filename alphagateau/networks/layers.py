@@ -101,8 +101,7 @@ def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) ->
             new = {"mean": mean, "var": var}
             new = mean_over(new, axis_name) if kind == "ghost" else new
             running = {k: momentum * running[k] + (1 - momentum) * v for k, v in new.items()}
-        scale = params["scale"] * jax.lax.rsqrt(var + EPSILON[kind])
-        shift = params["bias"] - mean * scale
+        scale, shift = fold_statistics(kind, params, mean, var)
         return lambda x: jax.nn.relu(x.astype(summed_in(x.dtype)) * scale + shift), {name: running}
 
     def row_norm(variables: Variables, name: str, x: Array, moments: tuple[Array, Array] | None = None):
@@ -111,6 +110,12 @@ def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) ->
         return lambda x: normalize(x.astype(summed_in(x.dtype))), {}
 
     return batch_norm if kind in ("batch", "ghost") else row_norm
+
+
+def fold_statistics(kind: str, params: Variables, mean: Array, var: Array) -> tuple[Array, Array]:
+    """(scale, shift) [K] of a batch normalization of rows by these statistics."""
+    scale = params["scale"] * jax.lax.rsqrt(var + EPSILON[kind])
+    return scale, params["bias"] - mean * scale
 
 
 def moments_over(x: Array, axis_name: str | None) -> tuple[Array, Array]:

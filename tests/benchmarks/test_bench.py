@@ -88,8 +88,8 @@ def test_the_benchmark_of_accelerators_runs_small_on_a_cpu(tmp_path):
     assert {row["dtype"] for row in rows} == {"float32", "bfloat16"}
     assert all(row["seconds"] > 0 and row["kernels"] > 0 and row["memory_bytes"] > 0 for row in rows)
     ply, step = (rows[i]["seconds"] for i in (0, 2))
-    assert report["iterations"]["float32"]["iteration"] == pytest.approx(2 * ply + 8 * step)
-    assert "an iteration of the experiment, bfloat16: self-play" in done.stdout
+    assert report["iterations"]["float32, xla"]["iteration"] == pytest.approx(2 * ply + 8 * step)
+    assert "an iteration of the experiment, bfloat16, xla: self-play" in done.stdout
 
 
 def test_reading_labels_is_timed_by_records(monkeypatch):

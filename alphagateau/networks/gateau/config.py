@@ -29,6 +29,9 @@ class GateauConfig(NetworkConfig):
     )
     rematerialize: bool = key(keys.REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
+    kernel: Literal["auto", "xla", "fused"] = choice(
+        "what computes a layer in inference; fused: one kernel, auto: that on a GPU where the two agree", default="auto"
+    )
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
     history: bool = key("positions before the present one are seen", default=True)
     value_head: Literal["scalar", "wdl", "bins"] = choice(keys.VALUE_HEADS, default="scalar")
@@ -44,6 +47,11 @@ class GateauConfig(NetworkConfig):
         return () if self.board_statistics == "none" else tuple(map(str.strip, self.board_statistics.split(",")))
 
     @property
+    def can_fuse(self) -> bool:
+        """Whether there are fused kernels for rows of this width."""
+        return self.hidden_size in (16, 32, 64, 128, 256)
+
+    @property
     def statistics_batch(self) -> int:
         """Positions whose statistics are used together."""
         return self.ghost_size if self.normalization == "ghost" else 1
@@ -54,6 +62,11 @@ class GateauConfig(NetworkConfig):
             raise ValueError(
                 'network.normalization must be "batch" or "ghost" for network.board_statistics, '
                 f"got {show(self.normalization)}"
+            )
+        if self.kernel == "fused" and not self.can_fuse:
+            raise ValueError(
+                'network.kernel = "fused" needs a network.hidden_size of 16, 32, 64, 128 or 256, '
+                f"got {self.hidden_size}"
             )
         return self
 

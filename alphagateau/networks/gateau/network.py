@@ -21,6 +21,8 @@ from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks import heads
 from alphagateau.networks.chunks import apply_in_chunks, chunk_size, equal_chunks, into_chunks, map_chunks
 from alphagateau.networks.gateau.graph import static_features
+from alphagateau.networks.gateau.groups import make_groups
+from alphagateau.networks.gateau.kernel import uses_fused
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.graph_gather import choose_rows, lookup
@@ -220,6 +222,11 @@ def make_gateau(game: Game, config) -> Network:
         moments_axis = None if config.normalization == "ghost" else axis_name  # as for all other moments
         start, start_statistics = start_edges(net, variables, mean_over(legal.mean(axis=0), moments_axis))
         statistics = statistics_of(variables)
+        if not train and uses_fused(game.name, config):
+            from alphagateau.networks.gateau.fused import evaluate_fused  # Pallas and Triton, which others do without
+
+            groups = make_groups(game, config.neighbors)
+            return evaluate_fused(net, groups, variables, start.residual, inputs), statistics
         if not train:
             num_chunks = -(-len(legal) // size)
             evaluation = apply_in_chunks(lambda x: evaluate(net, variables, start, x)[0], inputs, num_chunks)

@@ -1,0 +1,175 @@
+"""The fused kernels of inference, interpreted on a CPU, against the plain network."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from alphagateau.config.records import ConfigError
+from alphagateau.games.actions import random_positions
+from alphagateau.games.variants import get_game
+from alphagateau.networks import trained
+from alphagateau.networks.gateau import fused, kernel
+from alphagateau.networks.gateau.config import GateauConfig
+from alphagateau.networks.gateau.groups import PROGRAM, RECEIVERS, make_groups
+from alphagateau.networks.gateau.network import block_variables, make_gateau
+from alphagateau.runs.newest import newest_checkpoint
+
+GAMES = ("gardner_chess", "los_alamos_chess", "chess")
+SMALL = GateauConfig(hidden_size=16, num_blocks=1)
+
+
+def stirred(variables, seed=7):
+    """The same tree, every leaf moved: statistics and biases that are not 0 and 1."""
+    leaves, tree = jax.tree.flatten(variables)
+    keys = jax.random.split(jax.random.key(seed), len(leaves))
+    return jax.tree.unflatten(
+        tree, [x + 0.1 * jax.random.uniform(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
+    )
+
+
+def both(game, config, variables, positions):
+    """Evaluations by the fused kernels and by the plain network."""
+    networks = (make_gateau(game, dataclasses.replace(config, kernel=kernel)) for kernel in ("fused", "xla"))
+    return [jax.jit(network.apply)(variables, positions)[0] for network in networks]
+
+
+@pytest.mark.parametrize("neighbors", ["incoming", "outgoing"])
+@pytest.mark.parametrize(("name", "width"), list(zip(GAMES, (64, 64, 128), strict=True)))
+def test_each_edge_has_one_place_beside_all_edges_into_its_receiver(name, width, neighbors):
+    game = get_game(name)
+    groups = make_groups(game, neighbors)
+    to, source = (game.receivers, game.senders) if neighbors == "incoming" else (game.senders, game.receivers)
+    assert groups.senders.shape[2] == width
+    np.testing.assert_array_equal(groups.edges[groups.edge_places], np.arange(game.num_edges))
+    np.testing.assert_array_equal(groups.nodes[groups.node_places], np.arange(game.num_squares))
+    assert (groups.edges >= 0).sum() == game.num_edges
+    assert (groups.nodes >= 0).sum() == game.num_squares
+    tile = groups.edge_places // width
+    for node in range(game.num_squares):
+        assert set(tile[to == node]) == {groups.node_places[node] // RECEIVERS}
+    senders, receivers = groups.senders.reshape(-1), groups.receivers.reshape(-1)
+    np.testing.assert_array_equal(senders[groups.edge_places], groups.node_places[source])
+    np.testing.assert_array_equal(receivers[groups.edge_places], groups.node_places[to] % PROGRAM)
+    assert set(senders[groups.edges < 0]) == set(receivers[groups.edges < 0]) == {-1}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "close"),
+    [
+        ("gardner_chess", {"reply_head": True}, 1e-5),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                (
+                    "los_alamos_chess",
+                    {"normalization": "ghost", "message": "updated_edge", "neighbors": "outgoing"},
+                    1e-5,
+                ),
+                ("gardner_chess", {"normalization": "rms", "num_blocks": 2}, 1e-5),
+                ("gardner_chess", {"normalization": "layer", "action_values": True, "moves_left_head": True}, 1e-5),
+                ("chess", {"normalization": "rms", "value_head": "wdl"}, 1e-5),
+            ]
+        ),
+    ],
+)
+def test_the_fused_network_says_what_the_plain_one_says(name, keys, close):
+    game, config = get_game(name), dataclasses.replace(SMALL, **keys)
+    variables = stirred(make_gateau(game, config).init(jax.random.key(1)))
+    found, expected = both(game, config, variables, random_positions(game, 5))
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=close, atol=close)
+
+
+def error(found, exact):
+    """Root mean square of the differences of logits and of values."""
+    pairs = (found.prior_logits, exact.prior_logits), (found.value, exact.value)
+    return np.array([jnp.sqrt(jnp.square(a - b).mean()) for a, b in pairs])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [{}, {"normalization": "layer", "message": "updated_edge"}])
+def test_in_bfloat16_it_rounds_no_worse_than_the_plain_one(keys):
+    game, config = get_game("gardner_chess"), dataclasses.replace(SMALL, dtype="bfloat16", **keys)
+    exact = dataclasses.replace(config, dtype="float32")
+    variables, positions = stirred(make_gateau(game, config).init(jax.random.key(1))), random_positions(game, 64)
+    found, plain = both(game, config, variables, positions)
+    expected = jax.jit(make_gateau(game, exact).apply)(variables, positions)[0]
+    assert (0 < error(found, expected)).all()
+    assert (error(found, expected) < 1.5 * error(plain, expected)).all()
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", GAMES)
+def test_a_trained_network_says_the_same_of_500_positions(name):
+    game = get_game(name)
+    checkpoint = newest_checkpoint(Path(__file__).parents[3] / "checkpoints" / "gardner_labelled_gateau")
+    variables = trained.load_weights(checkpoint, name)
+    found, expected = both(game, trained.network_config(checkpoint), variables, random_positions(game, 500))
+    np.testing.assert_allclose(found.prior_logits, expected.prior_logits, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-4, atol=1e-4)
+
+
+def test_nothing_of_padding_reaches_a_result():
+    game = get_game("gardner_chess")
+    variables = stirred(make_gateau(game, SMALL).init(jax.random.key(1)))
+    groups = make_groups(game, "incoming")
+    of_block = block_variables(variables, 0)
+    norms = fused.affine_norm(SMALL, of_block, "norm_h1"), fused.affine_norm(SMALL, of_block, "norm_g1")
+    h = jax.random.normal(jax.random.key(2), (2, len(groups.nodes), 16))
+    g = jax.random.normal(jax.random.key(3), (2, len(groups.edges), 16))
+    layer = jax.jit(lambda h, g: fused.fused_layer(groups, SMALL, of_block["params"]["gateau1"], norms, (h, g), None))
+    poisoned = layer(h, jnp.where(groups.edges[:, None] >= 0, g, jnp.nan))
+    for a, b, places in zip(poisoned, layer(h, g), (groups.node_places, groups.edge_places), strict=True):
+        assert np.isfinite(a[:, places]).all()
+        np.testing.assert_array_equal(a[:, places], b[:, places])
+
+
+def test_a_gpu_without_triton_is_told_and_has_the_plain_network(monkeypatch):
+    def differ(board, config):
+        raise ImportError("no Triton")
+
+    kernel.fused_is_right.cache_clear()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(kernel, "difference_of_kernels", differ)
+    with pytest.warns(UserWarning, match=r'network.kernel = "xla": the fused kernels do not run here \(no Triton\)'):
+        assert not kernel.uses_fused("gardner_chess", SMALL)
+    kernel.fused_is_right.cache_clear()
+
+
+@pytest.mark.parametrize("difference", [0.2, float("nan")])
+def test_kernels_that_differ_are_told_and_left(difference, monkeypatch):
+    kernel.fused_is_right.cache_clear()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(kernel, "difference_of_kernels", lambda board, config: difference)
+    with pytest.warns(UserWarning, match="differ by (0.2|nan) on this device, expected at most 0.1"):
+        assert not kernel.uses_fused("gardner_chess", SMALL)
+    kernel.fused_is_right.cache_clear()
+
+
+def test_auto_compares_the_two_while_a_network_is_traced(monkeypatch):
+    """Interpreted here, of four positions: the comparison runs at once, inside another program's trace."""
+    monkeypatch.setattr(kernel, "POSITIONS", 4)
+    kernel.fused_is_right.cache_clear()
+
+    def program(x):
+        assert kernel.fused_is_right("gardner_chess", SMALL)
+        return x
+
+    jax.jit(program)(jnp.zeros(1))
+    kernel.fused_is_right.cache_clear()
+
+
+def test_auto_is_the_plain_network_on_a_cpu_and_for_odd_widths():
+    assert not kernel.uses_fused("gardner_chess", SMALL)
+    assert not dataclasses.replace(SMALL, hidden_size=24).can_fuse
+
+
+def test_a_width_without_kernels_is_refused():
+    with pytest.raises(ConfigError, match=r"needs a network\.hidden_size of 16, 32, 64, 128 or 256, got 24"):
+        GateauConfig(hidden_size=24, kernel="fused")
