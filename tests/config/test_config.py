@@ -126,6 +126,7 @@ def test_describe_difference_names_the_keys():
         'network.message: "edge" -> nothing',
         'network.neighbors: "incoming" -> nothing',
         "network.rematerialize: false -> nothing",
+        'network.kernel: "auto" -> nothing',
         'network.board_statistics: "none" -> nothing',
         'network.readout: nothing -> "dense"',
     ]

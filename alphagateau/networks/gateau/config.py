@@ -71,4 +71,4 @@ class GateauConfig(NetworkConfig):
         return self
 
 
-GATEAU = Architecture("gateau", GateauConfig, deferred("alphagateau.networks.gateau.network:make_gateau"))
+GATEAU = Architecture("gateau", GateauConfig, deferred("alphagateau.networks.gateau.kernel:make_gateau_by_kernel"))

@@ -21,8 +21,6 @@ from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks import heads
 from alphagateau.networks.chunks import apply_in_chunks, chunk_size, equal_chunks, into_chunks, map_chunks
 from alphagateau.networks.gateau.graph import static_features
-from alphagateau.networks.gateau.groups import make_groups
-from alphagateau.networks.gateau.kernel import uses_fused
 from alphagateau.networks.gateau.layer import Edges, Gateau, Rows, edges_of, gateau_layer, make_layout
 from alphagateau.networks.gateau.reference import make_reference
 from alphagateau.networks.graph_gather import choose_rows, lookup
@@ -37,6 +35,13 @@ class Inputs(NamedTuple):
     codes: Array  # int32 [B, HISTORY, N]
     scalars: Array  # float32 [B, 7]
     start_row: Array  # int32 [B, E], row in `EdgeStart`: e of an illegal edge e, E + e of a legal one
+
+
+def inputs_of(game: Game, positions: Position) -> tuple[Inputs, Array]:
+    """The Inputs of positions, and which edges are legal, bool [B, E]."""
+    legal = legal_edge_mask(game, positions)
+    start_row = jnp.arange(game.num_edges) + game.num_edges * legal
+    return Inputs(board_codes(positions), position_scalars(game, positions), start_row), legal
 
 
 def embed_nodes(params: Variables, codes: Array, scalars: Array) -> Array:
@@ -210,23 +215,16 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
 
 
 def make_gateau(game: Game, config) -> Network:
-    """Makes GATEAU of a GateauConfig, for `game`. No parameter depends on the board."""
+    """Makes GATEAU of a GateauConfig, for `game`, with XLA's kernels. No parameter depends on the board."""
     model = partial(Gateau, make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config)
     size = chunk_size(game.num_edges, config.hidden_size)
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
         net = model(make_norm(config.normalization, config.batch_norm_momentum, train, axis_name))
-        legal = legal_edge_mask(game, positions)
-        start_row = jnp.arange(game.num_edges) + game.num_edges * legal
-        inputs = Inputs(board_codes(positions), position_scalars(game, positions), start_row)
+        inputs, legal = inputs_of(game, positions)
         moments_axis = None if config.normalization == "ghost" else axis_name  # as for all other moments
         start, start_statistics = start_edges(net, variables, mean_over(legal.mean(axis=0), moments_axis))
         statistics = statistics_of(variables)
-        if not train and uses_fused(game.name, config):
-            from alphagateau.networks.gateau.fused import evaluate_fused  # Pallas and Triton, which others do without
-
-            groups = make_groups(game, config.neighbors)
-            return evaluate_fused(net, groups, variables, start.residual, inputs), statistics
         if not train:
             num_chunks = -(-len(legal) // size)
             evaluation = apply_in_chunks(lambda x: evaluate(net, variables, start, x)[0], inputs, num_chunks)
