@@ -20,15 +20,16 @@ from alphagateau.training.plan import make_plan
 def forward_flops(game: Game, network: Network) -> float:
     """Multiplications and additions of matrix products and convolutions for one more position in a forward pass.
 
-    They are counted in the traced program, by hand because XLA's count (`cost_analysis`) takes a loop's body once and
-    depends on the device. A network that values one move a pass is counted for one move.
+    They are counted in the traced program of training, whose kernels are XLA's, by hand because XLA's count
+    (`cost_analysis`) takes a loop's body once and depends on the device. A network that values one move a pass is
+    counted for one move.
     """
     variables = jax.eval_shape(network.init, jax.eval_shape(lambda: jax.random.key(0)))
 
     def of_batch(size: int) -> float:
         positions = jax.eval_shape(lambda: jax.vmap(lambda _: game.position(game.init()))(jnp.arange(size)))
-        options = {"train": True, "slots": jnp.zeros((size, 1), jnp.int32)} if network.values_one_move else {}
-        return _count(jax.make_jaxpr(partial(network.apply, **options))(variables, positions).jaxpr)
+        options = {"slots": jnp.zeros((size, 1), jnp.int32)} if network.values_one_move else {}
+        return _count(jax.make_jaxpr(partial(network.apply, train=True, **options))(variables, positions).jaxpr)
 
     return of_batch(2) - of_batch(1)
 
