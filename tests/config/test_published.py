@@ -15,7 +15,6 @@ PUBLISHED = {
     "network.moves_left_head": False,
     "network.history": True,
     "search.algorithm": "gumbel",
-    "search.num_simulations": 128,
     "search.max_num_considered_actions": 16,
     "search.gumbel_scale": 1.0,
     "search.value_scale": 0.1,  # this, maxvisit_init and rescale_values: mctx's defaults
@@ -44,16 +43,25 @@ PUBLISHED = {
     "training.samples_per_frame": 0.0,
     "training.mirror": False,
 }
-PAPER = {  # game, blocks, iterations, games, plies, window
-    "learning_speed_alphagateau": ("chess", 5, 500, 256, 512, 1_000_000),
-    "learning_speed_alphazero": ("chess", 5, 500, 256, 512, 1_000_000),
-    "frame_window_256_none": ("chess", 5, 100, 256, 512, 131_072),
-    "frame_window_256_1m": ("chess", 5, 100, 256, 512, 1_000_000),
-    "frame_window_1024_131k": ("chess", 5, 100, 1024, 512, 131_072),
-    "pretrain_5x5": ("gardner_chess", 10, 100, 1024, 256, 1_000_000),
-    "finetune_8x8": ("chess", 10, 100, 256, 512, 1_000_000),
+PAPER = {  # game, blocks, simulations, iterations, games, plies, window
+    "learning_speed_alphagateau": ("chess", 5, 128, 500, 256, 512, 1_000_000),
+    "learning_speed_alphazero": ("chess", 5, 128, 500, 256, 512, 1_000_000),
+    "frame_window_256_none": ("chess", 5, 128, 100, 256, 512, 131_072),
+    "frame_window_256_1m": ("chess", 5, 128, 100, 256, 512, 1_000_000),
+    "frame_window_1024_131k": ("chess", 5, 128, 100, 1024, 512, 131_072),
+    "pretrain_5x5": ("gardner_chess", 10, 128, 100, 1024, 256, 1_000_000),
+    "finetune_8x8": ("chess", 10, 128, 100, 256, 512, 1_000_000),
+    "finetune_8x8_8_blocks": ("chess", 8, 32, 440, 1024, 512, 1_000_000),
 }
-SIZES = ("game", "network.num_blocks", "num_iterations", "selfplay.num_games", "selfplay.num_plies", "window.size")
+SIZES = (
+    "game",
+    "network.num_blocks",
+    "search.num_simulations",
+    "num_iterations",
+    "selfplay.num_games",
+    "selfplay.num_plies",
+    "window.size",
+)
 
 
 @pytest.mark.parametrize("name", PAPER)
