@@ -38,14 +38,19 @@ BACKWARD = 3  # products of a training step for each of the forward pass
 
 
 class Device(NamedTuple):
-    """Published peaks without sparsity: NVIDIA's data sheets of the H100 and the H200, SXM."""
+    """Published peaks without sparsity: NVIDIA's data sheets, of the first three with SXM."""
 
     bfloat16: float  # FLOP/s
     float32: float  # FLOP/s in TF32, which XLA may use for products of float32
     bandwidth: float  # bytes/s
 
 
-DEVICES = {"H100": Device(989.4e12, 494.7e12, 3.35e12), "H200": Device(989.4e12, 494.7e12, 4.8e12)}
+DEVICES = {
+    "H100": Device(989.4e12, 494.7e12, 3.35e12),
+    "H200": Device(989.4e12, 494.7e12, 4.8e12),
+    "A100": Device(312e12, 156e12, 2.039e12),
+    "RTX 4090": Device(165.2e12, 82.6e12, 1.008e12),
+}
 
 
 class Program(NamedTuple):

@@ -74,7 +74,7 @@ def test_an_installed_package_names_the_folder_that_it_lacks(monkeypatch, tmp_pa
     monkeypatch.setattr(bench, "PROGRAMS", tmp_path / "benchmarks" / "throughput")
     (tmp_path / "benchmarks").mkdir()  # as some other wheels leave one
     with pytest.raises(UsageError, match="runs in a checkout of the project"):
-        bench.run(["games"])
+        bench.run(bench.Arguments(what=("games",)))
 
 
 @pytest.mark.whole

@@ -428,7 +428,7 @@ def test_a_match_that_is_stopped_keeps_its_games(tmp_path, monkeypatch, capfd):
     """Of players of one name, which are told apart."""
     asked = itertools.count()
     ask = partial(StopRequest, ask=lambda: "enough" if next(asked) > 2000 else None)
-    monkeypatch.setattr("alphagateau.runs.stop.StopRequest", ask)
+    monkeypatch.setattr("alphagateau.commands.match.StopRequest", ask)
     path, words = tmp_path / "games.pgn", "match random random --game gardner_chess --games 1000 --pgn"
     assert main([*words.split(), str(path)]) == 1
     assert "stopped (enough): " in capfd.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 from pretended_runs import STEPS, PretendedProcess, write_iteration
 
 from alphagateau import config
+from alphagateau.commands import study as study_command
 from alphagateau.commands.main import main
 from alphagateau.commands.study import open_study
 from alphagateau.config import ConfigError
@@ -20,7 +21,8 @@ from alphagateau.runs.files import to_json
 from alphagateau.runs.run_folder import locked
 from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
-from alphagateau.studies import budget, training
+from alphagateau.studies import training
+from alphagateau.studies.budget import make_budget_check
 from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.result_files import as_json
 from alphagateau.studies.results import Rated, gather
@@ -303,7 +305,7 @@ def test_direct_games_of_equal_seeds_are_scored_beside_elo(tmp_path):
 def test_a_factorial_study_ends_with_the_effects_of_its_factors(tmp_path, monkeypatch):
     """The whole command on metrics, but for what is pretended: all runs have the same loss."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(budget, "count_flops", lambda experiments: [{"gardner_chess": 1.0}] * len(experiments))
+    monkeypatch.setattr(study_command, "count_flops", lambda experiments: [{"gardner_chess": 1.0}] * len(experiments))
     text = 'metrics = ["train/loss"]\ndesign = "factorial"\n' + STUDY.format(budget="iterations = 1")
     factors = "[factors]\nnetwork.hidden_size = [8, 16]\nsearch.num_simulations = [2, 4]\n"
     Path("compare.toml").write_text(text.partition("[variants.base]")[0] + factors)
@@ -322,7 +324,9 @@ def test_a_factorial_study_ends_with_the_effects_of_its_factors(tmp_path, monkey
 def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypatch, capsys):
     """The whole command, but for what is pretended."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(budget, "count_flops", lambda experiments: [{"gardner_chess": 1.0}, {"gardner_chess": 4.0}])
+    monkeypatch.setattr(
+        study_command, "count_flops", lambda experiments: [{"gardner_chess": 1.0}, {"gardner_chess": 4.0}]
+    )
     Path("compare.toml").write_text('metrics = ["train/loss"]\n' + STUDY.format(budget="iterations = 2"))
     assert main(["study", "compare.toml"]) == 0
     found = json.loads(Path("eval/compare/study.json").read_text())
@@ -341,4 +345,4 @@ def test_a_study_without_a_ladder_compares_costs_and_metrics(tmp_path, monkeypat
 def test_frames_are_no_budget_of_a_run_that_plays_none(tmp_path):
     labelled = config.load(Path(__file__).parents[2] / "experiments" / "labelled_gardner.toml")
     with pytest.raises(ConfigError, match=r"needs \[selfplay\]"):
-        budget.make_budget_check(tmp_path, config.parse_budget("frames=1000"), labelled)
+        make_budget_check(tmp_path, config.parse_budget("frames=1000"), labelled)
