@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--factors", default="1", help="multiples of the experiment's games and batch")
     parser.add_argument("--only", default="", help="part of a program's name")
     parser.add_argument("--gpu", default="H100", choices=GPUS)
-    parser.add_argument("--kernel", default="fused", choices=gpu.KERNELS, help="network.kernel")
+    parser.add_argument("--kernel", default="xla", choices=gpu.KERNELS, help="network.kernel")
     args = parser.parse_args()
     experiment, device = config.load(args.experiment), find_gpu(args.gpu)
     jax.default_backend = lambda: "gpu"  # the network's code asks for it: no chunks, as on a GPU

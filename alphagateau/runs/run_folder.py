@@ -30,6 +30,7 @@ CHANGEABLE = {
     "aim",
     "platform",
     "cpu_devices",
+    "network.kernel",
     "selfplay.segment_plies",
     "training.segment_steps",
 }

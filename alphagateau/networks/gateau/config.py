@@ -49,7 +49,7 @@ class GateauConfig(NetworkConfig):
     @property
     def can_fuse(self) -> bool:
         """Whether there are fused kernels for rows of this width."""
-        return self.hidden_size in (16, 32, 64, 128, 256)
+        return self.hidden_size in (16, 32, 64, 128)
 
     @property
     def statistics_batch(self) -> int:
@@ -65,8 +65,7 @@ class GateauConfig(NetworkConfig):
             )
         if self.kernel == "fused" and not self.can_fuse:
             raise ValueError(
-                'network.kernel = "fused" needs a network.hidden_size of 16, 32, 64, 128 or 256, '
-                f"got {self.hidden_size}"
+                f'network.kernel = "fused" needs a network.hidden_size of 16, 32, 64 or 128, got {self.hidden_size}'
             )
         return self
 

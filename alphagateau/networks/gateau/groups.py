@@ -6,7 +6,7 @@ import numpy as np
 
 from alphagateau.games.rules import Game
 
-RECEIVERS = 4  # of a tile: 117 edges at most on 8x8
+RECEIVERS = 4  # of a tile: 120 edges at most on 8x8
 TILES = 4  # of a program, whose 16 receivers are the fewest rows of a product on a GPU's matrix units
 PROGRAM = RECEIVERS * TILES
 TRIES = 20

@@ -131,46 +131,69 @@ def test_nothing_of_padding_reaches_a_result():
         np.testing.assert_array_equal(a[:, places], b[:, places])
 
 
-def test_a_gpu_without_triton_is_told_and_has_the_plain_network(monkeypatch):
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """JAX says that there is a GPU, and nothing has been compared on it."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    kernel.is_right_here.cache_clear()
+    yield
+    kernel.is_right_here.cache_clear()
+
+
+def test_a_gpu_without_triton_is_told_and_has_the_plain_network(on_gpu, gardner, monkeypatch, capsys):
     def differ(board, config):
-        raise ImportError("no Triton")
+        raise ImportError("no Triton\nand more")
 
-    kernel.fused_is_right.cache_clear()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(kernel, "difference_of_kernels", differ)
-    with pytest.warns(UserWarning, match=r'network.kernel = "xla": the fused kernels do not run here \(no Triton\)'):
-        assert not kernel.uses_fused("gardner_chess", SMALL)
-    kernel.fused_is_right.cache_clear()
-
-
-@pytest.mark.parametrize("difference", [0.2, float("nan")])
-def test_kernels_that_differ_are_told_and_left(difference, monkeypatch):
-    kernel.fused_is_right.cache_clear()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(kernel, "difference_of_kernels", lambda board, config: difference)
-    with pytest.warns(UserWarning, match="differ by (0.2|nan) on this device, expected at most 0.1"):
-        assert not kernel.uses_fused("gardner_chess", SMALL)
-    kernel.fused_is_right.cache_clear()
+    monkeypatch.setattr(kernel, "error_of_fused", differ)
+    assert not kernel.uses_fused(gardner, SMALL)
+    assert capsys.readouterr().err == (
+        "GATEAU uses XLA's kernels, as the fused ones do not run here (ImportError: no Triton)\n"
+    )
 
 
-def test_auto_compares_the_two_while_a_network_is_traced(monkeypatch):
+@pytest.mark.parametrize("ratio", [2.5, float("nan")])
+def test_kernels_that_err_are_told_and_left(on_gpu, gardner, ratio, monkeypatch, capsys):
+    monkeypatch.setattr(kernel, "error_of_fused", lambda board, config: ratio)
+    assert not kernel.uses_fused(gardner, SMALL)
+    assert f"as the fused ones err {ratio:.3g} times as much here, expected at most 2\n" in capsys.readouterr().err
+
+
+def test_a_cpu_beside_a_gpu_runs_the_plain_network(on_gpu, gardner, monkeypatch):
+    monkeypatch.setattr(kernel, "error_of_fused", lambda board, config: 1.0)
+    auto, plain = make_gateau_by_kernel(gardner, SMALL), make_gateau(gardner, SMALL)
+    variables, positions = auto.init(jax.random.key(1)), random_positions(gardner, 2)
+    found, expected = (jax.jit(network.apply)(variables, positions)[0] for network in (auto, plain))
+    np.testing.assert_array_equal(found.prior_logits, expected.prior_logits)
+
+
+def test_the_kernels_are_compared_while_a_network_is_traced(monkeypatch):
     """Interpreted here, of four positions: the comparison runs at once, inside another program's trace."""
     monkeypatch.setattr(kernel, "POSITIONS", 4)
-    kernel.fused_is_right.cache_clear()
+    kernel.is_right_here.cache_clear()
 
     def program(x):
-        assert kernel.fused_is_right("gardner_chess", SMALL)
+        assert kernel.is_right_here("gardner_chess", SMALL)
         return x
 
     jax.jit(program)(jnp.zeros(1))
-    kernel.fused_is_right.cache_clear()
+    kernel.is_right_here.cache_clear()
 
 
-def test_auto_is_the_plain_network_on_a_cpu_and_for_odd_widths():
-    assert not kernel.uses_fused("gardner_chess", SMALL)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_kernel_that_leaves_a_term_out_is_found_and_a_deep_right_one_is_not(dtype, monkeypatch):
+    monkeypatch.setattr(kernel, "POSITIONS", 4)
+    deep = dataclasses.replace(SMALL, num_blocks=3, dtype=dtype)
+    assert kernel.error_of_fused("gardner_chess", deep) <= kernel.WORSE
+    monkeypatch.setattr(fused, "LEAKY_SLOPE", -1.0)
+    assert kernel.error_of_fused("gardner_chess", dataclasses.replace(deep, num_blocks=2)) > kernel.WORSE
+
+
+def test_auto_is_the_plain_network_on_a_cpu_and_for_odd_widths(gardner):
+    assert not kernel.uses_fused(gardner, SMALL)
     assert not dataclasses.replace(SMALL, hidden_size=24).can_fuse
 
 
 def test_a_width_without_kernels_is_refused():
-    with pytest.raises(ConfigError, match=r"needs a network\.hidden_size of 16, 32, 64, 128 or 256, got 24"):
+    with pytest.raises(ConfigError, match=r"needs a network\.hidden_size of 16, 32, 64 or 128, got 24"):
         GateauConfig(hidden_size=24, kernel="fused")
