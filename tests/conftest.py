@@ -114,6 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
     if hasattr(config, "workerinput"):
         ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST)}
+        assert all(path.exists() for path in ranks), "LONGEST names a file that is not there"
         num_tests = Counter(item.path for item in items)
         items.sort(key=lambda item: (ranks.get(item.path, len(ranks)), -num_tests[item.path], item.path))
 

@@ -47,7 +47,7 @@ class PlayerOptions:
     simulations: int = 0
     """search simulations a move of players whose spec has none; 0: as in their training"""
     seed: int = 0
-    """of the random mover, and of random openings"""
+    """of what is random: the random mover, random openings"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class FileOptions:
     """Options of commands that read files of games, positions or results."""
 
     max_megabytes: Annotated[int, tyro.conf.arg(metavar="MB")] = MEGABYTES
-    """read files up to this size, unpacked; a line or a game may be a 64th of it"""
+    """read named files up to this size, unpacked; a line or a game may be a 64th of it"""
 
     @property
     def bounds(self) -> Bounds:

@@ -8,10 +8,8 @@ import jax.numpy as jnp
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, without_past
-from alphagateau.networks.gateau.graph import static_features
-from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer, make_layout
-from alphagateau.networks.gateau.network import block_variables, embed_nodes
-from alphagateau.networks.layers import make_norm
+from alphagateau.networks.gateau.layer import Gateau, Rows, edge_attention, edges_of, gateau_layer
+from alphagateau.networks.gateau.network import block_variables, embed_nodes, inference_net
 from alphagateau.networks.make_network import on_board
 from alphagateau.networks.network import Variables
 from alphagateau.networks.planes import board_codes, position_scalars
@@ -24,8 +22,7 @@ def make_attention(game: Game, config) -> Attention | None:
     """The Attention of a configuration record's network; None if it is not GATEAU."""
     if config.architecture != "gateau":
         return None
-    norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
-    net = Gateau(make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config, norm)
+    net = inference_net(game, config)
 
     def attention(variables: Variables, positions: Position) -> Array:
         positions = positions if config.history else without_past(positions)

@@ -16,7 +16,7 @@ from jax.experimental.pallas import triton
 
 from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.gateau.groups import PROGRAM, TILES, Groups
+from alphagateau.networks.gateau.groups import PROGRAM_RECEIVERS, TILES, Groups
 from alphagateau.networks.gateau.layer import Gateau
 from alphagateau.networks.gateau.network import Inputs, block_variables, embed_nodes, policy_heads, value_heads
 from alphagateau.networks.graph_gather import choose_rows
@@ -82,7 +82,7 @@ def layer_kernel(config: GateauConfig, refs: LayerRefs) -> None:
         rows = pl.ds(number * width, width)
         sender, receiver = refs.senders[0, number], refs.receivers[0, number]
         is_sender = (sender[:, None] == jnp.arange(h.shape[0])[None]).astype(dtype)
-        is_receiver = receiver[:, None] == jnp.arange(PROGRAM)[None]
+        is_receiver = receiver[:, None] == jnp.arange(PROGRAM_RECEIVERS)[None]
         x = normalize(kind, refs.norm_g, refs.g[0, rows])
         x = jnp.where(receiver[:, None] >= 0, x, 0.0).astype(dtype)  # nothing of padding reaches a sum
         y = product(x, "W_e") + triton.dot(is_sender, v) + triton.dot(is_receiver.astype(dtype), u)
@@ -98,7 +98,7 @@ def layer_kernel(config: GateauConfig, refs: LayerRefs) -> None:
         from_sender = triton.dot(is_sender, to_receivers).astype(dtype)
         return sums[0] + triton.dot(alpha, mixed, trans_a=True), sums[1] + triton.dot(alpha, from_sender, trans_a=True)
 
-    nothing = jnp.zeros((PROGRAM, h.shape[1]), jnp.float32)
+    nothing = jnp.zeros((PROGRAM_RECEIVERS, h.shape[1]), jnp.float32)
     edge_sum, node_sum = jax.lax.fori_loop(0, TILES, tile, (nothing, nothing))
     h_new = to_self + node_sum + product(edge_sum.astype(dtype), "W_g")
     refs.results[0][0] = h_new if refs.residual is None else h_new + refs.residual[0][0]
@@ -137,7 +137,7 @@ def fused_layer(
     h, g = hg
     batch, num_places, features = h.shape
     num_programs, tiles, width = groups.senders.shape
-    own, edges = of_program(PROGRAM, features), of_program(tiles * width, features)
+    own, edges = of_program(PROGRAM_RECEIVERS, features), of_program(tiles * width, features)
     static = pl.BlockSpec((1, tiles, width), lambda b, program: (program, 0, 0))
     norm = AffineNorm(whole(features), whole(features))
     weights = {**w, "a": w["a"][:, 0]}

@@ -15,11 +15,8 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.gateau.graph import static_features
 from alphagateau.networks.gateau.groups import make_groups
-from alphagateau.networks.gateau.layer import Gateau, make_layout
-from alphagateau.networks.gateau.network import inputs_of, make_gateau, start_edges
-from alphagateau.networks.layers import make_norm
+from alphagateau.networks.gateau.network import inference_net, inputs_of, make_gateau, start_edges
 from alphagateau.networks.network import Evaluation, Network, Outputs, Variables, statistics_of
 from alphagateau.runs.logging.progress import warn
 
@@ -35,8 +32,7 @@ def make_gateau_by_kernel(game: Game, config: GateauConfig) -> Network:
     def fused(variables: Variables, positions: Position) -> Evaluation:
         from alphagateau.networks.gateau.fused import evaluate_fused  # with Pallas and Triton, which others do without
 
-        norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
-        net = Gateau(make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config, norm)
+        net = inference_net(game, config)
         inputs, legal = inputs_of(game, positions)
         start, _ = start_edges(net, variables, legal.mean(axis=0))
         return evaluate_fused(net, make_groups(game, config.neighbors), variables, start.residual, inputs)

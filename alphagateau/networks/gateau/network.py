@@ -214,6 +214,12 @@ def evaluate(net: Gateau, variables: Variables, start: EdgeStart, inputs: Inputs
     return heads.make_evaluation(node_outputs | edge_outputs), statistics
 
 
+def inference_net(game: Game, config) -> Gateau:
+    """The Gateau of a GateauConfig on a board, normalized by running statistics."""
+    norm = make_norm(config.normalization, config.batch_norm_momentum, False, None)
+    return Gateau(make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config, norm)
+
+
 def make_gateau(game: Game, config) -> Network:
     """Makes GATEAU of a GateauConfig, for `game`, with XLA's kernels. No parameter depends on the board."""
     model = partial(Gateau, make_layout(game, config.neighbors), static_features(game), game.max_legal_moves, config)
