@@ -3,8 +3,9 @@
     python benchmarks/study_intervals.py eval/claims_* eval/learning
 
 Each study's results are rated anew as its ladder was, and each variant's last networks are compared with the reference:
-as `study.json` has it, by the pooled variance of all runs (`ratings/over_seeds.py`), and the same without all games of
-the random mover and of engines at 1 and 10 nodes, whose draws put the scale's foot wrong (docs/ratings.md).
+as `study.json` has it, by the pooled variance of all runs (`ratings/over_seeds.py`), the same without all games of
+the random mover and of engines at 1 and 10 nodes, whose draws put the scale's foot wrong (docs/ratings.md), and by the
+games between last networks of equal seeds, where the ladder has them.
 """
 
 import json
@@ -36,6 +37,21 @@ def differences(study: dict, results: Results) -> dict[str, Estimate]:
     return {variant: difference for variant, (_, difference) in found.items() if difference}
 
 
+def direct_score(study: dict, results: Results, variant: str) -> str:
+    """The points of a variant's last networks against the reference's of equal seeds, with 1.96 standard errors."""
+    last = {(run["variant"], run["seed"]): f"{run['name']}/{run['iterations']}" for run in study["runs"].values()}
+    meetings = {(name, last.get((study["reference"], seed))) for (own, seed), name in last.items() if own == variant}
+    points = []
+    for row in results.rows:
+        if (row.player, row.opponent) in meetings:
+            points += [1.0] * int(row.wins) + [0.5] * int(row.draws) + [0.0] * int(row.losses)
+        elif (row.opponent, row.player) in meetings:
+            points += [1.0] * int(row.losses) + [0.5] * int(row.draws) + [0.0] * int(row.wins)
+    if not points:
+        return "no games of equal seeds"
+    return f"{np.mean(points):.3f} +- {1.96 * np.std(points) / np.sqrt(len(points)):.3f} of {len(points)} games"
+
+
 def main() -> None:
     for folder in map(Path, sys.argv[1:]):
         study = json.loads((folder / "study.json").read_text())
@@ -51,6 +67,7 @@ def main() -> None:
                 shown = [f"{x['mean']:+.0f} +- {x['half_width']:.0f}" for x in [old] if x]
                 both = (now, without.get(variant))
                 shown += [f"{x.mean:+.0f} +- {x.half_width:.0f}, at once {x.at_once:.0f}" for x in both if x]
+                shown.append(direct_score(study, results, variant))
                 print(f"  {variant:28} {' | '.join(shown)}")
 
 
