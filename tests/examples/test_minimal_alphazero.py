@@ -20,7 +20,7 @@ def test_it_is_short_and_calls_what_is_public():
 @pytest.mark.whole
 @pytest.mark.slow
 def test_it_beats_the_random_mover():
-    command = [sys.executable, str(EXAMPLE), "--iterations", "8"]
+    command = [sys.executable, str(EXAMPLE), "--iterations", "4"]
     # It computes for minutes and compiles for seconds, so without the flags of tests that do the opposite.
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
