@@ -105,7 +105,7 @@ def main() -> None:
     limits = [Limits(number) for number in args.simulations] if args.simulations else [timed, timed]
     movers = growing(thinker, limits[0], ours), gumbel(thinker, args.checkpoint, limits[1], theirs)
     points = []
-    for line in make_openings(thinker.game, args.pairs, 4, 0).lines:
+    for _, _, line in make_openings(thinker.game, args.pairs, 4, 0):
         first, plies = play(thinker, movers, line)
         second, _ = play(thinker, (movers[1], movers[0]), line)
         points.append(first + 1 - second)

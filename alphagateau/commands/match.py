@@ -22,7 +22,7 @@ from alphagateau.runs.stop import StopRequest
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
     from alphagateau.matches.match import MatchResult
-    from alphagateau.matches.openings import Openings
+    from alphagateau.matches.openings import Opening
     from alphagateau.matches.players import Player
     from alphagateau.ratings.sprt import Sprt
 
@@ -54,7 +54,7 @@ class Setup(NamedTuple):
     game: "Game"
     a: "Player"
     b: "Player"
-    openings: "Openings"
+    openings: "Sequence[Opening]"
 
     @property
     def title(self) -> str:
@@ -129,18 +129,18 @@ def check(arguments: Arguments) -> None:
 def read(arguments: Arguments) -> Setup:
     """The players, the board and the openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.openings import make_openings, read_openings
+    from alphagateau.matches.openings import first_openings, make_openings, read_openings
     from alphagateau.matches.player_specs import distinct, load_player
     from alphagateau.matches.specs import board_of, read_spec
 
     specs = [read_spec(arguments.a), read_spec(arguments.b)]
     game = get_game(board_of(specs, arguments.game))
     if arguments.openings:
-        openings = read_openings(game, arguments.openings, arguments.bounds)
-        for note in openings.notes:
+        openings, notes = read_openings(game, arguments.openings, arguments.bounds)
+        for note in notes:
             report(note)
         if arguments.games:
-            openings = openings.first(arguments.games // 2)
+            openings = first_openings(openings, arguments.games // 2)
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in specs)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from alphagateau.games.pgn.pgn import GameRecord, MoveNote, player_tags
 from alphagateau.games.rules import Game
-from alphagateau.matches.openings import Openings
+from alphagateau.matches.openings import Opening
 from alphagateau.matches.players import Player
 
 WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
@@ -17,7 +17,7 @@ class Match(NamedTuple):
 
     a: Player
     b: Player
-    openings: Openings
+    openings: Sequence[Opening]
     seed: int = 0  # a game's keys come from this, its opening's number, its colors and its ply, and from nothing else
     done: Collection[int] = ()  # games not to play again: 2 * opening, + 1 where a is black
     numbers: Sequence[int] = ()  # of the openings, for the keys of their games; (): 0, 1, 2, ...
@@ -67,8 +67,8 @@ class LiveGame(NamedTuple):
         return 2 * (self.match.numbers[opening] if self.match.numbers else opening) + is_swapped
 
     @property
-    def start_fen(self) -> str:
-        return self.match.openings.start_fens[self.number // 2]
+    def opening(self) -> Opening:
+        return self.match.openings[self.number // 2]
 
 
 def games_of(matches: Sequence[Match], first_number: int = 0) -> Iterator[LiveGame]:
@@ -76,7 +76,7 @@ def games_of(matches: Sequence[Match], first_number: int = 0) -> Iterator[LiveGa
     for match_number, match in enumerate(matches, first_number):
         for number in range(2 * len(match.openings)):
             if number not in match.done:
-                line = match.openings.lines[number // 2]
+                line = match.openings[number // 2].line
                 yield LiveGame(match_number, match, number, list(line), [MoveNote()] * len(line))
 
 
@@ -86,7 +86,9 @@ def to_played(game: Game, live: LiveGame, result: str, reason: str) -> PlayedGam
     white, black = live.players
     headers = {"Date": f"{date.today():%Y.%m.%d}", "Round": f"{opening + 1}.{is_swapped + 1}"}
     headers |= player_tags("White", white.name, white.identity) | player_tags("Black", black.name, black.identity)
-    record = GameRecord(game.name, live.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes))
+    record = GameRecord(
+        game.name, live.opening.start_fen, tuple(live.moves), result, reason, headers, tuple(live.notes)
+    )
     score = WHITE_SCORES.get(result)
     score = 1 - score if score is not None and is_swapped else score
     return PlayedGame(live.match_number, opening, not is_swapped, score, record)

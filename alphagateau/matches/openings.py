@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import PathLike
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -23,35 +23,13 @@ NUM_HEAD = 100  # lines of a file by which PGN is recognised
 NUM_BARREN = 8  # times without a new position, after which all there are are enumerated
 MAX_MOVES = 20_000  # of the positions of a ply, to enumerate all of them
 
-Opening = tuple[State, str, tuple[str, ...]]  # the State, the FEN that it was reached from, the moves from there
 
+class Opening(NamedTuple):
+    """A position to play from, and how it came about."""
 
-@dataclass(frozen=True)
-class Openings:
-    """Q positions to play from, and how they came about."""
-
-    states: State  # numpy [Q]
-    start_fens: tuple[str, ...]  # [Q]
-    lines: tuple[tuple[str, ...], ...]  # [Q], UCI moves from the FEN to the State
-    notes: tuple[str, ...] = ()  # what was passed over, a sentence each
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def first(self, number: int) -> "Openings":
-        """ValueError if there are not so many."""
-        if number > len(self):
-            raise ValueError(f"{number} openings were asked for, and there are {len(self)}: ask for fewer games")
-        return self.select(range(number))
-
-    def select(self, numbers: Sequence[int]) -> "Openings":
-        """Some of them, in the order of `numbers`."""
-        return Openings(
-            select_states(self.states, numbers),
-            tuple(self.start_fens[n] for n in numbers),
-            tuple(self.lines[n] for n in numbers),
-            self.notes,
-        )
+    state: State  # numpy
+    start_fen: str
+    line: tuple[str, ...]  # UCI moves from the FEN to the State
 
 
 def select_states(states: Row, rows: Sequence[int]) -> Row:
@@ -74,7 +52,7 @@ def _compiled_step(game_name: str):
     return jax.jit(jax.vmap(get_game(game_name).step))
 
 
-def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> Openings:
+def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> list[Opening]:
     """The first different positions, none finished, of random legal lines of `num_plies` plies.
 
     With few plies there may be fewer: ValueError, with their number.
@@ -85,7 +63,7 @@ def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> O
             f"{num_openings} different openings of {num_plies} plies of {game.name} were asked for, and "
             f"{len(found)} found: ask for fewer, or for more plies"
         )
-    return stack_openings(found)
+    return found
 
 
 def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
@@ -102,7 +80,7 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
             if identity not in found:
                 found.add(identity)
                 line = (edge_to_uci(game, one_state(before, row), edges[row]) for before, edges in plies[:-1])
-                yield one_state(states, row), game.start_fen, tuple(line)
+                yield Opening(one_state(states, row), game.start_fen, tuple(line))
         num_barren = num_barren + 1 if len(found) == num_before else 0
         num_calls += 1
     for identity, opening in _every_opening(game, num_plies).items():
@@ -113,22 +91,22 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
 def _every_opening(game: Game, num_plies: int) -> dict[bytes, Opening]:
     """All unfinished positions after `num_plies` plies, each with one line; none if a ply has more than MAX_MOVES."""
     start = jax.device_get(game.init())
-    layer: dict[bytes, Opening] = {start.keys[0].tobytes(): (start, game.start_fen, ())}
+    layer: dict[bytes, Opening] = {start.keys[0].tobytes(): Opening(start, game.start_fen, ())}
     for _ in range(num_plies):
-        before = [one for one in layer.values() if not one[0].terminated]
-        moves = [(*one, edge) for one in before for edge in one[0].legal_edges.tolist() if edge >= 0]
+        before = [one for one in layer.values() if not one.state.terminated]
+        moves = [(one, edge) for one in before for edge in one.state.legal_edges.tolist() if edge >= 0]
         if len(moves) > MAX_MOVES:
             return {}
         layer = {}
         for first in range(0, len(moves), NUM_LINES):
             chunk = moves[first : first + NUM_LINES]
             rows = pad_rows(chunk, NUM_LINES)
-            states = stack_rows([state for state, *_ in rows])
-            after = step_states(game, states, np.array([edge for *_, edge in rows], np.int16))
-            for row, (state, fen, line, edge) in enumerate(chunk):
-                identity = after.keys[row, 0].tobytes()
-                layer.setdefault(identity, (one_state(after, row), fen, (*line, edge_to_uci(game, state, edge))))
-    return {identity: one for identity, one in layer.items() if not one[0].terminated}
+            states = stack_rows([one.state for one, _ in rows])
+            after = step_states(game, states, np.array([edge for _, edge in rows], np.int16))
+            for row, ((state, fen, line), edge) in enumerate(chunk):
+                opening = Opening(one_state(after, row), fen, (*line, edge_to_uci(game, state, edge)))
+                layer.setdefault(after.keys[row, 0].tobytes(), opening)
+    return {identity: one for identity, one in layer.items() if not one.state.terminated}
 
 
 def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, np.ndarray]]:
@@ -145,18 +123,19 @@ def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, n
     return plies
 
 
-def stack_openings(openings: Iterable[Opening]) -> Openings:
-    """One opening or more, as Openings."""
-    states, start_fens, lines = zip(*openings, strict=True)
-    return Openings(stack_rows(states), tuple(start_fens), tuple(lines))
+def first_openings(openings: list[Opening], number: int) -> list[Opening]:
+    """The first of them. Raises ValueError if there are not so many."""
+    if number > len(openings):
+        raise ValueError(f"{number} openings were asked for, and there are {len(openings)}: ask for fewer games")
+    return openings[:number]
 
 
-def read_openings(game: Game, path: str | PathLike, bounds: Bounds = BOUNDS) -> Openings:
-    """The openings of a file: FENs, EPD or UCI moves from the usual start, one a line, or games of PGN.
+def read_openings(game: Game, path: str | PathLike, bounds: Bounds = BOUNDS) -> tuple[list[Opening], tuple[str, ...]]:
+    """(openings, a sentence on what was passed over) of FENs, EPD or UCI moves, one a line, or of games of PGN.
 
-    Of a game of PGN the last position is an opening; the `notes` name those that are none. Raises ValueError naming
-    file and line for a line that is no opening, a finished position, or one given before, and for a file with none or
-    that cannot be read.
+    UCI moves are from the usual start. Of a game of PGN the last position is an opening; the sentence names those that
+    are none. Raises ValueError naming file and line for a line that is no opening, a finished position, or one given
+    before, and for a file with none or that cannot be read.
     """
     lines = read_lines(path, bounds)
     head = list(itertools.islice(lines, NUM_HEAD))
@@ -168,7 +147,7 @@ def read_openings(game: Game, path: str | PathLike, bounds: Bounds = BOUNDS) -> 
     if not found:
         why = f"; {notes[0]}" if notes else ""
         raise ValueError(f"{path}: it has no openings: expected a FEN or UCI moves on each line, or PGN{why}")
-    return replace(stack_openings(found), notes=notes)
+    return found, notes
 
 
 def _openings_of_lines(game: Game, path: str | PathLike, lines: Iterable[str]) -> list[Opening]:
@@ -176,8 +155,8 @@ def _openings_of_lines(game: Game, path: str | PathLike, lines: Iterable[str]) -
     for number, line in text_lines(lines):
         try:
             opening = _read_opening(game, line)
-            identity = opening[0].keys[0].tobytes()
-            if opening[0].terminated:
+            identity = opening.state.keys[0].tobytes()
+            if opening.state.terminated:
                 raise ValueError("the game is over in this position: expected one to play on")
             if identity in found:
                 raise ValueError(f"it gives the position of line {found[identity][0]}: expected a new one")
@@ -190,14 +169,14 @@ def _openings_of_lines(game: Game, path: str | PathLike, lines: Iterable[str]) -
 def _read_opening(game: Game, line: str) -> Opening:
     if is_position(line):
         fen = read_position(line).fen
-        return jax.device_get(from_fen(game, fen)), fen, ()
+        return Opening(jax.device_get(from_fen(game, fen)), fen, ())
     state, words = jax.device_get(game.init()), line.rstrip(" ;").split()
     if len(words) > game.max_plies:
         raise ValueError(f"it has {len(words)} moves: expected at most {game.max_plies}")
     for word in words:
         edge = np.array([uci_to_edge(game, state, word.lower())], np.int16)
         state = one_state(step_states(game, jax.tree.map(lambda x: x[None], state), edge), 0)
-    return state, game.start_fen, tuple(words)
+    return Opening(state, game.start_fen, tuple(words))
 
 
 def _openings_of_games(
@@ -219,6 +198,6 @@ def _openings_of_games(
             identity = state.keys[0].tobytes()
             if identity in found:
                 left_out.append(f"{where}: it gives a position again")
-            found.setdefault(identity, (state, record.start_fen, record.moves))
+            found.setdefault(identity, Opening(state, record.start_fen, record.moves))
     notes = (f"{len(left_out)} games are no openings, the first: {left_out[0]}",) if left_out else ()
     return list(found.values()), notes

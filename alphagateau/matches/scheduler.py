@@ -145,7 +145,7 @@ def _start_games(scheduler: Scheduler) -> None:
         scheduler.live[place] = live
         for player in live.players:
             scheduler.queues.setdefault(_key_of(player), PlayerQueue(player)).num_games += 1
-        _write(scheduler, [place], select_states(live.match.openings.states, [live.number // 2]))
+        _write(scheduler, [place], live.opening.state)
         _await_move(scheduler, place)
 
 
@@ -182,7 +182,7 @@ def _await_move(scheduler: Scheduler, place: int) -> None:
     if queue.player.move:
         queue.workers = queue.workers or ThreadPoolExecutor(queue.player.num_workers)
         before, moves = select_states(scheduler.boards, [place]), tuple(live.moves)
-        answer = queue.workers.submit(move_on_host, scheduler.game, queue.player, live.start_fen, moves, before)
+        answer = queue.workers.submit(move_on_host, scheduler.game, queue.player, live.opening.start_fen, moves, before)
         scheduler.calls[answer] = Call(queue.player, [place], [live])
     else:
         queue.waiting.append(place)

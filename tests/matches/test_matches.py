@@ -26,7 +26,7 @@ from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
 from alphagateau.matches.match import opening_points, play_games, play_match
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
-from alphagateau.matches.openings import Openings, make_openings, one_state, read_openings
+from alphagateau.matches.openings import Opening, first_openings, make_openings, read_openings
 from alphagateau.matches.players import Player, random_player
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.matches.specs import PlayerError
@@ -39,7 +39,7 @@ ROWS = 4  # of every search here, so that each search is compiled once
 
 
 @pytest.fixture(scope="module")
-def openings(gardner: Game) -> Openings:
+def openings(gardner: Game) -> list[Opening]:
     return make_openings(gardner, 64, 4, seed=1)
 
 
@@ -76,7 +76,7 @@ def test_positions_looked_at_are_counted_of_players_that_say(gardner, openings):
     def count(variables, keys: Array, states: State) -> SearchOutput:
         return take_last(variables, keys, states)._replace(num_nodes=(states.legal_edges >= 0).sum(axis=-1))
 
-    match = Match(Player("a", count, {}), Player("b", move=first_by_name), openings.select([0, 1]))
+    match = Match(Player("a", count, {}), Player("b", move=first_by_name), openings[:2])
     result = play_match(gardner, match, num_rows=ROWS, rows_per_search=ROWS)
     counted = [
         board.legal_moves.count()
@@ -92,21 +92,24 @@ def test_openings_are_distinct_unfinished_legal_lines(name: str) -> None:
     game = get_game(name)
     openings = make_openings(game, 20, 4, seed=7)
     fens = []
-    for number in range(20):
-        board = board_class(name)(openings.start_fens[number])
-        for uci in openings.lines[number]:
+    for state, start_fen, line in openings:
+        board = board_class(name)(start_fen)
+        for uci in line:
             board.push(board.parse_uci(uci))
         assert not board.is_game_over()
         fens.append(board.fen(en_passant="legal").rsplit(" ", 2)[0])
-        state = State(*(x[number] for x in openings.states))
         assert to_fen(game, state).rsplit(" ", 2)[0] == fens[-1]
         assert state.ply == 4
     assert len(openings) == len(set(fens)) == 20
 
 
+def lines_of(openings: list[Opening]) -> list[tuple[str, ...]]:
+    return [opening.line for opening in openings]
+
+
 def test_openings_depend_on_the_seed_alone(gardner: Game) -> None:
-    assert make_openings(gardner, 5, 4, 7).lines == make_openings(gardner, 9, 4, 7).lines[:5]
-    assert make_openings(gardner, 5, 4, 7).lines != make_openings(gardner, 5, 4, 8).lines
+    assert lines_of(make_openings(gardner, 5, 4, 7)) == lines_of(make_openings(gardner, 9, 4, 7))[:5]
+    assert lines_of(make_openings(gardner, 5, 4, 7)) != lines_of(make_openings(gardner, 5, 4, 8))
 
 
 def test_there_are_seven_openings_of_one_ply(gardner: Game) -> None:
@@ -118,12 +121,11 @@ def test_there_are_seven_openings_of_one_ply(gardner: Game) -> None:
 def test_openings_file(gardner: Game, tmp_path: Path) -> None:
     path = tmp_path / "openings.txt"
     path.write_text("# mine\n\na2a3 b4a3  # a capture\nrnbqk/1pppp/p4/PPPPP/RNBQK w - - 0 1\n1r2k/5/5/5/1R2K b - -\n")
-    openings = read_openings(gardner, path)
-    assert openings.lines == (("a2a3", "b4a3"), (), ())
-    assert openings.start_fens[0] == gardner.start_fen
-    assert openings.start_fens[2] == "1r2k/5/5/5/1R2K b - - 0 1"
-    assert openings.states.color.tolist() == [0, 0, 1]
-    assert openings.select([2]).start_fens == openings.start_fens[2:]
+    openings, notes = read_openings(gardner, path)
+    assert lines_of(openings) == [("a2a3", "b4a3"), (), ()] and notes == ()
+    assert openings[0].start_fen == gardner.start_fen
+    assert openings[2].start_fen == "1r2k/5/5/5/1R2K b - - 0 1"
+    assert [int(opening.state.color) for opening in openings] == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -167,25 +169,25 @@ FENS = [
 def test_books_of_others_give_their_openings(tmp_path: Path, content: str | bytes) -> None:
     path = tmp_path / "book"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    assert read_openings(get_game("chess"), path).start_fens == tuple(FENS)
+    openings, _ = read_openings(get_game("chess"), path)
+    assert [opening.start_fen for opening in openings] == FENS
 
 
 def test_a_book_of_games_gives_last_positions_and_says_which_are_none(tmp_path: Path) -> None:
     path = tmp_path / "book.pgn"
     games = ["1. e4 e5", "1. d4 (1. c4) d5 {equal}", "1. e4 e5", "1. f3 e5 2. g4 Qh4# 0-1", "1. e4 Ke7"]
     path.write_text("".join(f'[Event "x"]\n\n{game} *\n\n'.replace("0-1 *", "0-1") for game in games))
-    openings = read_openings(get_game("chess"), path)
-    assert openings.lines == (("e2e4", "e7e5"), ("d2d4", "d7d5"))
-    states = [one_state(openings.states, row) for row in range(2)]
-    assert [to_fen(get_game("chess"), state) for state in states] == FENS
-    assert openings.notes[0].startswith("3 games are no openings, the first: ") and "game 3" in openings.notes[0]
+    openings, (note,) = read_openings(get_game("chess"), path)
+    assert lines_of(openings) == [("e2e4", "e7e5"), ("d2d4", "d7d5")]
+    assert [to_fen(get_game("chess"), opening.state) for opening in openings] == FENS
+    assert note.startswith("3 games are no openings, the first: ") and "game 3" in note
 
 
-def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, openings: Openings) -> None:
+def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, openings: list[Opening]) -> None:
     search = make_gumbel_search(gardner, tiny.network, num_simulations=4, gumbel_scale=0.0)
     player = Player("p", search, tiny.variables)
     again = Player("the same, stored elsewhere", search, dict(tiny.variables))
-    result = play_match(gardner, Match(player, again, openings.select(range(12))), rows_per_search=ROWS)
+    result = play_match(gardner, Match(player, again, openings[:12]), rows_per_search=ROWS)
     assert result.wins == result.losses
     assert result.pentanomial == (0, 0, 12, 0, 0)
     games = moves_by_game(result.records)
@@ -193,11 +195,11 @@ def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, op
 
 
 @pytest.fixture(scope="module")
-def random_result(gardner: Game, openings: Openings):
+def random_result(gardner: Game, openings: list[Opening]):
     return play_match(gardner, Match(random_player(), random_player(), openings, seed=3), rows_per_search=ROWS)
 
 
-def test_books_of_a_match(random_result, openings: Openings) -> None:
+def test_books_of_a_match(random_result, openings: list[Opening]) -> None:
     result = random_result
     assert result.wins + result.draws + result.losses == 128
     assert result.unfinished == 0 and not result.statistics.failures
@@ -211,9 +213,9 @@ def test_books_of_a_match(random_result, openings: Openings) -> None:
     assert result.statistics.moves_per_second > 0
 
 
-def test_records_say_what_python_chess_says(random_result, openings: Openings) -> None:
+def test_records_say_what_python_chess_says(random_result, openings: list[Opening]) -> None:
     for played in random_result.records[:40]:
-        line = openings.lines[played.opening]
+        line = openings[played.opening].line
         assert played.record.moves[: len(line)] == line
         *_, (board, _) = replay(played)  # all moves made
         winner = {"1-0": played.a_is_white, "0-1": not played.a_is_white}.get(played.record.result)
@@ -228,20 +230,20 @@ def test_rows_searched_belong_to_live_games_in_one_match(random_result) -> None:
     assert random_result.statistics.live_fraction >= 0.85
 
 
-def test_game_depends_on_no_other_game(gardner: Game, random_result, openings: Openings) -> None:
+def test_game_depends_on_no_other_game(gardner: Game, random_result, openings: list[Opening]) -> None:
     records: list[PlayedGame] = []
-    match = Match(random_player(), random_player(), openings.select(range(10)), seed=3)
+    match = Match(random_player(), random_player(), openings[:10], seed=3)
     play_games(gardner, [match], num_rows=5, rows_per_search=ROWS, on_game=records.append)
     all_games = moves_by_game(random_result.records)
     assert moves_by_game(records) == {key: all_games[key] for key in moves_by_game(records)}
     assert len(records) == 20
 
 
-def test_round_robin_fills_its_rows(gardner: Game, openings: Openings) -> None:
+def test_round_robin_fills_its_rows(gardner: Game, openings: list[Opening]) -> None:
     search = make_random_search()
     players = [Player(f"random {i}", search, {"i": jnp.int32(i)}) for i in range(6)]
     pairs = [(a, b) for i, a in enumerate(players) for b in players[:i]]
-    matches = [Match(a, b, openings.select(range(10)), seed) for seed, (a, b) in enumerate(pairs)]
+    matches = [Match(a, b, openings[:10], seed) for seed, (a, b) in enumerate(pairs)]
     records: list[PlayedGame] = []
     statistics = play_games(gardner, matches, rows_per_search=ROWS, on_game=records.append)
     assert Counter(played.match for played in records) == dict.fromkeys(range(15), 20)
@@ -253,11 +255,11 @@ def test_round_robin_fills_its_rows(gardner: Game, openings: Openings) -> None:
         assert (played.record.headers["White"], played.record.headers["Black"]) == (white.name, black.name)
 
 
-def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, openings: Openings) -> None:
+def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, openings: list[Opening]) -> None:
     network = stub_network(gardner)
     first = Player("first", make_policy_search(gardner, network), network.init(None))
     last = Player("last", take_last, {})
-    result = play_match(gardner, Match(first, last, openings.select(range(8))), rows_per_search=ROWS)
+    result = play_match(gardner, Match(first, last, openings[:8]), rows_per_search=ROWS)
     order = {}
     for edge in range(gardner.num_edges):
         key = (int(gardner.receivers[edge]), int(gardner.senders[edge]), int(gardner.promotions[edge]))
@@ -279,7 +281,7 @@ def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, ope
                 assert chosen == edges[0 if board.turn == played.a_is_white else -1]
 
 
-def test_stopped_match_calls_nothing_a_draw(gardner: Game, openings: Openings) -> None:
+def test_stopped_match_calls_nothing_a_draw(gardner: Game, openings: list[Opening]) -> None:
     seen: list[PlayedGame] = []
     match = Match(random_player(), random_player(), openings, seed=3)
     statistics = play_games(
@@ -291,7 +293,7 @@ def test_stopped_match_calls_nothing_a_draw(gardner: Game, openings: Openings) -
         assert (played.record.result, played.record.termination) == ("*", "stopped")
 
 
-def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, openings: Openings) -> None:
+def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, openings: list[Opening]) -> None:
     seen = []
 
     def is_decided(pentanomial: tuple[int, ...]) -> bool:
@@ -309,17 +311,17 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
     assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
 
 
-def test_the_first_of_some_openings(openings: Openings) -> None:
-    assert openings.first(3).lines == openings.lines[:3]
+def test_the_first_of_some_openings(openings: list[Opening]) -> None:
+    assert first_openings(openings, 3) == openings[:3]
     with pytest.raises(ValueError, match=r"^65 openings were asked for, and there are 64"):
-        openings.first(65)
+        first_openings(openings, 65)
 
 
-def test_more_matches_are_asked_for_while_games_are_in_progress(gardner: Game, openings: Openings) -> None:
+def test_more_matches_are_asked_for_while_games_are_in_progress(gardner: Game, openings: list[Opening]) -> None:
     """At once where a place is free, and after each game that ended; the last time when all have."""
     ended: list[PlayedGame] = []
     asked: list[tuple[int, frozenset[int]]] = []
-    first, *others = [Match(random_player(), random_player(), openings.select(range(8)), seed) for seed in range(3)]
+    first, *others = [Match(random_player(), random_player(), openings[:8], seed) for seed in range(3)]
 
     def more(playing: InProgress) -> list[Match]:
         asked.append((len(ended), playing.matches))
@@ -332,17 +334,17 @@ def test_more_matches_are_asked_for_while_games_are_in_progress(gardner: Game, o
     assert len(asked) == len(set(number for number, _ in asked)) > 17
 
 
-def test_games_done_before_are_not_played_again(gardner: Game, random_result, openings: Openings) -> None:
+def test_games_done_before_are_not_played_again(gardner: Game, random_result, openings: list[Opening]) -> None:
     records: list[PlayedGame] = []
-    match = Match(random_player(), random_player(), openings.select([0, 1]), seed=3, done={0, 3})
+    match = Match(random_player(), random_player(), openings[:2], seed=3, done={0, 3})
     play_games(gardner, [match], rows_per_search=ROWS, on_game=records.append)
     games, before = moves_by_game(records), moves_by_game(random_result.records)
     assert games == {key: before[key] for key in [(0, False), (1, True)]}
 
 
-def test_host_player(gardner: Game, openings: Openings) -> None:
+def test_host_player(gardner: Game, openings: list[Opening]) -> None:
     host = Player("alphabet", move=first_by_name, num_workers=2)
-    some = openings.select(range(4))
+    some = openings[:4]
     result = play_match(gardner, Match(host, Player("last", take_last, {}), some), rows_per_search=ROWS)
     assert result.unfinished == 0
     for played in result.records:
@@ -353,7 +355,7 @@ def test_host_player(gardner: Game, openings: Openings) -> None:
     assert itself.pentanomial == (0, 0, 4, 0, 0)
 
 
-def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openings) -> None:
+def test_failed_player_leaves_the_others_playing(gardner: Game, openings: list[Opening]) -> None:
     def give_up(start_fen: str, moves: Sequence[str]) -> str:
         if len(moves) > 8:
             raise PlayerError("engine 'x' ended by itself (exit code 3)")
@@ -361,7 +363,7 @@ def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openin
 
     records: list[PlayedGame] = []
     bad, good = Player("bad", move=give_up), random_player()
-    some = openings.select(range(3))
+    some = openings[:3]
     statistics = play_games(
         gardner,
         [
@@ -383,9 +385,9 @@ def test_failed_player_leaves_the_others_playing(gardner: Game, openings: Openin
         assert (played.score is None) == (played.record.termination == statistics.failures["bad"])
 
 
-def test_illegal_move_is_said_of_its_player(gardner: Game, openings: Openings) -> None:
+def test_illegal_move_is_said_of_its_player(gardner: Game, openings: list[Opening]) -> None:
     cheat = Player("cheat", move=lambda start_fen, moves: "e2e4")
-    result = play_match(gardner, Match(random_player(), cheat, openings.select(range(3))), rows_per_search=ROWS)
+    result = play_match(gardner, Match(random_player(), cheat, openings[:3]), rows_per_search=ROWS)
     assert (result.wins, result.draws, result.losses, result.unfinished) == (0, 0, 0, 6)
     assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.statistics.failures["cheat"]
 
@@ -403,7 +405,7 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import random_player
 from alphagateau.matches.match_games import Match
 game = get_game("gardner_chess")
-openings = make_openings(game, 64, 4, 1).select(range(8))
+openings = make_openings(game, 64, 4, 1)[:8]
 result = play_match(game, Match(random_player(), random_player(), openings, seed=3), rows_per_search=4)
 print(jax.device_count(), sorted((p.opening, p.a_is_white, " ".join(p.record.moves)) for p in result.records))
 """

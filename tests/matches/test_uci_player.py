@@ -18,7 +18,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.players import load_players
 from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
-from alphagateau.matches.openings import Openings, make_openings
+from alphagateau.matches.openings import Opening, make_openings
 from alphagateau.matches.players import Player, Reply, random_player
 from alphagateau.matches.specs import PlayerError, parse_spec, read_spec
 from alphagateau.matches.uci_player import UciError, engine_search, load_uci_player, score_after
@@ -95,7 +95,7 @@ def fake(gardner: Game, script: Path) -> Iterator:
 
 
 @pytest.fixture(scope="module")
-def openings(gardner: Game) -> Openings:
+def openings(gardner: Game) -> list[Opening]:
     return make_openings(gardner, 2, 4, seed=1)
 
 
@@ -131,7 +131,7 @@ def test_engines_of_the_python_face_end_with_their_match(script: Path) -> None:
         os.kill(int(script.with_suffix(".pid").read_text()), 0)
 
 
-def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -> None:
+def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: list[Opening]) -> None:
     player = fake("well", "nodes=1&Style=Very Risky&Move Overhead=5&processes=2")
     assert player.name == "Fake well fake.py well nodes=1 Move Overhead=5 Style=Very Risky"
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
@@ -150,7 +150,7 @@ def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: Openings) -
         ("resign", "fake.py resign' broke the rules: it gave no move in "),
     ],
 )
-def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: Openings, manner: str, message: str) -> None:
+def test_engine_that_fails_in_a_game(gardner: Game, fake, openings: list[Opening], manner: str, message: str) -> None:
     player = fake(manner, f"nodes=1&timeout={8 if manner in ('hang', 'babble') else 60}")
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert message in result.statistics.failures[player.name]
@@ -171,13 +171,13 @@ def test_engines_of_one_name_are_told_apart_by_their_arguments(script: Path) -> 
         player.close()
 
 
-def test_engine_that_failed_says_its_first_failure_again(fake, openings: Openings) -> None:
+def test_engine_that_failed_says_its_first_failure_again(fake, openings: list[Opening]) -> None:
     player = fake("crash")
     for _ in range(3):
-        player.move(openings.start_fens[0], openings.lines[0])
+        player.move(openings[0].start_fen, openings[0].line)
     for _ in range(2):
         with pytest.raises(UciError, match=r"ended by itself \(exit code 3\)"):
-            player.move(openings.start_fens[0], openings.lines[0])
+            player.move(openings[0].start_fen, openings[0].line)
 
 
 ENGINE_LEFT_OPEN = """
@@ -242,7 +242,7 @@ def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) 
 
 
 @pytest.mark.skipif(FAIRY is None, reason="Fairy-Stockfish is not installed (Debian: fairy-stockfish)")
-def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: Openings) -> None:
+def test_fairy_stockfish_beats_the_random_mover(gardner: Game, openings: list[Opening]) -> None:
     player = load_uci_player(parse_spec(f"uci:{FAIRY}?nodes=300&Skill Level=20"), gardner)
     assert "Fairy" in player.name and player.name.endswith(" nodes=300 Skill Level=20")
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)

@@ -10,7 +10,7 @@ from alphagateau.games.pgn.pgn import write_note
 from alphagateau.games.rules import Game
 from alphagateau.matches.ladder.games import StoredGame
 from alphagateau.matches.match_games import Match, PlayedGame
-from alphagateau.matches.openings import Opening, Openings, one_state, random_openings, read_openings, stack_openings
+from alphagateau.matches.openings import Opening, random_openings, read_openings
 from alphagateau.matches.players import Player
 
 
@@ -28,12 +28,10 @@ class NumberedOpenings:
 def open_openings(game: Game, path: str, num_plies: int, seed: int) -> NumberedOpenings:
     """The openings of the file `path`, or without one random ones, none made yet. Raises ValueError, OSError."""
     if path:
-        found = read_openings(game, path)
-        states = (one_state(found.states, row) for row in range(len(found)))
-        rows = list(zip(states, found.start_fens, found.lines, strict=True))
-        text = "\n".join(" ".join([fen, *line]) for _, fen, line in rows)
+        found, notes = read_openings(game, path)
+        text = "\n".join(" ".join([fen, *line]) for _, fen, line in found)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        return NumberedOpenings(f"a file's, SHA-256 {digest}", iter(rows), notes=found.notes)
+        return NumberedOpenings(f"a file's, SHA-256 {digest}", iter(found), notes=notes)
     name = f"{num_plies} random plies, seed {seed}" if num_plies else "the start position"
     return NumberedOpenings(name, random_openings(game, num_plies, seed))
 
@@ -47,10 +45,10 @@ def count_openings(openings: NumberedOpenings, most: int) -> int:
     return min(len(openings.made), most)
 
 
-def take_openings(openings: NumberedOpenings, numbers: Sequence[int]) -> Openings:
+def take_openings(openings: NumberedOpenings, numbers: Sequence[int]) -> list[Opening]:
     """The openings of these numbers; after the last one they begin anew."""
     count_openings(openings, max(numbers) + 1)
-    return stack_openings(openings.made[number % len(openings.made)] for number in numbers)
+    return [openings.made[number % len(openings.made)] for number in numbers]
 
 
 def part_of(ladder: LadderConfig) -> tuple[int, int]:
