@@ -15,21 +15,9 @@ from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.players import Player
-from alphagateau.matches.scheduler import More, Scheduler, Sizes, advance, close, open_scheduler
+from alphagateau.matches.scheduler import More, Sizes, Statistics, advance, close, open_scheduler
 from alphagateau.matches.search_rows import CPU_ROWS, choose_rows, choose_searches_at_once
 from alphagateau.ratings.sprt import pentanomial
-
-
-class Statistics(NamedTuple):
-    """How the playing went."""
-
-    moves: int
-    seconds: float
-    moves_per_second: float  # without each search's first call, which may compile it
-    live_fraction: float  # searched rows that belonged to live games, of all rows searched
-    unfinished: int  # games without a result: begun, or left out because their player had failed
-    failures: dict[str, str]  # name of a player that failed -> what it did
-    nodes: dict[tuple[str, str], float]  # name and search of a player -> positions visited a move, mean, if counted
 
 
 class MatchResult(NamedTuple):
@@ -78,20 +66,8 @@ def play_games(
             pass
     finally:
         close(scheduler, "stopped")
-    return _statistics(scheduler, time.perf_counter() - begun)
-
-
-def _statistics(scheduler: Scheduler, seconds: float) -> Statistics:
-    counts = scheduler.counts
-    return Statistics(
-        moves=counts.moves,
-        seconds=seconds,
-        moves_per_second=max(counts.moves - counts.warm_moves, 0) / max(seconds - counts.warm_seconds, 1e-9),
-        live_fraction=counts.live_rows / counts.rows if counts.rows else 1.0,
-        unfinished=counts.unfinished,
-        failures=scheduler.failures,
-        nodes={player: float(counts.nodes[player] / moves) for player, moves in counts.counted_moves.items() if moves},
-    )
+    scheduler.statistics.seconds = time.perf_counter() - begun
+    return scheduler.statistics
 
 
 def play_match(
@@ -139,7 +115,9 @@ def play_match(
 
 def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tested: Sequence[float]) -> MatchResult:
     def nodes_of(player: Player) -> float:
-        return statistics.nodes.get((player.name, player.identity.search), math.nan)
+        name = player.name, player.identity.search
+        moves = statistics.counted_moves[name]
+        return float(statistics.visited[name] / moves) if moves else math.nan
 
     points = [played.score for played in records if played.score is not None]
     return MatchResult(

@@ -61,17 +61,29 @@ class Call(NamedTuple):
 
 
 @dataclass
-class Counts:
-    """What has been done; `warm` is what each search's first call took, which may compile it."""
+class Statistics:
+    """How the playing goes; `warm` is what each search's first call took, which may compile it."""
 
     moves: int = 0
-    rows: int = 0
-    live_rows: int = 0
-    unfinished: int = 0
+    seconds: float = 0.0  # once it has ended
+    rows: int = 0  # searched
+    live_rows: int = 0  # of these, those that belonged to live games
+    unfinished: int = 0  # games without a result: begun, or left out because their player had failed
+    failures: dict[str, str] = field(default_factory=dict)  # name of a player that failed -> what it did
     warm_moves: int = 0
     warm_seconds: float = 0.0
-    nodes: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions visited
+    visited: Counter[tuple[str, str]] = field(default_factory=Counter)  # name, search -> positions visited
     counted_moves: Counter[tuple[str, str]] = field(default_factory=Counter)  # the moves with counts
+
+    @property
+    def moves_per_second(self) -> float:
+        """Without the warm ones."""
+        return max(self.moves - self.warm_moves, 0) / max(self.seconds - self.warm_seconds, 1e-9)
+
+    @property
+    def live_fraction(self) -> float:
+        """Of the rows searched."""
+        return self.live_rows / self.rows if self.rows else 1.0
 
 
 @dataclass
@@ -91,9 +103,8 @@ class Scheduler:
     live: dict[int, LiveGame] = field(default_factory=dict)
     queues: dict[tuple[int, ...], PlayerQueue] = field(default_factory=dict)
     calls: dict[Future[FoundMoves], Call] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
     warm: set[tuple[Search, int]] = field(default_factory=set)  # searches that were called, with their rows
-    counts: Counts = field(default_factory=Counts)
+    statistics: Statistics = field(default_factory=Statistics)
     first_new: int = 0  # number of the first match of the newest batch
     may_have_more: bool = True  # whether to ask for more matches: a game has ended since the last time
 
@@ -138,8 +149,8 @@ def close(scheduler: Scheduler, why: str) -> None:
 
 def _start_games(scheduler: Scheduler) -> None:
     while scheduler.free and (live := _next_game(scheduler)):
-        if any(player.name in scheduler.failures for player in live.players):
-            scheduler.counts.unfinished += 1
+        if any(player.name in scheduler.statistics.failures for player in live.players):
+            scheduler.statistics.unfinished += 1
             continue
         place = scheduler.free.pop()
         scheduler.live[place] = live
@@ -155,7 +166,7 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
     if live is None and scheduler.may_have_more:
         scheduler.may_have_more = False
         matches = frozenset(one.match_number for one in scheduler.live.values())
-        found = scheduler.more(InProgress(matches, scheduler.failures))
+        found = scheduler.more(InProgress(matches, scheduler.statistics.failures))
         scheduler.to_start = games_of(found, scheduler.num_matches)
         scheduler.first_new = scheduler.num_matches if found else scheduler.first_new
         scheduler.num_matches += len(found)
@@ -208,13 +219,13 @@ def _start_search(scheduler: Scheduler, queue: PlayerQueue) -> None:
     search = compiled_search(scheduler.game.name, player.search, scheduler.mesh)
     found = scheduler.workers.submit(search, queue.variables, np.array(key_parts).T.astype(np.uint32), states)
     scheduler.calls[found] = Call(player, places, games[: len(places)])
-    scheduler.counts.rows += len(rows)
-    scheduler.counts.live_rows += len(places)
+    scheduler.statistics.rows += len(rows)
+    scheduler.statistics.live_rows += len(places)
     if (player.search, num_rows) not in scheduler.warm:
         scheduler.warm.add((player.search, num_rows))
         wait([found])
-        scheduler.counts.warm_seconds += time.perf_counter() - begun
-        scheduler.counts.warm_moves += len(places)
+        scheduler.statistics.warm_seconds += time.perf_counter() - begun
+        scheduler.statistics.warm_moves += len(places)
 
 
 def _take_moves(scheduler: Scheduler, timeout: float) -> None:
@@ -234,8 +245,8 @@ def _take_moves(scheduler: Scheduler, timeout: float) -> None:
         notes = [made.notes[row] for row in rows]
         chosen = FoundMoves(made.edges[rows], select_states(made.after, rows), notes, made.nodes[rows])
         player = call.player.name, call.player.identity.search
-        scheduler.counts.nodes[player] += np.nansum(chosen.nodes)
-        scheduler.counts.counted_moves[player] += np.isfinite(chosen.nodes).sum()
+        scheduler.statistics.visited[player] += np.nansum(chosen.nodes)
+        scheduler.statistics.counted_moves[player] += np.isfinite(chosen.nodes).sum()
         _move(scheduler, [call.places[row] for row in rows], chosen)
 
 
@@ -245,7 +256,7 @@ def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
         state = boards._replace(boards=boards.boards[place], color=boards.color[place])
         scheduler.live[place].moves.append(edge_to_uci(scheduler.game, state, edge))
         scheduler.live[place].notes.append(note)
-    scheduler.counts.moves += len(places)
+    scheduler.statistics.moves += len(places)
     _write(scheduler, places, made.after)
     for place in places:
         if boards.terminated[place]:
@@ -256,7 +267,7 @@ def _move(scheduler: Scheduler, places: list[int], made: FoundMoves) -> None:
 
 def _fail(scheduler: Scheduler, player: Player, why: str) -> None:
     """The player's games end without results, and it is given no more."""
-    scheduler.failures[player.name] = why
+    scheduler.statistics.failures[player.name] = why
     for place, live in list(scheduler.live.items()):
         if player.name in [one.name for one in live.players]:
             _end_game(scheduler, place, why)
@@ -271,7 +282,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     for player in live.players:
         _leave(scheduler, player, place)
     played = to_played(scheduler.game, live, result, reason)
-    scheduler.counts.unfinished += played.score is None
+    scheduler.statistics.unfinished += played.score is None
     scheduler.on_game(played)
 
 

@@ -17,8 +17,9 @@ import pytest
 from alphagateau.commands.main import main
 from alphagateau.commands.match import Arguments, Setup, print_result
 from alphagateau.games.pgn.pgn import read_pgn
-from alphagateau.matches.match import MatchResult, Statistics
+from alphagateau.matches.match import MatchResult
 from alphagateau.matches.match_games import PlayedGame
+from alphagateau.matches.scheduler import Statistics
 
 MATE_IN_1 = "1k3/p2P1/2K2/P4/5 w - - 0 20"
 ENGINE = """
@@ -78,7 +79,7 @@ def test_the_score_with_each_color_and_the_draws_are_printed(capsys):
     record: Any = None
     points = [(True, 1.0), (False, 0.5), (True, 0.5), (False, None)]
     games = [PlayedGame(0, k // 2, is_white, score, record) for k, (is_white, score) in enumerate(points)]
-    statistics = Statistics(9, 1.0, 9.0, 1.0, 1, {}, {})
+    statistics = Statistics(moves=9, seconds=1.0, unfinished=1)
     result = MatchResult(1, 2, 0, 1, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), games, (math.nan, math.nan), statistics)
     a, b, game = (SimpleNamespace(name=name, variables={}, move=None) for name in ("a", "b", "gardner_chess"))
     setup: Any = (game, a, b, None)

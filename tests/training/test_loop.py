@@ -23,7 +23,8 @@ from alphagateau.commands.main import main
 from alphagateau.distributed import processes
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.matches import final_match
-from alphagateau.matches.match import MatchResult, Statistics
+from alphagateau.matches.match import MatchResult
+from alphagateau.matches.scheduler import Statistics
 from alphagateau.runs import checkpoint, health, run_folder, trees
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.newest import newest_checkpoint
@@ -219,7 +220,7 @@ def test_a_deadline_stops_a_run_with_a_checkpoint(whole_run, tmp_path):
     assert weights(tmp_path / "smoke", "4") == weights(whole_run, "4")
 
 
-STATISTICS = Statistics(9, 1.0, 9.0, 1.0, 0, {}, {})
+STATISTICS = Statistics(moves=9, seconds=1.0)
 RESULT = MatchResult(1, 1, 0, 0, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), [], (math.nan, math.nan), STATISTICS)
 
 

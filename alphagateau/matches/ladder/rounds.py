@@ -18,9 +18,10 @@ from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
 from alphagateau.matches.ladder.meetings import NumberedOpenings, meet, to_stored
 from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings
 from alphagateau.matches.ladder.players import curves_of
-from alphagateau.matches.match import Statistics, play_games
+from alphagateau.matches.match import play_games
 from alphagateau.matches.match_games import InProgress, Match, PlayedGame
 from alphagateau.matches.players import Player
+from alphagateau.matches.scheduler import Statistics
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.ratings.pairing import Pairing, PairingRules
 from alphagateau.ratings.pool import Pool
