@@ -2,7 +2,7 @@
 
 from alphagateau.config.losses import HEADS, LOSSES
 from alphagateau.config.registers import NETWORKS, SEARCHES, load_plugins
-from alphagateau.games.entries import CHESS, GAMES, GARDNER, LOS_ALAMOS
+from alphagateau.games.entries import CHESS, CHESS960, GAMES, GARDNER, LOS_ALAMOS
 from alphagateau.networks.alphazero.config import ALPHAZERO
 from alphagateau.networks.chessformer.config import CHESSFORMER
 from alphagateau.networks.gateau.config import GATEAU
@@ -13,7 +13,7 @@ from alphagateau.search.gumbel.config import GUMBEL
 from alphagateau.search.minimax.config import DEPTH, PROBABILITY
 from alphagateau.training.losses.config import BUILTIN_HEADS, BUILTIN_LOSSES
 
-for board in (CHESS, GARDNER, LOS_ALAMOS):
+for board in (CHESS, GARDNER, LOS_ALAMOS, CHESS960):
     GAMES.add(board)
 for architecture in (GATEAU, ALPHAZERO, TOKEN_TRANSFORMER, CHESSFORMER, GIRAFFE, GIRAFFE_MOVES):
     NETWORKS.add(architecture)

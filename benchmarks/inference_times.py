@@ -16,6 +16,7 @@ import jax
 from throughput.ratios import in_turns
 
 from alphagateau.cli.compilation import use_compilation_cache
+from alphagateau.games.state import stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.player_specs import load_player
@@ -42,7 +43,7 @@ def times(specs: tuple[str, ...], rounds: int) -> list[str]:
     """A row of the table for each player."""
     found = [read_spec(spec) for spec in specs]
     game = get_game(board_of(found))
-    states = make_openings(game, AT_ONCE, 20, seed=1).states
+    states = stack_rows([opening.state for opening in make_openings(game, AT_ONCE, 20, seed=1)])
     positions = positions_of_states(game, states, seed=1)
     players = {spec.text: load_player(spec, game.name) for spec in found}
 

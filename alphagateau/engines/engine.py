@@ -129,12 +129,15 @@ class Engine:
             if fault := fault_of_option(self.offered, name, value, setup.words):
                 raise EngineError(f"engine {self.command!r}{fault}")
         variant = self.offered.get("uci_variant", Option("UCI_Variant", "combo", values=("chess",)))
-        if game.uci_variant not in variant.values:
+        chess960 = self.offered.get("uci_chess960") if game.is_fischer_random else None
+        name = "chess" if chess960 else game.uci_variant
+        if name not in variant.values:
             raise EngineError(
                 f"engine {self.command!r} does not play {game.name}: it knows no UCI_Variant {game.uci_variant}"
             )
         wanted = {name: value for name, value in setup.defaults.items() if name.lower() in self.offered}
-        wanted |= {variant.name: game.uci_variant} if game.uci_variant != "chess" else {}
+        wanted |= {variant.name: name} if name != "chess" else {}
+        wanted |= {chess960.name: "true"} if chess960 else {}
         wanted |= {self.offered[name.lower()].name: value for name, value in setup.options.items()}
         commands = "".join(f"setoption name {name} value {value}\n" for name, value in wanted.items())
         with self._asking("isready", self.timeout, f"{commands}isready\n"):

@@ -138,7 +138,7 @@ class PgxEnv(pgx.Env):
         game, position = self.game, self.game.position(state._x)
         is_other = player_id != state.current_player
         boards = jnp.where(is_other, flip_boards(game.size, position.boards), position.boards)
-        castling = jnp.where(is_other, jnp.roll(state._x.castling, 2), state._x.castling)
+        castling = jnp.where(is_other, jnp.roll(state._x.castling, 2), state._x.castling).astype(bool)
         planes = _board_planes(game, position._replace(boards=boards))
         scalars = jnp.hstack(
             [

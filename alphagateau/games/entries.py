@@ -1,7 +1,7 @@
 """Entries of the chess-like games: a new board is one more entry, and nothing else."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import chess
 
@@ -38,6 +38,7 @@ class GameEntry:
     under_promotions: tuple[int, ...] = (KNIGHT, BISHOP, ROOK)
     double_step_rank: int | None = None  # where a pawn may step twice, the first rank being 0; None: nowhere
     castlings: tuple[Castling, ...] = ()  # none, or the queen's side and the king's
+    is_fischer_random: bool = False  # kings castle onto their rooks, from any files to the squares of `castlings`
     board_class: type[chess.Board] | None = None  # python-chess's own; None: `small_boards.py` makes one
 
     @property
@@ -59,6 +60,27 @@ CHESS = GameEntry(
     double_step_rank=1,
     castlings=(Castling(king=32, king_to=16, rook=0, rook_to=24), Castling(king=32, king_to=48, rook=56, rook_to=40)),
     board_class=chess.Board,
+)
+
+
+class FischerRandomBoard(chess.Board):
+    """python-chess's board, on which kings castle onto their rooks."""
+
+    aliases: ClassVar = ["Chess960", "Fischerandom", "Fischer Random", "Fischer Random Chess", "Chess 960"]
+    uci_variant = "fischerandom"
+
+    def __init__(self, fen: str | None = chess.STARTING_FEN, *, chess960: bool = True) -> None:
+        super().__init__(fen, chess960=True)
+
+
+CHESS960 = replace(
+    CHESS,
+    name="chess960",
+    max_legal_moves=220,  # those of chess and two castlings that begin on other squares
+    variant_names=tuple(FischerRandomBoard.aliases),
+    uci_variant="fischerandom",
+    is_fischer_random=True,
+    board_class=FischerRandomBoard,
 )
 
 GARDNER = GameEntry(
@@ -88,3 +110,9 @@ LOS_ALAMOS = GameEntry(
 
 GAMES: Register[GameEntry] = registers.GAMES
 Register.by_kind[GameEntry] = GAMES
+
+
+def have_equal_moves(name: str, other: str) -> bool:
+    """Whether boards have the same squares and edges, so that weights of one have the size of the other's."""
+    kinds = [(entry.size, entry.under_promotions) for entry in map(GAMES.get, (name, other)) if entry]
+    return name == other or (len(kinds) == 2 and kinds[0] == kinds[1])

@@ -6,6 +6,8 @@ and both equal to python-chess and pyffish. Squares are numbered as in `rules.py
 pieces are positive and whose pawns go up. A set of squares is uint32 [W], a set for each square [W, N] (`bitsets.py`).
 """
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 import jax
@@ -32,6 +34,15 @@ class CastlingTable(NamedTuple):
     right: int  # its index in State.castling
 
 
+class RookCastlings(NamedTuple):
+    """The castlings of Fischer random, king onto rook, of the queen's side and the king's; numpy, by their files."""
+
+    king_to: tuple[int, ...]
+    rook_to: tuple[int, ...]
+    empty: np.ndarray  # uint32 [2, king's file, rook's file, W], where nothing but the two may stand
+    path: np.ndarray  # uint32 [2, king's file, W], the king's squares, from the first to the one before the last
+
+
 class Views(NamedTuple):
     """Lines and leaps from each of N squares, or of K of them, on an empty board."""
 
@@ -55,6 +66,7 @@ class Tables(NamedTuple):
     num_slots: int  # S
     has_double_step: bool
     castlings: tuple[CastlingTable, ...]
+    rook_castlings: RookCastlings | None
 
 
 class Pieces(NamedTuple):
@@ -95,6 +107,31 @@ def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
     return CastlingTable(king, king_to, rook, tuple(range(king, king_to + step, step)), sets_of(between), right)
 
 
+def _rook_castlings(entry: GameEntry) -> RookCastlings:
+    size, sides = entry.size, entry.castlings
+
+    def squares(start: int, end: int) -> range:  # of the first rank, by their files
+        return range(min(start, end) * size, max(start, end) * size + 1, size)
+
+    def set_of(*lines: Iterable[int]) -> np.ndarray:
+        return sets_of(np.isin(np.arange(size**2), [*chain(*lines)]))
+
+    files = range(size)
+    return RookCastlings(
+        king_to=tuple(side.king_to for side in sides),
+        rook_to=tuple(side.rook_to for side in sides),
+        empty=np.array(
+            [
+                [[set_of(squares(k, x.king_to // size), squares(r, x.rook_to // size)) for r in files] for k in files]
+                for x in sides
+            ]
+        ),
+        path=np.array(
+            [[set_of({*squares(k, x.king_to // size)} - {x.king_to} | {k * size}) for k in files] for x in sides]
+        ),
+    )
+
+
 def make_views(size: int) -> Views:
     """The Views of all squares of a board; numpy."""
     df, dr = offsets(size)
@@ -126,7 +163,10 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
         num_promotions=1 + len(entry.under_promotions),
         num_slots=entry.max_legal_moves,
         has_double_step=has_double_step,
-        castlings=tuple(_castling_table(entry, right) for right in range(len(entry.castlings))),
+        castlings=()
+        if entry.is_fischer_random
+        else tuple(_castling_table(entry, right) for right in range(len(entry.castlings))),
+        rook_castlings=_rook_castlings(entry) if entry.is_fischer_random else None,
     )
 
 
@@ -240,7 +280,30 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
         can_castle = castling[side.right] & is_home & is_free
         is_target = jnp.arange(len(board)) == side.king_to
         legal |= jnp.where(can_castle & is_target, tables.squares[:, side.king, None], jnp.uint32(0))
+    if tables.rook_castlings:
+        legal |= _castlings_onto_rooks(tables, tables.rook_castlings, castling, square, theirs, occupied, pack(is_safe))
     return _slots(tables, legal, own.pawns), king.is_check, can_take
+
+
+def _castlings_onto_rooks(
+    tables: Tables, sides: RookCastlings, castling: Array, king: Array, theirs: Pieces, occupied: Array, safe: Array
+) -> Array:
+    """The sets [W, N] of kings that may castle onto each square, by rights of `castling` [4], 1 + the rook's file.
+
+    The rook leaves its square, so attacks on the king are found after each castling too.
+    """
+    squares, legal = jnp.asarray(tables.squares), jnp.zeros_like(jnp.asarray(tables.squares))
+    for side, (king_to, rook_to) in enumerate(zip(sides.king_to, sides.rook_to, strict=True)):
+        rook_file = jnp.maximum(castling[side].astype(jnp.int32) - 1, 0)
+        rook, king_file = rook_file * tables.size, king // tables.size
+        others = occupied & ~squares[:, king] & ~squares[:, rook]
+        is_free = is_empty(jnp.asarray(sides.empty)[side, king_file, rook_file] & others)
+        is_free &= is_empty(jnp.asarray(sides.path)[side, king_file] & ~safe)
+        views = jax.tree.map(lambda x, to=king_to: jnp.asarray(x)[..., to, None], tables.views)
+        is_free &= is_empty(_attackers(views, theirs, (others | squares[:, rook_to])[:, None]))[0]
+        is_target = (castling[side] > 0) & is_free & (jnp.arange(squares.shape[1]) == rook)
+        legal |= jnp.where(is_target, squares[:, king, None], jnp.uint32(0))
+    return legal
 
 
 def _en_passant_takers(

@@ -14,7 +14,7 @@ import numpy as np
 
 from alphagateau.games.actions import edge_numbers
 from alphagateau.games.entries import PAWN
-from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game
+from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game, outermost_rooks
 from alphagateau.games.small_boards import CORNERS, enter_arguments, square_number
 from alphagateau.games.state import Position, State
 
@@ -83,9 +83,9 @@ def normalize_fen(fen: str) -> str:
     if not 4 <= len(fields) <= 6:
         return fen
     pieces, side, castling, en_passant, *clocks = fields
-    rights = castling.translate(str.maketrans("AHah", "QKqk"))
+    rights = castling.translate(str.maketrans("AHah", "QKqk"))  # the outermost rooks, in Fischer random too
     if len(set(rights)) == len(rights):
-        castling = "".join(sorted(rights, key="KQkq".find))
+        castling = "".join(sorted(rights))
     clock, number = [*clocks, *["0", "1"][len(clocks) :]]
     clock = "0" if clock == "-" else clock
     number = "1" if number == "-" or re.fullmatch("0{1,4}", number) else number
@@ -99,6 +99,8 @@ def _wrong_fields(
     size, rows, letters = game.size, pieces.split("/"), game.pieces
     is_board = len(rows) == size and all(_width(letters, row) == size for row in rows)
     castlings, rights = ("-|K?Q?k?q?", "- or some of KQkq") if game.castlings else ("-", "-")
+    if game.is_fischer_random:
+        castlings, rights = "-|[B-GKQ]{0,2}[b-gkq]{0,2}", "- or some of KQkq and files of rooks, two a side"
     squares = ["-"]
     if game.double_step_rank is not None:
         passed = game.double_step_rank + 2  # by white's pawns, counted from 1
@@ -135,11 +137,16 @@ def to_board(game: Game, state: State | Position) -> chess.Board:
     for square in np.flatnonzero(codes):
         piece = chess.Piece(abs(int(codes[square])), is_white == bool(codes[square] > 0))
         board.set_piece_at(_unflip(game, is_white, square), piece)
-    castling = np.asarray(state.castling)
+    castling, rooks = np.asarray(state.castling), CORNERS
     if isinstance(state, Position):
         castling = np.unpackbits(castling, bitorder="little")[:4]
+        if game.is_fischer_random:
+            castling = np.where(castling, 1 + np.asarray(outermost_rooks(game.size, codes)), 0)
     flags = castling if is_white else np.roll(castling, 2)
-    board.castling_rights = sum(corner for corner, has in zip(CORNERS, flags, strict=True) if has)
+    if game.is_fischer_random:
+        firsts = (chess.A1, chess.A1, chess.A8, chess.A8)
+        rooks = [chess.BB_SQUARES[first + max(int(flag) - 1, 0)] for first, flag in zip(firsts, flags, strict=True)]
+    board.castling_rights = sum(rook for rook, has in zip(rooks, flags, strict=True) if has)
     if int(state.en_passant) >= 0:
         board.ep_square = _unflip(game, is_white, state.en_passant)
     board.halfmove_clock = int(state.halfmove_count)

@@ -24,7 +24,7 @@ import numpy as np
 
 from alphagateau.games import legality
 from alphagateau.games.edges import Edges, make_edges
-from alphagateau.games.entries import Castling, GameEntry
+from alphagateau.games.entries import ROOK, Castling, GameEntry
 from alphagateau.games.moves import flip_boards, make_move
 from alphagateau.games.small_boards import board_class, enter_arguments
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
@@ -52,6 +52,7 @@ class Game(NamedTuple):
     pieces: str  # letters of FEN
     double_step_rank: int | None  # where a pawn may step twice, the first rank being 0; None: nowhere
     castlings: tuple[Castling, ...]
+    is_fischer_random: bool
     uci_variant: str  # of UCI_Variant, as Fairy-Stockfish has it
     board_class: type[chess.Board]  # python-chess's board
     init: Callable[[], State]
@@ -81,6 +82,7 @@ def make_game(entry: GameEntry) -> Game:
         pieces=entry.pieces,
         double_step_rank=entry.double_step_rank,
         castlings=entry.castlings,
+        is_fischer_random=entry.is_fischer_random,
         uci_variant=entry.uci_variant,
         board_class=make_board,
         init=lambda: jax.tree.map(jnp.asarray, start),
@@ -92,10 +94,15 @@ def make_game(entry: GameEntry) -> Game:
 
 def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
     num_squares = entry.size**2
-    tables, position_key = legality.make_tables(entry, edges), _make_position_key(num_squares)
+    tables, position_key = legality.make_tables(entry, edges), _make_position_key(entry)
 
     def enter(board, color, castling, en_passant, halfmove_count, ply, boards=None, keys=None) -> State:
-        """The State of a board [N] seen by the player to move; `boards`, `keys`: what went before."""
+        """The State of a board [N] seen by the player to move; `boards`, `keys`: what went before.
+
+        Rights of a Position, bool, name no rook on chess960: they are taken to be of the outermost ones.
+        """
+        if entry.is_fischer_random and castling.dtype == bool:
+            castling = jnp.where(castling, 1 + outermost_rooks(entry.size, board), 0).astype(jnp.int8)
         slots, is_check, can_take = legality.legal_edges(tables, board, castling, en_passant.astype(jnp.int32))
         en_passant = jnp.where(can_take, en_passant, -1)
         key = position_key(board, color, castling, en_passant)
@@ -127,19 +134,28 @@ def _make_enter(entry: GameEntry, edges: Edges) -> Callable[..., State]:
     return enter
 
 
-def _make_position_key(num_squares: int) -> Callable[[Array, Array, Array, Array], Array]:
+def outermost_rooks(size: int, board: Array) -> Array:
+    """The files int [4] of the rooks on the first rank and on the last, the lowest and the highest of each."""
+    ranks = jnp.stack([board[::size] == ROOK, board[size - 1 :: size] == -ROOK])
+    return jnp.stack([ranks.argmax(axis=1), size - 1 - ranks[:, ::-1].argmax(axis=1)], axis=1).reshape(4)
+
+
+def _make_position_key(entry: GameEntry) -> Callable[[Array, Array, Array, Array], Array]:
     """The Zobrist hash (board, color, castling, en_passant) -> uint32 [2]; by equal ones repetitions are found."""
-    rng = np.random.default_rng(2024)
+    rng, num_squares = np.random.default_rng(2024), entry.size**2
     on_board, on_side, on_castling, on_en_passant = (
         rng.integers(1, 2**32, size=(*shape, 2), dtype=np.uint32)
         for shape in ((num_squares, 13), (), (4,), (num_squares + 1,))
     )
+    by_file = rng.integers(1, 2**32, size=(4, entry.size + 1, 2), dtype=np.uint32)  # of Fischer random
 
     def position_key(board: Array, color: Array, castling: Array, en_passant: Array) -> Array:
         words = jnp.asarray(on_board)[jnp.arange(num_squares), board.astype(jnp.int32) + 6]
         key = jax.lax.reduce(words, jnp.uint32(0), jax.lax.bitwise_xor, (0,))
         key ^= jnp.where(color == 0, jnp.asarray(on_side), jnp.uint32(0))
         rights = jnp.where(castling[:, None], jnp.asarray(on_castling), jnp.uint32(0))
+        if entry.is_fischer_random:
+            rights = jnp.asarray(by_file)[jnp.arange(4), castling]
         key ^= jax.lax.reduce(rights, jnp.uint32(0), jax.lax.bitwise_xor, (0,))
         return key ^ jnp.asarray(on_en_passant)[en_passant]
 
@@ -171,7 +187,7 @@ def _make_position(num_edges: int) -> Callable[[State], Position]:
             boards=state.boards,
             repeated=jnp.packbits(repeated, bitorder="little")[0],
             color=state.color,
-            castling=jnp.packbits(state.castling, bitorder="little")[0],
+            castling=jnp.packbits(state.castling.astype(bool), bitorder="little")[0],
             en_passant=state.en_passant,
             halfmove_count=state.halfmove_count,
             ply=state.ply,

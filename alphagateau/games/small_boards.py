@@ -114,13 +114,26 @@ def square_number(size: int, is_white: bool, square: chess.Square) -> int:
     return file * size + (rank if is_white else size - 1 - rank)
 
 
+def castling_rights(board: chess.Board) -> np.ndarray:
+    """[4], as in State, of White's rights and then Black's."""
+    rights = board.clean_castling_rights()
+    if not board.chess960:
+        return np.array([bool(rights & corner) for corner in CORNERS])
+    found = np.zeros(4, np.int8)
+    for rook in chess.scan_forward(rights):
+        is_white = chess.square_rank(rook) == 0
+        is_kings = rook > (board.king(is_white) or 0)
+        found[2 * (not is_white) + is_kings] = 1 + chess.square_file(rook)
+    return found
+
+
 def enter_arguments(size: int, board: chess.Board) -> tuple[Any, ...]:
     """The arguments of `Game.enter` for the position on a board."""
     codes = np.zeros(size * size, np.int8)
     for square, piece in board.piece_map().items():
         sign = 1 if piece.color == board.turn else -1
         codes[square_number(size, board.turn, square)] = sign * piece.piece_type
-    castling = np.array([bool(board.clean_castling_rights() & corner) for corner in CORNERS])
+    castling = castling_rights(board)
     return (
         codes,
         np.int8(not board.turn),

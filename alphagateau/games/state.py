@@ -28,7 +28,8 @@ class State(NamedTuple):
     boards: Int8[Array, "*B 8 N"]  # newest first; +-1 pawn .. +-6 king, 0 empty (or before the start)
     keys: UInt32[Array, "*B 108 2"]  # hashes of the newest positions, newest first; 0 before the start
     color: Int8[Array, "*B"]  # 0 white to move, 1 black
-    castling: Bool[Array, "*B 4"]  # own queen side, own king side, the opponent's two
+    # own queen side, own king side, the opponent's two; on chess960 1 + the rook's file, 0 without the right
+    castling: Bool[Array, "*B 4"] | Int8[Array, "*B 4"]
     en_passant: Int8[Array, "*B"]  # the square a legal en passant capture would reach, else -1
     halfmove_count: Int16[Array, "*B"]  # plies since the last capture or pawn move
     ply: Int16[Array, "*B"]  # plies since the game began (by the FEN's move number)

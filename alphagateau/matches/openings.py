@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
+from alphagateau.games.notation import edge_to_uci, from_fen, from_fens, uci_to_edge
 from alphagateau.games.pgn.epd import is_position, read_position, text_lines
 from alphagateau.games.pgn.rule_checks import check_games
 from alphagateau.games.pgn.text import WrittenGame, read_games
@@ -73,14 +73,15 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
     while num_barren < NUM_BARREN:
         num_before = len(found)
         key = jax.random.fold_in(jax.random.key(seed % 2**32), num_calls)
-        plies = _random_lines(game, key, num_plies)
+        start_fens, starts = _starts(game, key)
+        plies = _random_lines(game, starts, key, num_plies)
         states, _ = plies[-1]
         for row in np.flatnonzero(~states.terminated).tolist():
             identity = states.keys[row, 0].tobytes()
             if identity not in found:
                 found.add(identity)
                 line = (edge_to_uci(game, one_state(before, row), edges[row]) for before, edges in plies[:-1])
-                yield Opening(one_state(states, row), game.start_fen, tuple(line))
+                yield Opening(one_state(states, row), start_fens[row], tuple(line))
         num_barren = num_barren + 1 if len(found) == num_before else 0
         num_calls += 1
     for identity, opening in _every_opening(game, num_plies).items():
@@ -109,9 +110,18 @@ def _every_opening(game: Game, num_plies: int) -> dict[bytes, Opening]:
     return {identity: one for identity, one in layer.items() if not one.state.terminated}
 
 
-def _random_lines(game: Game, key: Array, num_plies: int) -> list[tuple[State, np.ndarray]]:
-    """(States [NUM_LINES], edges played from them) of each ply; the last edges are of no meaning."""
-    states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], NUM_LINES, axis=0), game.init())
+def _starts(game: Game, key: Array) -> tuple[list[str], State]:
+    """(FENs, States) [NUM_LINES] to begin from: the game's first position, or some of Fischer random's 960."""
+    if not game.is_fischer_random:
+        states = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], NUM_LINES, axis=0), game.init())
+        return [game.start_fen] * NUM_LINES, states
+    numbers = jax.random.randint(jax.random.fold_in(key, 2**31), (NUM_LINES,), 0, 960).tolist()
+    fens = [game.board_class.from_chess960_pos(number).fen() for number in numbers]
+    return fens, jax.device_get(from_fens(game, fens))
+
+
+def _random_lines(game: Game, states: State, key: Array, num_plies: int) -> list[tuple[State, np.ndarray]]:
+    """(States [NUM_LINES], edges played from them) of each ply, from `states`; the last edges are of no meaning."""
     plies = []
     for ply in range(num_plies + 1):
         slots = states.legal_edges

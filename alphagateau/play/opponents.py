@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from alphagateau.config import NETWORKS, SEARCHES
-from alphagateau.games.entries import GAMES
+from alphagateau.games.entries import GAMES, have_equal_moves
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.matches.specs import PlayerSpec, SpecError, parse_spec, run_of
 from alphagateau.runs.checkpoint import Checkpoint, NoCheckpointError, verify_weights
@@ -43,7 +43,10 @@ def player_of(found: Checkpoint, spec: PlayerSpec | None = None) -> PlayerSpec:
 
 def plays(found: Checkpoint, game_name: str) -> bool:
     """Whether the weights of a checkpoint fit a board; those of some networks fit the one they learnt alone."""
-    return game_name == found.manifest["game"] or NETWORKS.read(found.manifest["network"]).plays_every_board
+    return (
+        have_equal_moves(found.manifest["game"], game_name)
+        or NETWORKS.read(found.manifest["network"]).plays_every_board
+    )
 
 
 def check_plays(found: Checkpoint, game_name: str) -> None:

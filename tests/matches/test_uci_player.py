@@ -185,7 +185,9 @@ import os, signal, sys, types
 from alphagateau.games.small_boards import board_class
 from alphagateau.matches.specs import parse_spec
 from alphagateau.matches.uci_player import load_uci_player
-gardner = types.SimpleNamespace(uci_variant="gardner", board_class=board_class("gardner_chess"))
+gardner = types.SimpleNamespace(
+    uci_variant="gardner", is_fischer_random=False, board_class=board_class("gardner_chess")
+)
 player = load_uci_player(parse_spec(sys.argv[1]), gardner)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have come ignored, as to what runs in the background
 try:

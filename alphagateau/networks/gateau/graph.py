@@ -4,6 +4,8 @@ The graph is static: of a game's positions only the nodes' planes and one edge f
 player to move, who always plays up the board.
 """
 
+from itertools import product
+
 import jax.numpy as jnp
 import jraph
 import numpy as np
@@ -24,6 +26,9 @@ def static_features(game: Game) -> np.ndarray:
     """
     size, last, home = game.size, game.size - 1, game.double_step_rank
     castlings, rows = {(side.king, side.king_to) for side in game.castlings}, []
+    if game.is_fischer_random:
+        first_rank = range(0, game.num_squares, game.size)
+        castlings = {*product(first_rank, first_rank)}
     edges = zip(game.senders.tolist(), game.receivers.tolist(), game.promotions.tolist(), strict=True)
     for sender, receiver, promotion in edges:
         (file, rank), (to_file, to_rank) = divmod(sender, size), divmod(receiver, size)

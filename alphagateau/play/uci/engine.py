@@ -195,7 +195,7 @@ def _ready(session: Session, job: Job) -> None:
 def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
     if session.thinker is None:
-        name = variants()[str(session.options["UCI_Variant"])]
+        name = _board_of(session)
         check_plays(session.player.found, name)
         session.write(f"info string compiling for {name}")
         from alphagateau.play.thinking import find_device, make_thinker
@@ -220,18 +220,24 @@ def _set_option(session: Session, job: Job) -> None:
         find_device(str(value))
     if value is not False and name in (LIMIT_STRENGTH, UCI_ELO):
         _check_level(session, value)
-    if name in ("UCI_Variant", "Hash", "Device") and value != session.options[name]:
+    if name in ("UCI_Variant", "UCI_Chess960", "Hash", "Device") and value != session.options[name]:
         session.thinker = session.played = None
     session.options[name] = value
-    if name == "UCI_Variant" and session.options[LIMIT_STRENGTH]:
+    if name in ("UCI_Variant", "UCI_Chess960") and session.options[LIMIT_STRENGTH]:
         session.options[LIMIT_STRENGTH] = False
         _check_level(session, True)
         session.options[LIMIT_STRENGTH] = True
 
 
+def _board_of(session: Session) -> str:
+    """The board that the options name."""
+    name = variants()[str(session.options["UCI_Variant"])]
+    return "chess960" if name == "chess" and session.options["UCI_Chess960"] else name
+
+
 def _check_level(session: Session, value: Value) -> None:
     """Raises ValueError where no level is measured, or not this one."""
-    board = variants()[str(session.options["UCI_Variant"])]
+    board = _board_of(session)
     if board not in session.levels:
         raise ValueError(f"no level of this network is measured on {board}: it plays at its full strength")
     low, high = session.levels[board].range
@@ -241,7 +247,7 @@ def _check_level(session: Session, value: Value) -> None:
 
 def _most_simulations(session: Session) -> int | None:
     """Simulations a move of the level asked for; None: no limit."""
-    levels = session.levels.get(variants()[str(session.options["UCI_Variant"])])
+    levels = session.levels.get(_board_of(session))
     if not (session.options[LIMIT_STRENGTH] and levels):
         return None
     return levels.simulations_of(float(session.options[UCI_ELO]))

@@ -54,6 +54,7 @@ def options() -> dict[str, Option]:
         LIMIT_STRENGTH: Option(False),
         UCI_ELO: Option(10_000, -10_000, 10_000),  # within the levels that are measured; above them, the highest
         "UCI_Variant": Option("chess", choices=tuple(variants())),
+        "UCI_Chess960": Option(False),  # the board chess960 in place of chess
         "Threads": Option(1, 1, 1024),  # GUIs set it unasked; XLA has threads of its own, so it changes nothing
         "Ponder": Option(False),  # nothing either: `go ponder` is understood in any case
     }

@@ -190,7 +190,7 @@ def test_fairy_stockfish_plays_the_5x5_board():
         ('[FEN "x"]\n\n1. e4 *', "PGN game 1: FEN 'x' has 1 fields: expected 6"),
         ('[Variant "Atomic"]\n\n1. e4 *', "PGN game 1: variant 'atomic': expected 'Standard' or"),
         ('[Variant "Los Alamos"]\n\n1. a4 *', "PGN game 1: illegal san: 'a4' in rnqknr/pppppp"),
-        ('[Variant "Chess960"]\n\n1. e4 *', "PGN game 1: variant 'chess960': expected"),
+        ('[Variant "Horde"]\n\n1. e4 *', "PGN game 1: variant 'horde': expected"),
         ('[Variant "Gardner"]\n\n1. e4 *', "PGN game 1: illegal san: 'e4' in rnbqk/ppppp"),
         ("1. e4 $" + "9" * 5000, "PGN game 1: "),
     ],

@@ -447,3 +447,14 @@ def test_memory_is_flat_over_a_thousand_searches(found: Checkpoint):
         used.append(process.memory_info().rss)
     gui.say("quit")
     assert max(used[800:]) - max(used[200:400]) < 16 * 2**20
+
+
+def test_fischer_random_is_played_by_weights_of_usual_chess(tmp_path):
+    """Also by those of a network that has the size of its board."""
+    gui = Gui(save_tiny(tmp_path, "chess", AlphaZeroConfig))
+    castling = "go nodes 1 searchmoves b1g1"
+    gui.ask("setoption name UCI_Chess960 value true", "position fen 4k3/8/8/8/8/8/8/1K4R1 w G - 0 1")
+    assert gui.best(castling) == "b1g1"
+    gui.ask("position fen 4k3/8/8/8/8/8/8/1K4R1 w G - 0 1 moves b1g1 e8d7")
+    assert gui.best("go nodes 1 searchmoves g1h1") == "g1h1"
+    gui.say("quit")

@@ -24,7 +24,7 @@ from alphagateau.search.growing.tree_lines import Line
 
 def test_numbers_are_declared_with_their_bounds():
     declared = [describe_option(name, option) for name, option in options().items()]
-    assert "option name MultiPV type spin default 1 min 1 max 218" in declared
+    assert "option name MultiPV type spin default 1 min 1 max 220" in declared
     assert "option name Move Overhead type spin default 50 min 0 max 5000" in declared
     assert "option name Device type combo default auto var auto var cpu var gpu var tpu" in declared
     asked_for = {"Simulations", "Temperature", "MultiPV", "Seed", "Device", "Move Overhead", "UCI_ShowWDL"}
@@ -35,7 +35,10 @@ def test_numbers_are_declared_with_their_bounds():
         "option name Threads type spin default 1 min 1 max 1024",
         "option name Ponder type check default false",
     } <= {*declared}
-    assert "option name UCI_Variant type combo default chess var chess var gardner var losalamos" in declared
+    assert (
+        "option name UCI_Variant type combo default chess var chess var gardner var losalamos var fischerandom"
+        in declared
+    )
     assert options()["MultiPV"].high == max(entry.max_legal_moves for entry in GAMES.values())
 
 
@@ -61,8 +64,8 @@ def test_an_option(text: str, expected: tuple):
         ("", "expected setoption name NAME value VALUE"),
         (" value 3", "expected setoption name NAME value VALUE"),
         (" name Contempt value 3", "there is no option 'Contempt': expected one of Simulations, "),
-        (" name MultiPV", "option MultiPV is '': expected 1 to 218"),
-        (" name MultiPV value 0", "option MultiPV is '0': expected 1 to 218"),
+        (" name MultiPV", "option MultiPV is '': expected 1 to 220"),
+        (" name MultiPV value 0", "option MultiPV is '0': expected 1 to 220"),
         (" name Hash value 1e3", "option Hash is '1e3': expected 16 to 65536"),
         (" name Seed value " + "9" * 5000, "expected 0 to 2147483647"),
         (" name UCI_ShowWDL value maybe", "option UCI_ShowWDL is 'maybe': expected one of true, false"),
