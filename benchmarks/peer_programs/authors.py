@@ -122,4 +122,4 @@ def make_ply(path: Path, board: Board) -> Call:
 
 def make_peer(path: Path) -> Peer:
     """The Peer of a checkout."""
-    return Peer(*(partial(make, path) for make in (make_forward, make_step, make_ply)))
+    return Peer(partial(make_forward, path), partial(make_step, path), partial(make_ply, path))
