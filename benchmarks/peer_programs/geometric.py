@@ -84,7 +84,7 @@ def make_step(board: Board) -> Call:
         loss = nn.functional.cross_entropy(logits, policy) + value.square().mean()
         loss.backward()
         optimizer.step()
-        return float(loss)
+        return float(loss.detach())
 
     return step
 
