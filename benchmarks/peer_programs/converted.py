@@ -84,7 +84,8 @@ def make_forward(board: Board) -> Call:
     network, positions = make_gateau(board.game, board.config), board.positions
     variables = network.init(jax.random.key(0))
     graph = graphs_tuple(board.game, positions)
-    arrays = [np.array(x).reshape(BATCH, -1, np.shape(x)[-1]) for x in (graph.nodes, graph.edges)]
+    rows = [np.array(x) for x in (graph.nodes, graph.edges)]
+    arrays = [x.reshape(BATCH, -1, x.shape[-1]) for x in rows]
     example, shapes = tuple(map(torch.from_numpy, arrays)), [list(array.shape) for array in arrays]
     with torch.no_grad():
         model = openvino.convert_model(Gateau(board, variables).eval(), example_input=example, input=shapes)
