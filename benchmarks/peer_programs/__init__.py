@@ -1,0 +1,1 @@
+"""The programs of others that `peers.py` runs beside ours."""
