@@ -74,7 +74,7 @@ def draw(compared: dict[str, Compared], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("games", nargs="+", type=Path, help="results.csv or games.pgn of ladders")
     parser.add_argument("--draws", type=int, default=60, help="resampled tables of results")
     parser.add_argument("--figure", type=Path)
