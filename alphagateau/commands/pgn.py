@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, UsageError
+from alphagateau.cli.arguments import FileOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
 from alphagateau.cli.streams import report
@@ -19,6 +19,7 @@ from alphagateau.games.pgn.text_files import read_lines
 from alphagateau.runs.files import write_json, write_result
 
 if TYPE_CHECKING:
+    from alphagateau.games.pgn.pgn import GameRecord
     from alphagateau.games.pgn.rule_checks import CheckedGame
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
@@ -49,6 +50,12 @@ class Arguments(FileOptions):
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
     """write all games there, with [%eval] comments in those without faults; of files of games only an earlier output
     by the same network and search is replaced"""
+    book: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
+    """write a page: the most played line, and the tree of moves with their games and scores"""
+    player: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """of the book: only the games of this player, with White and with Black apart"""
+    least: int = 0
+    """of the book: games of a move in its tree; 0: a hundredth of them, 2 at least"""
 
 
 @dataclasses.dataclass
@@ -76,6 +83,8 @@ def run(arguments: Arguments) -> int:
         raise UsageError("--output and --annotate need --analyse CKPT, the network whose evaluations they show")
     if arguments.analyse and not (arguments.output or arguments.annotate):
         raise UsageError("--analyse needs --output PAGE.html or --annotate OUT.pgn, to write to")
+    if (arguments.player is not None or arguments.least) and not arguments.book:
+        raise UsageError("--player and --least need --book PAGE.html, whose games and moves they choose")
     tally, name = Tally(), "standard input" if arguments.file == "-" else arguments.file
     lines = read_lines(arguments.file, arguments.bounds)
     games = read_games(lines, arguments.bounds, keep_text=bool(arguments.annotate))
@@ -86,7 +95,9 @@ def run(arguments: Arguments) -> int:
 
     use_compilation_cache()
     checked = check_games(chain([first], games), with_states=bool(arguments.analyse))
+    records: list[GameRecord] = []
     sound = _sound_games(checked, arguments, name, tally)
+    sound = _recorded(sound, records) if arguments.book else sound
     if arguments.analyse:
         _analyse(arguments, name, sound, tally)
     else:
@@ -94,6 +105,13 @@ def run(arguments: Arguments) -> int:
     print(summary(tally))
     if arguments.json:
         write_json(arguments.json, {"name": name, **tally.counts})
+    if arguments.book and records:
+        from alphagateau.reports.book_page import book_page
+
+        with usage_errors():  # of the player
+            page = book_page(Path(name).name, records, arguments.player, arguments.least)
+        write_result(arguments.book, page)
+        print(arguments.book)
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
@@ -122,6 +140,13 @@ def _sound_games(
             )
         if record and is_known and not fault:
             yield one
+
+
+def _recorded(games: "Iterator[CheckedGame]", records: "list[GameRecord]") -> "Iterator[CheckedGame]":
+    """The same games, whose records are kept."""
+    for one in games:
+        records += [one.game.record] if one.game.record else []
+        yield one
 
 
 def count(tally: Tally, one: "CheckedGame") -> None:

@@ -110,6 +110,7 @@ def test_what_is_no_file_of_games(file, capsys, content, said):
         (["nowhere.pgn"], "nowhere.pgn cannot be read: No such file"),
         (["x.pgn", "--output", "x.html"], "--output and --annotate need --analyse"),
         (["x.pgn", "--analyse", "y"], "--analyse needs --output"),
+        (["x.pgn", "--player", "y"], "--player and --least need --book"),
     ],
 )
 def test_wrong_words_are_one_sentence(capsys, words, said):
@@ -123,6 +124,15 @@ def test_json_counts_and_names_what_is_wrong(file, tmp_path):
     found = json.loads((tmp_path / "x.json").read_text())
     assert (found["games"], found["broken"], found["unknown"], found["boards"]) == (3, 1, 1, {"chess": 1})
     assert [(fault["game"], fault["line"], fault["ply"]) for fault in found["faults"]] == [(2, 10, 3), (3, 12, 0)]
+
+
+def test_a_book_has_the_games_that_keep_to_the_rules(file, tmp_path, capsys):
+    page, path = tmp_path / "book.html", file(gzip.compress((GOOD + BROKEN + GOOD).encode()))
+    assert main(["pgn", path, "--book", str(page), "--player", "a"]) == 1
+    assert capsys.readouterr().out.endswith(f"{page}\n")
+    assert "1. f3: 2 games, 100%, White scored 0.000" in page.read_text()
+    assert main(["pgn", path, "--book", str(page), "--player", "c"]) == 2
+    assert "player 'c' is in none of 2 games: expected a name in them" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
