@@ -48,11 +48,15 @@ def imports(path: Path) -> frozenset[str]:
 
 
 def imported_packages(*folders: str) -> set[str]:
-    """Packages, as pip names them, of all third-party modules that the code in folders imports."""
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    """Packages, as pip names them, of all third-party modules that the code in folders imports.
+
+    Peers that `benchmarks/peers.py` compares with are the user's to install.
+    """
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files = [path for path in paths if path.parent.name != "peer_programs"]
     modules = {name.partition(".")[0] for path in files for name in imports(path)}
     providers = packages_distributions()
-    helpers = {name for path in files if "alphagateau" not in folders for name in (path.stem, path.parent.name)}
+    helpers = {name for path in paths if "alphagateau" not in folders for name in (path.stem, path.parent.name)}
     ours = {"alphagateau", *sys.stdlib_module_names, *helpers}
     return {name_of(providers[module][0]) for module in modules - ours}
 

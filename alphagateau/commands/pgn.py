@@ -1,6 +1,7 @@
 """Replays PGN games by the rules, and writes a network's evaluations of them."""
 
 import dataclasses
+import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import chain
@@ -30,7 +31,7 @@ class Arguments(FileOptions):
     """Replay the games of a PGN file by the rules, and analyse them with a network.
 
     Each game that breaks the rules is named with its line and move, and the exit code is 1. The Variant tag chooses the
-    board: chess, Gardner or Los Alamos chess. The file may be packed: .gz, .bz2, .xz, .zst.
+    board: chess, chess960, Gardner or Los Alamos chess. The file may be packed: .gz, .bz2, .xz, .zst.
 
     Example: alphagateau pgn games.pgn --analyse checkpoints/quickstart --output games.html
     """
@@ -105,7 +106,9 @@ def run(arguments: Arguments) -> int:
     print(summary(tally))
     if arguments.json:
         write_json(arguments.json, {"name": name, **tally.counts})
-    if arguments.book and records:
+    if arguments.book and not records:
+        report(f"{name} has no game for the book: {arguments.book} is not written")
+    elif arguments.book:
         from alphagateau.reports.book_page import book_page
 
         with usage_errors():  # of the player
@@ -143,9 +146,10 @@ def _sound_games(
 
 
 def _recorded(games: "Iterator[CheckedGame]", records: "list[GameRecord]") -> "Iterator[CheckedGame]":
-    """The same games, whose records are kept."""
+    """The same games, whose records are kept, without what was thought at the moves."""
     for one in games:
-        records += [one.game.record] if one.game.record else []
+        if record := one.game.record:
+            records.append(dataclasses.replace(record, notes=(), moves=tuple(map(sys.intern, record.moves))))
         yield one
 
 

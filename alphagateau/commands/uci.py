@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait fo
 class Arguments:
     """Play as a UCI engine, for a chess GUI.
 
-    The option UCI_Variant chooses the board: chess, unless the network plays its own board only. Without limits `go`
-    takes Simulations simulations; `go depth D` takes 2 ** (D + 3). Temperature is in hundredths, Hash in megabytes,
-    Move Overhead in milliseconds; UCI_Elo is one of the levels at which the network was measured. Options follow the
-    checkpoint: `?search=action_value`, `state_value` or `policy` plays without search, `?search=probability&nodes=1000`
-    or `depth` by minimax, the default of runs trained by it.
+    The option UCI_Variant, or UCI_Chess960, chooses the board: chess, unless the network plays its own board only.
+    Without limits `go` takes Simulations simulations; `go depth D` takes 2 ** (D + 3). Temperature is in
+    hundredths, Hash in megabytes, Move Overhead in milliseconds; UCI_Elo is one of the levels at which the network
+    was measured. Options follow the checkpoint: `?search=action_value`, `state_value` or `policy` plays without
+    search, `?search=probability&nodes=1000` or `depth` by minimax, the default of runs trained by it.
 
     Example: alphagateau uci checkpoints/quickstart
     """

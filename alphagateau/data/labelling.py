@@ -69,7 +69,8 @@ def is_finished(job: LabelJob, units: list[Unit]) -> bool:
     except (DataError, KeyError, TypeError, AttributeError):
         return False
     wanted = {key.lower(): value for key, value in job.options.items()}
-    own = {key.lower(): value for key, value in {**workers.OWN_OPTIONS, "UCI_Variant": job.game.uci_variant}.items()}
+    ours = {**workers.OWN_OPTIONS, "UCI_Variant": job.game.uci_variant, "UCI_Chess960": "true"}
+    own = {key.lower(): value for key, value in ours.items()}
     if any(value != {**own, **wanted}.get(key) for key, value in left.items()) or not wanted.keys() <= left.keys():
         return False
     paths = {unit.name: label_files.part_path(job.output, unit) for unit in units}

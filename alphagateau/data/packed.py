@@ -18,7 +18,7 @@ from alphagateau.data.label_files import identity_of, read_manifest, read_part
 from alphagateau.data.scores import NO_SCORE, win_probability
 from alphagateau.data.tables import DataError, file_hash
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens, jitted
-from alphagateau.games.rules import Game
+from alphagateau.games.rules import Game, outermost_rooks
 from alphagateau.games.state import State, pad_rows
 from alphagateau.games.variants import get_game
 from alphagateau.runs.files import filling, sync, write_text
@@ -218,7 +218,11 @@ def pack_labels(game: Game, found: Sequence[Labelled]) -> Boards:
         values[number, slots] = codes = row.values[order]
         if len(slots):
             best[number] = slots[np.where(codes == NO_VALUE, -1, codes.astype(np.int32)).argmax()]
-    rows = np.flatnonzero(~states.terminated[: len(found)])
+    is_kept = ~states.terminated[: len(found)]
+    if game.is_fischer_random:  # a row has rights, not the files of their rooks, which are then the outermost
+        rooks = jax.vmap(partial(outermost_rooks, game.size))(positions.boards[:, 0])
+        is_kept &= (np.where(states.castling, 1 + rooks, 0) == states.castling).all(axis=1)[: len(found)]
+    rows = np.flatnonzero(is_kept)
     return Boards(
         board=positions.boards[rows, 0],
         **{name: getattr(positions, name)[rows] for name in Boards._fields[1:7]},

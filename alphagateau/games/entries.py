@@ -113,6 +113,5 @@ Register.by_kind[GameEntry] = GAMES
 
 
 def have_equal_moves(name: str, other: str) -> bool:
-    """Whether boards have the same squares and edges, so that weights of one have the size of the other's."""
-    kinds = [(entry.size, entry.under_promotions) for entry in map(GAMES.get, (name, other)) if entry]
-    return name == other or (len(kinds) == 2 and kinds[0] == kinds[1])
+    """Whether boards differ in starts and castlings alone, so that weights of one have the size of the other's."""
+    return name == other or {name, other} == {CHESS.name, CHESS960.name}

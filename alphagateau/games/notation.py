@@ -160,7 +160,7 @@ def to_fen(game: Game, state: State | Position) -> str:
 
 
 def edge_to_uci(game: Game, state: State | Position | chess.Board, edge: Any) -> str:
-    """The UCI text of an edge, legal or not, in `state`: e2e4, e1g1 (castling), a7a8q."""
+    """The UCI text of an edge, legal or not, in `state`: e2e4, e1g1 (castling; on chess960 e1h1), a7a8q."""
     edge = int(edge)
     if not 0 <= edge < game.num_edges:
         raise ValueError(f"edge {edge} is not on the board: expected 0 to {game.num_edges - 1}")

@@ -36,16 +36,17 @@ def book_page(name: str, records: Sequence[GameRecord], player: str | None = Non
     Raises:
         ValueError: the player is in none of these games.
     """
-    (game, start), num_games = Counter((r.game, r.start_fen) for r in records).most_common(1)[0]
-    left_out, records = len(records) - num_games, [r for r in records if (r.game, r.start_fen) == (game, start)]
+    sides = ("White", "Black")
+    own = [r for r in records if player is None or player in map(r.headers.get, sides)]
+    if not own:
+        games = counted(len(records), "game")
+        raise ValueError(f"player {str(player)[:60]!r} is in none of {games}: expected a name in them")
+    (game, start), num_games = Counter((r.game, r.start_fen) for r in own).most_common(1)[0]
+    left_out, records = len(own) - num_games, [r for r in own if (r.game, r.start_fen) == (game, start)]
     others = f"; {counted(left_out, 'game')} that begin otherwise are left out" if left_out else ""
     parts = {"all games": records}
     if player is not None:
-        sides = ("White", "Black")
         parts = {f"{player} as {side}": [r for r in records if r.headers.get(side) == player] for side in sides}
-        if not any(parts.values()):
-            games = counted(num_games, "game")
-            raise ValueError(f"player {player[:60]!r} is in none of {games}: expected a name in them")
     parts, board = {title: found for title, found in parts.items() if found}, board_class(game)(start)
     trees = [(title, _branches(board, found, 0, least or max(2, len(found) // 100))) for title, found in parts.items()]
     return render(

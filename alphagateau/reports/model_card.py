@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import describe_search
+from alphagateau.games.entries import GAMES, have_equal_moves
 from alphagateau.ratings.curves import place_of
 from alphagateau.reports.drawing.tables import markdown_table, number
 from alphagateau.reports.ladder_page import read_rows
@@ -178,7 +179,7 @@ def limit_lines(card: Card) -> list[str]:
         before = f", and before it what {origin} learnt" if origin else " alone"
         lines = [f"- It learnt on {' and '.join(boards)}{before}; it plays other boards without having seen them."]
     else:
-        lines = [f"- It plays {boards[0]} only."]
+        lines = [f"- It plays {' and '.join(name for name in GAMES if have_equal_moves(name, boards[0]))} only."]
     lines += [f"- Its last iteration was unhealthy: {symptom}" for symptom in card.manifest["symptoms"]]
     return lines + [f"- {note}" for note in card.notes]
 

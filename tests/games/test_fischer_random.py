@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from alphagateau.data.packed import Labelled, pack_labels
 from alphagateau.engines.engine import EngineSetup, start_engine
 from alphagateau.games.notation import from_fen, from_fens, legal_moves, to_fen, uci_to_edge
 from alphagateau.games.variants import get_game
@@ -124,3 +125,10 @@ def test_an_engine_is_told_of_it_and_castles_onto_its_rook(game):
         assert engine.go(f"fen {fen}", "nodes 20", ["b1g1"]).move == "b1g1"
     finally:
         engine.close()
+
+
+def test_labels_of_an_inner_rook_s_right_are_not_packed(game):
+    """A row would name the outer rook, and its moves others than were labelled."""
+    fens = ["4k3/8/8/8/8/8/8/R3K3 w A - 0 1", "4k3/8/8/8/8/8/8/R1R1K3 w C - 0 1"]
+    boards = pack_labels(game, [Labelled(fen, fen, [], np.zeros(0, np.uint16), 0, 1) for fen in fens])
+    assert len(boards.count) == 1 and boards.castling[0] == 1

@@ -223,7 +223,7 @@ def test_whose_reward_and_what_discount():
 def test_an_unknown_game_is_refused(name, hint):
     with pytest.raises(ValueError) as error:
         get_game(name)
-    known = "expected 'chess', 'gardner_chess' or 'los_alamos_chess'"
+    known = "expected 'chess', 'gardner_chess', 'los_alamos_chess' or 'chess960'"
     assert str(error.value) == f"unknown game {name!r}{hint}: {known}"
 
 

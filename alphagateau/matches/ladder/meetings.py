@@ -32,7 +32,7 @@ def open_openings(game: Game, path: str, num_plies: int, seed: int) -> NumberedO
         text = "\n".join(" ".join([fen, *line]) for _, fen, line in found)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         return NumberedOpenings(f"a file's, SHA-256 {digest}", iter(found), notes=notes)
-    name = f"{num_plies} random plies, seed {seed}" if num_plies else "the start position"
+    name = f"{num_plies} random plies, seed {seed}" if num_plies or game.is_fischer_random else "the start position"
     return NumberedOpenings(name, random_openings(game, num_plies, seed))
 
 

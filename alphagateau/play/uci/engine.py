@@ -223,7 +223,7 @@ def _set_option(session: Session, job: Job) -> None:
     if name in ("UCI_Variant", "UCI_Chess960", "Hash", "Device") and value != session.options[name]:
         session.thinker = session.played = None
     session.options[name] = value
-    if name in ("UCI_Variant", "UCI_Chess960") and session.options[LIMIT_STRENGTH]:
+    if name == "UCI_Variant" and session.options[LIMIT_STRENGTH]:
         session.options[LIMIT_STRENGTH] = False
         _check_level(session, True)
         session.options[LIMIT_STRENGTH] = True
@@ -247,7 +247,7 @@ def _check_level(session: Session, value: Value) -> None:
 
 def _most_simulations(session: Session) -> int | None:
     """Simulations a move of the level asked for; None: no limit."""
-    levels = session.levels.get(_board_of(session))
+    levels = session.levels.get(_board_of(session))  # None on other boards: full strength
     if not (session.options[LIMIT_STRENGTH] and levels):
         return None
     return levels.simulations_of(float(session.options[UCI_ELO]))
