@@ -93,7 +93,7 @@ def test_it_is_rated_on_a_ladder(folder, published):
 def test_it_plays_as_a_uci_engine(folder, published):
     heard = "uci\nsetoption name UCI_Variant value silverman\nposition startpos\ngo nodes 8\n"
     said = run(folder, "uci", published, heard=heard).splitlines()
-    assert any("UCI_Variant" in line and "var losalamos var silverman" in line for line in said)
+    assert any("UCI_Variant" in line and "var silverman" in line for line in said)
     (best,) = (line.split()[1] for line in said if line.startswith("bestmove"))
     assert best in FIRST_MOVES
 
