@@ -5,11 +5,10 @@ from datetime import date
 from typing import NamedTuple
 
 from alphagateau.games.pgn.pgn import GameRecord, MoveNote, player_tags
+from alphagateau.games.pgn.text import WHITE_SCORES
 from alphagateau.games.rules import Game
 from alphagateau.matches.openings import Opening
 from alphagateau.matches.players import Player
-
-WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 
 
 class Match(NamedTuple):

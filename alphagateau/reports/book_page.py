@@ -11,12 +11,12 @@ import chess
 
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.pgn import GameRecord
+from alphagateau.games.pgn.text import WHITE_SCORES
 from alphagateau.games.small_boards import board_class
 from alphagateau.reports.drawing.game_viewer import GameView, view_game, viewer_data
 from alphagateau.reports.drawing.pages import render
 
 MAX_PLIES = 20  # of the tree; the most played line goes on to its end
-WHITE_POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of finished games
 
 
 class Branch(NamedTuple):
@@ -94,7 +94,7 @@ def _branches(board: chess.Board, records: Sequence[GameRecord], ply: int, least
 
 def _score(records: Sequence[GameRecord], is_white: bool) -> str:
     """The points a finished game of a side, as the end of a sentence; "" without one."""
-    points = [WHITE_POINTS[record.result] for record in records if record.result in WHITE_POINTS]
+    points = [WHITE_SCORES[record.result] for record in records if record.result in WHITE_SCORES]
     if not points:
         return ""
     score = sum(points) / len(points)

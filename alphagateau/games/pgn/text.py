@@ -15,6 +15,7 @@ from typing import NamedTuple
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+WHITE_SCORES = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of those that are known
 NAME = r"[A-Za-z0-9][A-Za-z0-9_+#=:-]*"
 TAG = re.compile(rf'\s*\[\s*({NAME})\s*"((?:[^"\\]|\\.)*)"\s*\]')
 LOOSE_TAGS = (
