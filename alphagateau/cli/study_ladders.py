@@ -3,7 +3,7 @@
 import dataclasses
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from alphagateau import config
@@ -51,7 +51,7 @@ def rate_runs(study: Study, known: Mapping[str, Status], folder: Path, stop: Sto
         whole, should_stop = dataclasses.replace(ladder, boards=boards), lambda: stop.reason is not None
         reports = run_ladder(whole, folder, report, should_stop, specs=specs)
         if study.plan.study.direct_games:
-            _play_direct_games(study, known, whole, folder, Callbacks(report, should_stop))
+            _play_direct_games(study, known, whole, folder, should_stop)
             reports = run_ladder(whole, folder, report, should_stop, specs=specs)
     rated = [dataclasses.replace(one.ratings, notes=(*one.ratings.notes, *one.notes)) for one in reports]
     played = zip(boards, rated, reports, strict=True)
@@ -59,9 +59,13 @@ def rate_runs(study: Study, known: Mapping[str, Status], folder: Path, stop: Sto
 
 
 def _play_direct_games(
-    study: Study, known: Mapping[str, Status], ladder: LadderConfig, folder: Path, callbacks: Callbacks
+    study: Study, known: Mapping[str, Status], ladder: LadderConfig, folder: Path, should_stop: Callable[[], bool]
 ) -> None:
-    """The games that are left of each run's last weights against those of the reference's run of its seed."""
+    """The games that are left of each run's last weights against those of the reference's run of its seed.
+
+    What the ladder says of all other players is left out here: the whole ladder says it once.
+    """
+    silent = Callbacks(lambda _: None, should_stop)
     rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
     if ladder.pool:  # whose members they do not meet here
         rules |= {"pool": "", "openings": str(find_pool(ladder.pool) / OPENINGS)}
@@ -71,7 +75,8 @@ def _play_direct_games(
         theirs = last[study.plan.reference.name, seed]
         weights = {spec.found.manifest["weights_hash"] for spec in (*ours, *theirs)}
         if variant != study.plan.reference.name and len(weights) == 2:
-            for _ in play_ladder(ladder, [*ours, *theirs], folder, callbacks):
+            report(f"direct games, seed {seed}: {variant} and {study.plan.reference.name}")
+            for _ in play_ladder(ladder, [*ours, *theirs], folder, silent):
                 pass
 
 
