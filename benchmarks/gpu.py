@@ -96,7 +96,7 @@ def programs(experiment: Experiment, factors: list[float]) -> Iterator[Program]:
     search = make_search(game, network, experiment.search)
     ply = jax.jit(make_selfplay(game, search, 1))
     forward = jax.jit(lambda v, p: network.apply(v, p, False)[0])
-    flops = forward_flops(game, network)
+    flops = forward_flops(game, make_plan(with_network(experiment, kernel="xla")).network)  # which XLA counts whole
     evaluations = experiment.search.num_simulations + 1
     for factor in factors:
         games = max(1, int(factor * experiment.selfplay.num_games))

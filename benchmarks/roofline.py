@@ -87,14 +87,20 @@ def main() -> None:
     parser.add_argument("--only", default="", help="part of a program's name")
     parser.add_argument("--gpu", default="H100", choices=GPUS)
     parser.add_argument("--kernel", default="xla", choices=gpu.KERNELS, help="network.kernel")
+    parser.add_argument("--normalization", help="network.normalization, else the experiment's")
     args = parser.parse_args()
     experiment, device = config.load(args.experiment), find_gpu(args.gpu)
+    if args.normalization:
+        experiment = gpu.with_network(experiment, normalization=args.normalization)
     jax.default_backend = lambda: "gpu"  # the network's code asks for it: no chunks, as on a GPU
     factors = [float(x) for x in args.factors.split(",")]
     for dtype in gpu.DTYPES:
         for program in gpu.programs(gpu.with_network(experiment, dtype=dtype, kernel=args.kernel), factors):
             if args.only in program.name:
-                print(report(program, compile_for(device, program), args.gpu), flush=True)
+                try:
+                    print(report(program, compile_for(device, program), args.gpu), flush=True)
+                except jax.errors.JaxRuntimeError as error:  # such as a kernel that wants more memory than there is
+                    print(f"{program.name}, {dtype}, {args.kernel}, {program.size}: {str(error).splitlines()[0]}")
 
 
 if __name__ == "__main__":

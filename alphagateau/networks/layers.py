@@ -18,6 +18,7 @@ from alphagateau.networks.network import Variables
 
 Initializer = Callable[..., Array]  # (key, shape) -> values
 ZEROS, ONES = jax.nn.initializers.zeros, jax.nn.initializers.ones
+ROW_NORMS = ("layer", "rms")  # of each row by itself, with no statistics
 EPSILON = {"batch": 1e-5, "ghost": 1e-5, "layer": 1e-6, "rms": 1e-6}  # flax's defaults
 
 Norm = Callable[..., tuple[Callable[[Array], Array], Variables]]
@@ -126,8 +127,10 @@ def moments_over(x: Array, axis_name: str | None) -> tuple[Array, Array]:
 
 
 def row_means(x: Array) -> Array:
-    """The mean [R, 1] of each row of x [R, K], as a matrix product: on a CPU faster than a sum."""
-    return x @ jnp.full((x.shape[1], 1), 1 / x.shape[1])
+    """The mean [R, 1] of each row of x [R, K]; on a CPU as a matrix product, which is faster than a sum."""
+    if jax.default_backend() == "cpu":
+        return x @ jnp.full((x.shape[1], 1), 1 / x.shape[1])
+    return x.mean(axis=1, keepdims=True)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -6,40 +6,46 @@ import numpy as np
 
 from alphagateau.games.rules import Game
 
-TILE_RECEIVERS = 4  # 120 edges at most on 8x8
-TILES = 4  # of a program, whose 16 receivers are the fewest rows of a product on a GPU's matrix units
-PROGRAM_RECEIVERS = TILE_RECEIVERS * TILES
+PROGRAM_RECEIVERS = 16  # the fewest rows of a product on a GPU's matrix units
+TILE_RECEIVERS = (2, 4)  # what is tried: with 2 on 8x8 and 4 on smaller boards a tile has 64 edges at most
 TRIES = 20  # orders of the nodes, at random: without them a tile of 5x5 has 67 edges, above a power of 2
 
 
 class Groups(NamedTuple):
-    """The nodes of a board in P places, a program's side by side, and its edges in tiles of T; -1 where nothing is."""
+    """The nodes of a board in P places, 16 a program, and its edges in tiles of T; -1 where nothing is."""
 
     nodes: np.ndarray  # int32 [P], the node at each place
-    edges: np.ndarray  # int32 [P / TILE_RECEIVERS * T], the edge at each place
-    senders: np.ndarray  # int32 [P / PROGRAM_RECEIVERS, TILES, T], the place of an edge's sender
-    receivers: np.ndarray  # int32 [P / PROGRAM_RECEIVERS, TILES, T], the place of an edge's receiver in its program
+    edges: np.ndarray  # int32 [programs * tiles * T], the edge at each place
+    senders: np.ndarray  # int32 [programs, tiles, T], the place of an edge's sender
+    receivers: np.ndarray  # int32 [programs, tiles, T], the place of an edge's receiver in its program
     node_places: np.ndarray  # int32 [N]
     edge_places: np.ndarray  # int32 [E]
 
 
 def make_groups(game: Game, neighbors: str) -> Groups:
-    """The Groups of a Game's move graph; tiles have equal numbers of edges as nearly as tries find them."""
+    """The Groups of a Game's move graph with the fewest places for edges; of two with as many, narrow tiles."""
+    found = [groups_of(game, neighbors, tile_receivers) for tile_receivers in TILE_RECEIVERS]
+    return min(found, key=lambda groups: len(groups.edges))
+
+
+def groups_of(game: Game, neighbors: str, tile_receivers: int) -> Groups:
+    """The Groups by so many receivers a tile; these have equal numbers of edges as nearly as tries find them."""
     senders, receivers = game.senders, game.receivers
     if neighbors == "outgoing":
         senders, receivers = receivers, senders
     degrees = np.bincount(receivers, minlength=game.num_squares)
     num_places = power_of_two(max(game.num_squares, PROGRAM_RECEIVERS))
     rng = np.random.default_rng(0)
-    tries = [divide(degrees, rng.uniform(0.5, 1.0, len(degrees)), num_places // TILE_RECEIVERS) for _ in range(TRIES)]
+    shape = num_places // tile_receivers, tile_receivers
+    tries = [divide(degrees, rng.uniform(0.5, 1.0, len(degrees)), shape) for _ in range(TRIES)]
     nodes = min(tries, key=lambda nodes: edges_of_tiles(degrees, nodes).max())
     node_places = inverse(nodes.reshape(-1), game.num_squares)
 
-    tile_of = node_places[receivers] // TILE_RECEIVERS
+    tile_of = node_places[receivers] // tile_receivers
     by_tile = [np.flatnonzero(tile_of == tile) for tile in range(len(nodes))]
     width = power_of_two(max(PROGRAM_RECEIVERS, *map(len, by_tile)))
     edges = np.array([np.pad(own, (0, width - len(own)), constant_values=-1) for own in by_tile], np.int32)
-    by_program = edges.reshape(-1, TILES, width)
+    by_program = edges.reshape(-1, PROGRAM_RECEIVERS // tile_receivers, width)
     return Groups(
         nodes=nodes.reshape(-1),
         edges=edges.reshape(-1),
@@ -50,9 +56,9 @@ def make_groups(game: Game, neighbors: str) -> Groups:
     )
 
 
-def divide(degrees: np.ndarray, noise: np.ndarray, num_tiles: int) -> np.ndarray:
-    """Nodes [num_tiles, TILE_RECEIVERS] by tile, or -1: those of most edges first, each to the tile that has fewest."""
-    nodes = np.full((num_tiles, TILE_RECEIVERS), -1, np.int32)
+def divide(degrees: np.ndarray, noise: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Nodes by tile, or -1, of `shape`: those of most edges first, each to the tile that has fewest."""
+    nodes = np.full(shape, -1, np.int32)
     for node in np.argsort(-degrees * noise):
         has_place = (nodes < 0).any(axis=1)
         tile = np.argmin(np.where(has_place, edges_of_tiles(degrees, nodes), np.inf))

@@ -1,11 +1,13 @@
 """GATEAU by the programs that `network.kernel` asks for.
 
-In inference these are one kernel a layer (`fused.py`), or what XLA makes of `network.py`, which trains too.
+These are one kernel a layer (`fused.py`), forward and backward, or what XLA makes of `network.py`; where normalization
+is over a batch, training is always the latter.
 """
 
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,52 +19,58 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.groups import make_groups
 from alphagateau.networks.gateau.network import inference_net, inputs_of, make_gateau, start_edges
+from alphagateau.networks.layers import ROW_NORMS
 from alphagateau.networks.network import Evaluation, Network, Outputs, Variables, statistics_of
 from alphagateau.runs.logging.progress import warn
 
 POSITIONS = 64  # which the two are compared on
 WORSE = 2.0  # rounding errors, times those of the plain network
 FLOOR = 1e-3  # of an output's size, an error that is no fault where the plain network has none
+GRADIENT_FLOOR = 2e-2  # of a gradient's: a few roundings to bfloat16, where a fault is as large as the gradient
 
 
 def make_gateau_by_kernel(game: Game, config: GateauConfig) -> Network:
     """Makes GATEAU for `game`; with "auto" the kernels are chosen when it is first traced, on the device at hand."""
     plain = make_gateau(game, config)
 
-    def fused(variables: Variables, positions: Position) -> Evaluation:
+    def fused(variables: Variables, positions: Position, train: bool) -> Evaluation:
         from alphagateau.networks.gateau.fused import evaluate_fused  # with Pallas and Triton, which others do without
 
         net = inference_net(game, config)
         inputs, legal = inputs_of(game, positions)
         start, _ = start_edges(net, variables, legal.mean(axis=0))
-        return evaluate_fused(net, make_groups(game, config.neighbors), variables, start.residual, inputs)
+        return evaluate_fused(net, make_groups(game, config.neighbors), variables, start.residual, inputs, train)
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
-        if train or not uses_fused(game, config):
+        if (train and config.normalization not in ROW_NORMS) or not uses_fused(game, config, train):
             return plain.apply(variables, positions, train, axis_name)
+        by_kernels = partial(fused, train=train)
         if config.kernel == "fused":
-            return fused(variables, positions), statistics_of(variables)
+            return by_kernels(variables, positions), statistics_of(variables)
         evaluation = jax.lax.platform_dependent(  # as a CPU beside the GPU may be the one that runs it
-            variables, positions, cuda=fused, default=lambda *inputs: plain.apply(*inputs)[0]
+            variables,
+            positions,
+            cuda=by_kernels,
+            default=lambda *inputs: plain.apply(*inputs, train, axis_name)[0],
         )
         return evaluation, statistics_of(variables)
 
     return plain._replace(apply=apply)
 
 
-def uses_fused(game: Game, config: GateauConfig) -> bool:
+def uses_fused(game: Game, config: GateauConfig, train: bool = False) -> bool:
     """Whether `network.kernel` asks for the fused kernels, or "auto" finds them right on this GPU."""
     if config.kernel == "auto":
-        return jax.default_backend() == "gpu" and config.can_fuse and is_right_here(game.name, config)
+        return jax.default_backend() == "gpu" and config.can_fuse and is_right_here(game.name, config, train)
     return config.kernel == "fused"
 
 
 @lru_cache
-def is_right_here(board: str, config: GateauConfig) -> bool:
+def is_right_here(board: str, config: GateauConfig, train: bool = False) -> bool:
     """Whether the fused network errs no more on this device than the plain one does; else says why it is not used."""
     try:
         with ThreadPoolExecutor(1) as another:  # as in this one a program that has the network is being traced
-            ratio = another.submit(error_of_fused, board, config).result()
+            ratio = another.submit(error_of_fused, board, config, train).result()
     except Exception as error:  # what Triton raises, or its absence, has no common type
         reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         warn(f"GATEAU uses XLA's kernels, as the fused ones do not run here ({reason})")
@@ -73,10 +81,11 @@ def is_right_here(board: str, config: GateauConfig) -> bool:
     return False
 
 
-def error_of_fused(board: str, config: GateauConfig) -> float:
-    """The greatest error of an output by the fused kernels over the plain network's own, to `FLOOR`; nan if one is.
+def error_of_fused(board: str, config: GateauConfig, train: bool = False) -> float:
+    """The greatest error of an output by the fused kernels over the plain network's own, to a floor; nan if one is.
 
     Errors are root mean squares of differences from the plain network in float32, with weights that leave no term out.
+    With `train` they are those of a gradient.
     """
     game = get_game(board)
     fused = make_gateau_by_kernel(game, dataclasses.replace(config, kernel="fused"))
@@ -87,12 +96,23 @@ def error_of_fused(board: str, config: GateauConfig) -> float:
     moved = [x + 0.1 * jax.random.uniform(k, x.shape) for (_, x), k in zip(leaves, keys, strict=True)]
     attends = [path[-1] == jax.tree_util.DictKey("a") for path, _ in leaves]  # as drawn, nearly to all alike
     variables = jax.tree.unflatten(tree, [8 * x if a else x for x, a in zip(moved, attends, strict=True)])
+
+    def outputs(network: Network) -> Any:
+        if not train:
+            return jax.jit(network.apply)(variables, positions)[0]
+        return jax.jit(jax.grad(lambda variables: squares(network.apply(variables, positions, True)[0])))(variables)
+
     with jax.default_matmul_precision("highest"):
-        expected = jax.jit(exact.apply)(variables, positions)[0]
-    found, rounded = (jax.jit(network.apply)(variables, positions)[0] for network in (fused, plain))
+        expected = outputs(exact)
+    found, rounded = outputs(fused), outputs(plain)
 
     def ratio(found: Array, rounded: Array, expected: Array) -> Array:
         error, own, size = (jnp.sqrt(jnp.square(x).mean()) for x in (found - expected, rounded - expected, expected))
-        return error / jnp.maximum(own, FLOOR * size)
+        return error / jnp.maximum(own, (GRADIENT_FLOOR if train else FLOOR) * size)
 
     return float(jnp.stack(jax.tree.leaves(jax.tree.map(ratio, found, rounded, expected))).max())
+
+
+def squares(evaluation: Evaluation) -> Array:
+    """Half the sum of the squares of all outputs, a loss that each of them has a part in."""
+    return jnp.stack([jnp.square(x).sum() / 2 for x in jax.tree.leaves(evaluation)]).sum()

@@ -12,9 +12,9 @@ from alphagateau.config.records import ConfigError
 from alphagateau.games.actions import random_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks import trained
-from alphagateau.networks.gateau import fused, kernel
+from alphagateau.networks.gateau import fused_gradient, fused_layer, kernel
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.gateau.groups import PROGRAM_RECEIVERS, TILE_RECEIVERS, make_groups
+from alphagateau.networks.gateau.groups import PROGRAM_RECEIVERS, make_groups
 from alphagateau.networks.gateau.kernel import make_gateau_by_kernel
 from alphagateau.networks.gateau.network import block_variables, make_gateau
 from alphagateau.runs.newest import newest_checkpoint
@@ -39,19 +39,19 @@ def both(game, config, variables, positions):
 
 
 @pytest.mark.parametrize("neighbors", ["incoming", "outgoing"])
-@pytest.mark.parametrize(("name", "width"), list(zip(GAMES, (64, 64, 128), strict=True)))
-def test_each_edge_has_one_place_beside_all_edges_into_its_receiver(name, width, neighbors):
+@pytest.mark.parametrize(("name", "tile_receivers"), list(zip(GAMES, (4, 4, 2), strict=True)))
+def test_each_edge_has_one_place_beside_all_edges_into_its_receiver(name, tile_receivers, neighbors):
     game = get_game(name)
     groups = make_groups(game, neighbors)
     to, source = (game.receivers, game.senders) if neighbors == "incoming" else (game.senders, game.receivers)
-    assert groups.senders.shape[2] == width
+    assert groups.senders.shape[1:] == (PROGRAM_RECEIVERS // tile_receivers, 64)
     np.testing.assert_array_equal(groups.edges[groups.edge_places], np.arange(game.num_edges))
     np.testing.assert_array_equal(groups.nodes[groups.node_places], np.arange(game.num_squares))
     assert (groups.edges >= 0).sum() == game.num_edges
     assert (groups.nodes >= 0).sum() == game.num_squares
-    tile = groups.edge_places // width
+    tile = groups.edge_places // 64
     for node in range(game.num_squares):
-        assert set(tile[to == node]) == {groups.node_places[node] // TILE_RECEIVERS}
+        assert set(tile[to == node]) == {groups.node_places[node] // tile_receivers}
     senders, receivers = groups.senders.reshape(-1), groups.receivers.reshape(-1)
     np.testing.assert_array_equal(senders[groups.edge_places], groups.node_places[source])
     np.testing.assert_array_equal(receivers[groups.edge_places], groups.node_places[to] % PROGRAM_RECEIVERS)
@@ -87,6 +87,38 @@ def test_the_fused_network_says_what_the_plain_one_says(name, keys, close):
         np.testing.assert_allclose(a, b, rtol=close, atol=close)
 
 
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("gardner_chess", {"normalization": "rms", "reply_head": True}),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                ("gardner_chess", {"normalization": "layer", "message": "updated_edge", "neighbors": "outgoing"}),
+                ("los_alamos_chess", {"normalization": "rms", "num_blocks": 2, "rematerialize": True}),
+                ("chess", {"normalization": "layer", "value_head": "wdl", "action_values": True}),
+            ]
+        ),
+    ],
+)
+def test_the_gradient_of_the_fused_network_is_that_of_the_plain_one(name, keys):
+    game, config = get_game(name), dataclasses.replace(SMALL, **keys)
+    variables = stirred(make_gateau(game, config).init(jax.random.key(1)))
+    positions = random_positions(game, 3)
+
+    def gradient(program):
+        network = make_gateau_by_kernel(game, dataclasses.replace(config, kernel=program))
+        return jax.jit(jax.grad(lambda variables: kernel.squares(network.apply(variables, positions, True)[0])))(
+            variables
+        )
+
+    found, expected = gradient("fused"), gradient("xla")
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for (path, a), b in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(expected), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * float(jnp.abs(b).max()), err_msg=str(path))
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("name", GAMES)
 def test_a_trained_network_says_the_same_of_500_positions(name):
@@ -103,14 +135,40 @@ def test_nothing_of_padding_reaches_a_result():
     variables = stirred(make_gateau(game, SMALL).init(jax.random.key(1)))
     groups = make_groups(game, "incoming")
     of_block = block_variables(variables, 0)
-    norms = fused.affine_norm(SMALL, of_block, "norm_h1"), fused.affine_norm(SMALL, of_block, "norm_g1")
+    norms = fused_layer.affine_norm(SMALL, of_block, "norm_h1"), fused_layer.affine_norm(SMALL, of_block, "norm_g1")
     h = jax.random.normal(jax.random.key(2), (2, len(groups.nodes), 16))
     g = jax.random.normal(jax.random.key(3), (2, len(groups.edges), 16))
-    layer = jax.jit(lambda h, g: fused.fused_layer(groups, SMALL, of_block["params"]["gateau1"], norms, (h, g), None))
+    layer = jax.jit(
+        lambda h, g: fused_layer.fused_layer(groups, SMALL, of_block["params"]["gateau1"], norms, (h, g), None)
+    )
     poisoned = layer(h, jnp.where(groups.edges[:, None] >= 0, g, jnp.nan))
     for a, b, places in zip(poisoned, layer(h, g), (groups.node_places, groups.edge_places), strict=True):
         assert np.isfinite(a[:, places]).all()
         np.testing.assert_array_equal(a[:, places], b[:, places])
+
+
+def test_nothing_of_padding_reaches_a_gradient():
+    game, config = get_game("gardner_chess"), dataclasses.replace(SMALL, normalization="layer")
+    variables = block_variables(stirred(make_gateau(game, config).init(jax.random.key(1))), 0)
+    groups = make_groups(game, "incoming")
+    h, d_h = jax.random.normal(jax.random.key(2), (2, 1, len(groups.nodes), 16))
+    edges = jax.random.normal(jax.random.key(3), (3, 1, len(groups.edges), 16))
+
+    def gradient(g, d_g, also):
+        return fused_gradient.layer_gradient(groups, config, variables, 1, (h, g), (d_h, d_g), (d_h, also))
+
+    poisoned = jax.jit(gradient)(*jnp.where(groups.edges[:, None] >= 0, edges, jnp.nan))
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(poisoned))
+    jax.tree.map(np.testing.assert_array_equal, poisoned, jax.jit(gradient)(*edges.at[:, :, groups.edges < 0].set(0.0)))
+
+
+def test_a_normalization_over_the_batch_is_trained_by_the_plain_network(gardner):
+    config = dataclasses.replace(SMALL, normalization="ghost")
+    networks = [make_gateau_by_kernel(gardner, dataclasses.replace(config, kernel=name)) for name in ("fused", "xla")]
+    variables, positions = networks[0].init(jax.random.key(1)), random_positions(gardner, 2)
+    programs = [str(jax.make_jaxpr(lambda v, n=n: n.apply(v, positions, True))(variables)) for n in networks]
+    assert programs[0] == programs[1]
+    assert "pallas_call" not in programs[0]
 
 
 @pytest.fixture
@@ -123,7 +181,7 @@ def on_gpu(monkeypatch):
 
 
 def test_a_gpu_without_triton_is_told_and_has_the_plain_network(on_gpu, gardner, monkeypatch, capsys):
-    def differ(board, config):
+    def differ(*_):
         raise ImportError("no Triton\nand more")
 
     monkeypatch.setattr(kernel, "error_of_fused", differ)
@@ -135,13 +193,13 @@ def test_a_gpu_without_triton_is_told_and_has_the_plain_network(on_gpu, gardner,
 
 @pytest.mark.parametrize("ratio", [2.5, float("nan")])
 def test_kernels_that_err_are_told_and_left(on_gpu, gardner, ratio, monkeypatch, capsys):
-    monkeypatch.setattr(kernel, "error_of_fused", lambda board, config: ratio)
+    monkeypatch.setattr(kernel, "error_of_fused", lambda *_: ratio)
     assert not kernel.uses_fused(gardner, SMALL)
     assert f"as the fused ones err {ratio:.3g} times as much here, expected at most 2\n" in capsys.readouterr().err
 
 
 def test_a_cpu_beside_a_gpu_runs_the_plain_network(on_gpu, gardner, monkeypatch):
-    monkeypatch.setattr(kernel, "error_of_fused", lambda board, config: 1.0)
+    monkeypatch.setattr(kernel, "error_of_fused", lambda *_: 1.0)
     auto, plain = make_gateau_by_kernel(gardner, SMALL), make_gateau(gardner, SMALL)
     variables, positions = auto.init(jax.random.key(1)), random_positions(gardner, 2)
     found, expected = (jax.jit(network.apply)(variables, positions)[0] for network in (auto, plain))
@@ -163,15 +221,21 @@ def test_the_kernels_are_compared_while_a_network_is_traced(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "keys",
-    [{}, {"dtype": "bfloat16"}, {"dtype": "bfloat16", "normalization": "layer", "message": "updated_edge"}],
+    ("keys", "train"),
+    [
+        ({}, False),
+        ({"dtype": "bfloat16"}, False),
+        ({"dtype": "bfloat16", "normalization": "layer", "message": "updated_edge"}, False),
+        ({"normalization": "rms"}, True),
+        ({"dtype": "bfloat16", "normalization": "layer", "message": "updated_edge"}, True),
+    ],
 )
-def test_right_kernels_err_as_the_plain_network_does_and_wrong_ones_more(keys, monkeypatch):
+def test_right_kernels_err_as_the_plain_network_does_and_wrong_ones_more(keys, train, monkeypatch):
     monkeypatch.setattr(kernel, "POSITIONS", 4)
     config = dataclasses.replace(SMALL, num_blocks=3, **keys)
-    assert kernel.error_of_fused("gardner_chess", config) <= kernel.WORSE
-    monkeypatch.setattr(fused, "LEAKY_SLOPE", -1.0)
-    assert kernel.error_of_fused("gardner_chess", config) > kernel.WORSE
+    assert kernel.error_of_fused("gardner_chess", config, train) <= kernel.WORSE
+    monkeypatch.setattr(fused_gradient if train else fused_layer, "LEAKY_SLOPE", -1.0)
+    assert kernel.error_of_fused("gardner_chess", config, train) > kernel.WORSE
 
 
 def test_auto_is_the_plain_network_on_a_cpu_and_for_odd_widths(gardner):
