@@ -65,10 +65,9 @@ def _block_backward(groups: Groups, config: GateauConfig, saved: tuple, d_hg: Ro
 fused_block.defvjp(_block_forward, _block_backward)
 
 
-def head_kernel(kind: str, width: int, g: Any, hidden: Any, last: Any, *norms_and_out: Any) -> None:
+def head_kernel(kind: str, width: int, refs: tuple, out: Any) -> None:
     """The policy head of a program's edges g [1, tiles * T, K]: its outputs [1, heads, tiles * T]."""
-    *norms, out = norms_and_out
-    kernel, bias = hidden
+    g, (kernel, bias), last, norms = refs
     for number in range(g.shape[1] // width):
         rows = pl.ds(number * width, width)
         x = normalize(kind, norms[0], g[0, rows]).astype(g.dtype)
@@ -87,15 +86,12 @@ def fused_policy_head(
     last = jnp.stack([params[name]["kernel"][:, 0] for name in names])
     hidden = params["policy_hidden"]["kernel"], params["policy_hidden"]["bias"]
     norms = [affine_norm(config, variables, name) for name in ("policy_norm1", "policy_norm2")]
-    leaves, tree = jax.tree.flatten((g, hidden, last, *norms))
-
-    def kernel(*refs: Any) -> None:
-        head_kernel(config.normalization, width, *jax.tree.unflatten(tree, refs[:-1]), refs[-1])
-
-    in_specs = [of_program(tiles * width, features), *(whole(*x.shape) for x in leaves[1:])]
+    inputs = hidden, last, norms
+    specs = of_program(tiles * width, features), *jax.tree.map(lambda x: whole(*x.shape), inputs)
     out_spec = pl.BlockSpec((1, len(names), tiles * width), lambda b, program: (b, 0, program))
     shape = jax.ShapeDtypeStruct((batch, len(names), num_rows), jnp.float32)
-    logits = run_kernel(kernel, shape, (batch, num_programs), in_specs, out_spec)(*leaves)
+    kernel = partial(head_kernel, config.normalization, width)
+    logits = run_kernel(kernel, (batch, num_programs), (g, *inputs), specs, shape, out_spec)
     return dict(zip(names, jnp.moveaxis(logits[..., groups.edge_places], 1, 0), strict=True))
 
 

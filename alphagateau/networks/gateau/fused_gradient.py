@@ -5,6 +5,7 @@ equation (4), makes the rest again, and writes three arrays of that size: the gr
 gradient by W_e. XLA makes the gradients of nodes and weights of these and of sums. Everywhere d_x is the gradient by x.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -70,9 +71,9 @@ class Results(NamedTuple):
     sums: Sums
 
 
-def gradient_kernel(config: GateauConfig, refs: GradientRefs, results: Results) -> None:
+def gradient_kernel(config: GateauConfig, refs: GradientRefs, *written: Any) -> None:
     """The gradients of equations (4) to (6) at a program's edges."""
-    kind, dtype = config.normalization, refs.g.dtype
+    results, kind, dtype = Results(*written), config.normalization, refs.g.dtype
     (_, num_tiles, width), num_places = refs.senders.shape, refs.v.shape[1]
     v, u, d_h, d_edge_sum = (x[0].astype(dtype) for x in (refs.v, refs.u, refs.d_h, refs.d_edge_sum))
     d_sent = triton.dot(refs.to_receivers[0].astype(dtype), d_h, trans_b=True).astype(dtype)  # [P, 16]
@@ -214,15 +215,5 @@ def run_gradient(groups: Groups, config: GateauConfig, inputs: GradientRefs) -> 
     by_program, by_place, by_weight = array(num_programs, num_places), array(num_places), array(num_programs)
     g = jax.ShapeDtypeStruct(inputs.g.shape, inputs.g.dtype)
     shapes = Results(g, g, g, Sums(by_program, by_program, by_place, by_place, by_weight, by_weight, by_weight))
-    leaves, tree = jax.tree.flatten(inputs)
-
-    def kernel(*refs: Any) -> None:
-        read, written = jax.tree.unflatten(tree, refs[: len(leaves)]), refs[len(leaves) :]
-        gradient_kernel(config, read, Results(*written[:3], sums=Sums(*written[3:])))
-
-    def flat(specs: Any) -> list[pl.BlockSpec]:
-        return jax.tree.leaves(specs, is_leaf=lambda x: isinstance(x, pl.BlockSpec))
-
-    grid = batch, num_programs
-    found = run_kernel(kernel, jax.tree.leaves(shapes), grid, flat(specs), flat(out_specs))(*leaves)
-    return Results(*found[:3], sums=Sums(*found[3:]))
+    kernel = partial(gradient_kernel, config)
+    return run_kernel(kernel, (batch, num_programs), inputs, specs, shapes, out_specs)

@@ -6,6 +6,7 @@ what a program holds already.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -60,7 +61,7 @@ def attention(logits: Array, is_receiver: Array) -> Array:
 
 
 class LayerRefs(NamedTuple):
-    """What the kernel of a layer reads of one position, and writes of one program."""
+    """What the kernel of a layer reads of one position and of one program."""
 
     h: Any  # [1, P, K], all nodes
     own: Any  # [1, 16, K], the program's receivers among them
@@ -71,11 +72,10 @@ class LayerRefs(NamedTuple):
     norm_g: AffineNorm
     w: dict[str, Any]  # weights by name
     residual: tuple[Any, Any] | None  # of `own` and `g`, added to the results
-    results: tuple[Any, ...]  # h' and g'
 
 
-def layer_kernel(config: GateauConfig, refs: LayerRefs) -> None:
-    """Equations (4) to (6)."""
+def layer_kernel(config: GateauConfig, refs: LayerRefs, h_new: Any, g_new: Any) -> None:
+    """Equations (4) to (6), written as h' and g'."""
     kind, dtype, w = config.normalization, refs.g.dtype, refs.w
     _, num_tiles, width = refs.senders.shape
     h = normalize(kind, refs.norm_h, refs.h[0]).astype(dtype)
@@ -96,7 +96,7 @@ def layer_kernel(config: GateauConfig, refs: LayerRefs) -> None:
         x = jnp.where(receiver[:, None] >= 0, x, 0.0).astype(dtype)  # nothing of padding reaches a sum
         y = product(x, "W_e") + triton.dot(is_sender, v) + triton.dot(is_receiver.astype(dtype), u)
         before = 0.0 if refs.residual is None else refs.residual[1][0, rows].astype(jnp.float32)
-        refs.results[1][0, rows] = (before + y).astype(dtype)
+        g_new[0, rows] = (before + y).astype(dtype)
 
         alpha = attention(jnp.sum(y * w["a"][...][None], axis=1), is_receiver).astype(dtype)
         mixed = y.astype(dtype) if config.message == "updated_edge" else x
@@ -105,19 +105,18 @@ def layer_kernel(config: GateauConfig, refs: LayerRefs) -> None:
 
     nothing = jnp.zeros((PROGRAM_RECEIVERS, h.shape[1]), jnp.float32)
     edge_sum, node_sum = jax.lax.fori_loop(0, num_tiles, tile, (nothing, nothing))
-    h_new = to_self + node_sum + product(edge_sum.astype(dtype), "W_g")
-    refs.results[0][0] = h_new if refs.residual is None else h_new + refs.residual[0][0]
+    result = to_self + node_sum + product(edge_sum.astype(dtype), "W_g")
+    h_new[0] = result if refs.residual is None else result + refs.residual[0][0]
 
 
 def run_kernel(
-    kernel: Callable[..., None], out_shape: Any, grid: tuple[int, int], in_specs: Any, out_specs: Any
+    kernel: Callable[..., None], grid: tuple[int, int], inputs: Any, specs: Any, shapes: Any, out_specs: Any
 ) -> Any:
-    """The kernel for all programs of all positions; on a CPU it is interpreted, to be tested."""
+    """`kernel(inputs, *results)` for all programs of all positions; on a CPU it is interpreted, to be tested."""
     on_cpu = jax.default_backend() == "cpu"
     options: Any = {} if on_cpu else {"compiler_params": triton.CompilerParams(num_warps=8, num_stages=1)}
-    return pl.pallas_call(
-        kernel, out_shape, grid=grid, in_specs=in_specs, out_specs=out_specs, interpret=on_cpu, **options
-    )
+    call = pl.pallas_call(kernel, shapes, grid=grid, in_specs=[specs], out_specs=out_specs, interpret=on_cpu, **options)
+    return call(inputs)
 
 
 def whole(*shape: int) -> pl.BlockSpec:
@@ -156,17 +155,8 @@ def fused_layer(
         norm_g=norm,
         w={name: whole(*x.shape) for name, x in weights.items()},
         residual=None if residual is None else (own, edges),
-        results=(own, edges),
     )
-    inputs = LayerRefs(
-        h, h, g, jnp.asarray(groups.senders), jnp.asarray(groups.receivers), *norms, weights, residual, ()
-    )
-    leaves, tree = jax.tree.flatten(inputs)
-
-    def kernel(*refs: Any) -> None:
-        read, results = jax.tree.unflatten(tree, refs[: len(leaves)]), refs[len(leaves) :]
-        layer_kernel(config, read._replace(results=results))
-
+    senders, receivers = jnp.asarray(groups.senders), jnp.asarray(groups.receivers)
+    inputs = LayerRefs(h, h, g, senders, receivers, *norms, weights, residual)
     shapes = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in hg)
-    in_specs = jax.tree.leaves(specs._replace(results=()), is_leaf=lambda x: isinstance(x, pl.BlockSpec))
-    return run_kernel(kernel, shapes, (batch, num_programs), in_specs, (own, edges))(*leaves)
+    return run_kernel(partial(layer_kernel, config), (batch, num_programs), inputs, specs, shapes, (own, edges))
