@@ -1,6 +1,7 @@
 """Plans the runs that a study file needs."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -59,6 +60,9 @@ def make_plan(study: StudyConfig, path: str) -> Plan:
     levels = {f"row{number:02}": tuple(row) for number, row in enumerate(rows, 1)}
     tables = {name: _at_levels(study.factors, row) for name, row in levels.items()} or study.variants
     variants = tuple(_make_variant(study, name, table, path) for name, table in tables.items())
+    for one, other in itertools.combinations(variants, 2):
+        if one._replace(name=other.name) == other:
+            raise ConfigError(f"{path}: variants {one.name} and {other.name} are the same: expected different keys")
     reference = next((v for v in variants if v.name == study.reference), variants[0])
     runs = []
     for seed in study.seeds:

@@ -117,7 +117,7 @@ def test_fine_tuning_begins_from_the_run_of_the_same_seed_once_it_has_ended(tmp_
     chain = (
         "piece = 1\n" + STUDY + '[variants.tuned]\nexperiment = "smoke"\ninit_from = "late"\nbudget.iterations = 1\n'
     )
-    study = make_study(tmp_path, chain + "[variants.late]\n")
+    study = make_study(tmp_path, chain + "[variants.late]\ntraining.learning_rate = 0.5\n")
     train_runs(study, StopRequest())
     order = trained()
     for seed in (3, 5):
