@@ -63,7 +63,7 @@ def _play_direct_games(
 ) -> None:
     """The games that are left of each run's last weights against those of the reference's run of its seed.
 
-    What the ladder says of all other players is left out here: the whole ladder says it once.
+    A line a pair says so: the whole ladder has said the rest, and networks do not fail as engines do.
     """
     silent = Callbacks(lambda _: None, should_stop)
     rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
@@ -74,7 +74,7 @@ def _play_direct_games(
     for (variant, seed), ours in last.items():
         theirs = last[study.plan.reference.name, seed]
         weights = {spec.found.manifest["weights_hash"] for spec in (*ours, *theirs)}
-        if variant != study.plan.reference.name and len(weights) == 2:
+        if variant != study.plan.reference.name and len(weights) == 2 and not should_stop():
             report(f"direct games, seed {seed}: {variant} and {study.plan.reference.name}")
             for _ in play_ladder(ladder, [*ours, *theirs], folder, silent):
                 pass

@@ -36,7 +36,7 @@ def test_an_anchor_that_does_not_play_is_one_sentence(monkeypatch, tmp_path):
         ladders.rate_runs(SimpleNamespace(plan=plan), {}, tmp_path, SimpleNamespace(reason=None))
 
 
-def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path):
+def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path, capsys):
     """Two untrained networks: 2 games a pair with the random mover and each other, then 4 of theirs in all."""
     for seed, run in enumerate(("base-0", "wide-0")):
         for name in "12":
@@ -63,6 +63,9 @@ def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path):
             frozenset({"base-0/2", "random"}): 2,
             frozenset({"wide-0/2", "random"}): 2,
         }
+        said = capsys.readouterr().err
+        assert said.count("direct games, seed 0: wide and base\n") == 1
+        assert "not on this ladder" not in said
     assert rated.names == {("base-0", 2): "base-0/2", ("wide-0", 2): "wide-0/2"}
 
 
