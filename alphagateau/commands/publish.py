@@ -22,7 +22,7 @@ class Arguments:
     It has the weights and the experiment, plays like any checkpoint and can be committed to git. The card lists
     training, cost, data and ratings from the run's own files. `alphagateau info` verifies the files.
 
-    Example: alphagateau publish checkpoints/quickstart gardner_small --ratings eval/quickstart/ratings.csv
+    Example: alphagateau publish checkpoints/quickstart gardner_small --ratings eval/quickstart_pool/ratings.csv
     """
 
     path: tyro.conf.Positional[Path]
