@@ -110,7 +110,7 @@ def make_norm(kind: str, momentum: float, train: bool, axis_name: str | None) ->
         normalize = partial(normalize_rows, kind, variables["params"][name])
         return lambda x: normalize(x.astype(summed_in(x.dtype))), {}
 
-    return batch_norm if kind in ("batch", "ghost") else row_norm
+    return row_norm if kind in ROW_NORMS else batch_norm
 
 
 def fold_statistics(kind: str, params: Variables, mean: Array, var: Array) -> tuple[Array, Array]:

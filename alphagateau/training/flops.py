@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,9 +21,8 @@ from alphagateau.training.plan import make_plan
 def forward_flops(game: Game, network: Network) -> float:
     """Multiplications and additions of matrix products and convolutions for one more position in a forward pass.
 
-    They are counted in the traced program of training, whose kernels are XLA's, by hand because XLA's count
-    (`cost_analysis`) takes a loop's body once and depends on the device. A network that values one move a pass is
-    counted for one move.
+    They are counted in the traced program of training, by hand because XLA's count (`cost_analysis`) takes a loop's
+    body once and depends on the device. A network that values one move a pass is counted for one move.
     """
     variables = jax.eval_shape(network.init, jax.eval_shape(lambda: jax.random.key(0)))
 
@@ -36,6 +36,8 @@ def forward_flops(game: Game, network: Network) -> float:
 
 def experiment_flops(experiment: Experiment) -> dict[str, float]:
     """`forward_flops` of an experiment's network on each of its boards."""
+    if hasattr(experiment.network, "kernel"):  # of GATEAU's fused kernels the trace shows one program alone
+        experiment = replace(experiment, network=replace(experiment.network, kernel="xla"))
     boards = make_plan(experiment).boards
     return {board.experiment.game: forward_flops(board.game, board.network) for board in boards}
 

@@ -16,8 +16,8 @@ def test_a_fused_forward_pass_has_few_kernels_and_reads_edges_once(gpu):
     """Of 256 positions at the paper's size; 4.5 GB in bfloat16 are ten layers and the policy head, and little else."""
     found = compiled_for(gpu, "forward")
     assert [dtype for dtype, _, _ in found] == ["float32", "bfloat16"]
-    assert all(int(kernels) <= 110 for _, kernels, _ in found)
-    assert float(found[1][2]) <= 4.5
+    assert all(40 <= int(kernels) <= 60 for _, kernels, _ in found)
+    assert 3.5 <= float(found[1][2]) <= 4.5
 
 
 @pytest.mark.slow
@@ -25,7 +25,8 @@ def test_a_fused_forward_pass_has_few_kernels_and_reads_edges_once(gpu):
 def test_a_fused_optimizer_step_moves_few_bytes(gpu):
     """In bfloat16; rows of 128 in float32 ask for more shared memory than an H100 has."""
     found = compiled_for(gpu, "step", "--normalization", "rms")
-    assert [float(size) <= 25 for dtype, _, size in found if dtype == "bfloat16"] == [True]
+    assert [dtype for dtype, _, _ in found] == (["float32", "bfloat16"] if gpu == "A100" else ["bfloat16"])
+    assert 20 <= float(found[-1][2]) <= 25
 
 
 def compiled_for(gpu, program, *options):

@@ -1,11 +1,14 @@
 """FLOPs of a forward pass against formulas by hand."""
 
+from dataclasses import replace
+
+from alphagateau import config
 from alphagateau.games.variants import get_game
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.tokens.config import TokenTransformerConfig
-from alphagateau.training.flops import forward_flops
+from alphagateau.training.flops import experiment_flops, forward_flops
 
 
 def test_convolutions_of_the_cnn_by_hand():
@@ -21,6 +24,13 @@ def test_layers_of_gateau_by_hand():
     one, two = (forward_flops(game, make_network(game, GateauConfig(hidden_size=k, num_blocks=n))) for n in (1, 2))
     by_hand = 2 * 2 * k * k * (game.num_edges + 5 * game.num_squares)
     assert by_hand < two - one < 1.1 * by_hand
+
+
+def test_fused_kernels_change_no_count():
+    experiment = config.load(config.find_experiment("smoke"))
+    network = GateauConfig(hidden_size=16, num_blocks=1, normalization="rms")
+    plain, fused = (replace(experiment, network=replace(network, kernel=name)) for name in ("xla", "fused"))
+    assert experiment_flops(plain) == experiment_flops(fused)
 
 
 def test_blocks_of_the_token_transformer_by_hand():

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
@@ -16,6 +17,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.fused_gradient import layer_gradient
 from alphagateau.networks.gateau.fused_layer import (
+    Rows,
     affine_norm,
     fused_layer,
     normalize,
@@ -24,10 +26,18 @@ from alphagateau.networks.gateau.fused_layer import (
     whole,
 )
 from alphagateau.networks.gateau.groups import Groups
-from alphagateau.networks.gateau.layer import Gateau, Rows
-from alphagateau.networks.gateau.network import Inputs, block_variables, embed_nodes, policy_heads, value_heads
+from alphagateau.networks.gateau.layer import Gateau
+from alphagateau.networks.gateau.network import (
+    Inputs,
+    block_variables,
+    embed_nodes,
+    policy_heads,
+    rematerialized,
+    value_heads,
+)
 from alphagateau.networks.graph_gather import choose_rows, make_table, take
 from alphagateau.networks.heads import make_evaluation
+from alphagateau.networks.layers import ROW_NORMS
 from alphagateau.networks.network import Evaluation, Variables
 
 # jax's custom_vjp hides the types of what it wraps.
@@ -49,6 +59,8 @@ def fused_block(groups: Groups, config: GateauConfig, variables: Variables, hg: 
 
 
 def _block_forward(groups: Groups, config: GateauConfig, variables: Variables, hg: Rows):
+    if config.normalization not in ROW_NORMS:
+        raise ValueError(f"the fused kernels have no gradient of {config.normalization} normalization")
     xy = half_block(groups, config, variables, 1, hg)
     saved = variables, hg, None if config.rematerialize else xy
     return half_block(groups, config, variables, 2, xy, hg), saved
@@ -98,13 +110,17 @@ def fused_policy_head(
 def evaluate_fused(
     net: Gateau, groups: Groups, variables: Variables, residual: Array, inputs: Inputs, train: bool
 ) -> Evaluation:
-    """The Evaluation of B positions, as `network.evaluate` makes it, whose first edges are rows of `residual`."""
+    """The Evaluation of B positions, as `network.evaluate` makes it, whose first edges are rows of `residual`.
+
+    train: every operation has a gradient.
+    """
     config, batch = net.config, len(inputs.codes)
     num_nodes = len(groups.node_places)
     h = embed_nodes(variables["params"]["embed_nodes"], inputs.codes, inputs.scalars)
     h = take(make_table(groups.nodes, num_nodes, groups.nodes >= 0), h, batch).reshape(batch, -1, h.shape[1])
-    edges, num_edges = jnp.maximum(groups.edges, 0), len(net.static)
-    either = residual[jnp.concatenate([edges, num_edges + edges])]
+    edges, num_edges = np.maximum(groups.edges, 0), len(net.static)
+    to_edges = make_table(groups.edges, num_edges, groups.edges >= 0)
+    either = take(to_edges, residual, 2)  # all as illegal moves, then all as legal ones
     row = jnp.arange(len(edges)) + len(edges) * (inputs.start_row[:, edges] >= num_edges)
     hg: Any = h, choose_rows(either, row).reshape(batch, len(edges), -1)
     for i in range(config.num_blocks):
@@ -114,9 +130,10 @@ def evaluate_fused(
     def in_order(rows: Array, places: Any) -> Array:
         return take(make_table(places, rows.shape[1]), rows.reshape(-1, rows.shape[2]), batch)[None]
 
-    outputs, _ = value_heads(net, variables, in_order(h, groups.node_places))
+    outputs, _ = rematerialized(net, value_heads)(variables, in_order(h, groups.node_places))
     if config.action_values or train:
-        outputs |= policy_heads(net, variables, in_order(g, groups.edge_places), inputs.start_row[None])[0]
+        g = in_order(g, groups.edge_places)
+        outputs |= rematerialized(net, policy_heads)(variables, g, inputs.start_row[None])[0]
     else:
         layers = {"policy_logit": "prior_logits"} | ({"reply_logit": "reply_logits"} if config.reply_head else {})
         found = fused_policy_head(groups, config, variables, tuple(layers), g)

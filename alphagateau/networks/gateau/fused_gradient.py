@@ -17,16 +17,19 @@ from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.gateau.fused_layer import (
     AffineNorm,
+    Rows,
     affine_norm,
     attention,
+    ends,
     normalize,
+    of_position,
     of_program,
+    of_tiles,
     run_kernel,
     scaled_rows,
     whole,
 )
 from alphagateau.networks.gateau.groups import PROGRAM_RECEIVERS, Groups
-from alphagateau.networks.gateau.layer import Rows
 from alphagateau.networks.heads import LEAKY_SLOPE
 from alphagateau.networks.layers import dot
 from alphagateau.networks.network import Variables
@@ -54,7 +57,7 @@ class Sums(NamedTuple):
     """What a program's edges sum to, in float32."""
 
     v: Any  # [P, K], gradient by what nodes send
-    by_sender: Any  # [P, 16], weights of attention; [P, K], gradient by what they are the weights of
+    to_receivers: Any  # [P, K]; in the loop over tiles the weights [P, 16] that its rows have
     u: Any  # [16, K], gradient by what the program's receivers add
     edges: Any  # [16, K], the weighted sum of edges, as in the forward pass
     scale: Any  # [K], gradients by weights
@@ -81,18 +84,15 @@ def gradient_kernel(config: GateauConfig, refs: GradientRefs, *written: Any) -> 
 
     def tile(number: Array, sums: Sums) -> Sums:
         rows = pl.ds(number * width, width)
-        sender, receiver = refs.senders[0, number], refs.receivers[0, number]
-        is_edge = receiver[:, None] >= 0
+        is_edge, is_sender, is_receiver = ends(refs, number, num_places)
+        of_sender, of_receiver = is_sender.astype(dtype), is_receiver.astype(dtype)
 
         def read(edges: Any) -> Array:
             return jnp.where(is_edge, edges[0, rows].astype(jnp.float32), 0.0)  # nothing of padding reaches a sum
 
-        of_sender = (sender[:, None] == jnp.arange(num_places)[None]).astype(dtype)
-        is_receiver = receiver[:, None] == jnp.arange(PROGRAM_RECEIVERS)[None]
-        of_receiver = is_receiver.astype(dtype)
         scaled, inverse = scaled_rows(kind, read(refs.g))
-        before = scaled * scale + refs.norm.shift[...][None]
-        x = jnp.where(is_edge, jax.nn.relu(before), 0.0).astype(dtype)
+        normalized = scaled * scale + refs.norm.shift[...][None]
+        x = jnp.where(is_edge, jax.nn.relu(normalized), 0.0).astype(dtype)
         y = triton.dot(x, w_e) + triton.dot(of_sender, v) + triton.dot(of_receiver, u)
         logits = jnp.sum(y * a, axis=1)
         alpha = attention(logits, is_receiver)
@@ -111,24 +111,24 @@ def gradient_kernel(config: GateauConfig, refs: GradientRefs, *written: Any) -> 
 
         d_x = triton.dot(d_rounded, w_e, trans_b=True)
         d_x = d_x if config.message == "updated_edge" else d_x + d_mixed
-        d_before = jnp.where(is_edge & (before > 0), d_x, 0.0)
-        d_scaled = d_before * scale
+        d_normalized = jnp.where(is_edge & (normalized > 0), d_x, 0.0)
+        d_scaled = d_normalized * scale
         d_row = d_scaled - scaled * jnp.mean(d_scaled * scaled, axis=1, keepdims=True)
         d_row = inverse * (d_row - jnp.mean(d_scaled, axis=1, keepdims=True) if kind == "layer" else d_row)
         results.g[0, rows] = (d_row if refs.also is None else d_row + read(refs.also)).astype(dtype)
         return Sums(
             sums.v + triton.dot(of_sender, d_rounded, trans_a=True),
-            sums.by_sender + triton.dot(of_sender, rounded, trans_a=True),
+            sums.to_receivers + triton.dot(of_sender, rounded, trans_a=True),
             sums.u + triton.dot(of_receiver, d_rounded, trans_a=True),
             sums.edges + triton.dot(rounded, mixed, trans_a=True),
-            sums.scale + jnp.sum(d_before * scaled, axis=0),
-            sums.shift + jnp.sum(d_before, axis=0),
+            sums.scale + jnp.sum(d_normalized * scaled, axis=0),
+            sums.shift + jnp.sum(d_normalized, axis=0),
             sums.a + jnp.sum(d_logits * y, axis=0),
         )
 
     shapes = (num_places, a.shape[1]), (num_places, PROGRAM_RECEIVERS), *[d_h.shape] * 2, *[a.shape[1:]] * 3
     sums = jax.lax.fori_loop(0, num_tiles, tile, Sums(*map(jnp.zeros, shapes)))
-    sums = sums._replace(by_sender=triton.dot(sums.by_sender.astype(dtype), d_h))
+    sums = sums._replace(to_receivers=triton.dot(sums.to_receivers.astype(dtype), d_h))
     for ref, total in zip(results.sums, sums, strict=True):
         ref[(0,) * (ref.ndim - total.ndim)] = total
 
@@ -142,9 +142,9 @@ def layer_gradient(
     d_hg: Rows,
     also: Rows | None = None,
 ) -> tuple[Variables, Rows]:
-    """(gradients of a block's layer 1 or 2 by its weights, by (h, g)), `also` added to the latter.
+    """(gradients of a block's layer 1 or 2 by its weights, by its inputs hg), `also` added to the latter.
 
-    Arguments as in `fused.half_block`; d_hg is by its results.
+    variables: of the block. d_hg: by the layer's results.
     """
     kind, params, (h, g), (d_h, d_g) = config.normalization, variables["params"], hg, d_hg
     norm_h, norm_g = (affine_norm(config, variables, f"norm_{x}{half}") for x in "hg")
@@ -176,7 +176,7 @@ def layer_gradient(
         ),
     )
     sums = found.sums
-    of_nodes = [sums.v.sum(axis=1), sums.by_sender.sum(axis=1), sums.u, d_h]
+    of_nodes = [sums.v.sum(axis=1), sums.to_receivers.sum(axis=1), sums.u, d_h]
     d_norm_h, d_weights, d_h_in = gradient_of_nodes(of_nodes)
 
     def rows(x: Array) -> Array:
@@ -197,13 +197,22 @@ def run_gradient(groups: Groups, config: GateauConfig, inputs: GradientRefs) -> 
     """The kernel's Results of B positions."""
     batch, num_places, features = inputs.v.shape
     num_programs, tiles, width = groups.senders.shape
-    nodes = pl.BlockSpec((1, num_places, features), lambda b, program: (b, 0, 0))
-    own, edges = of_program(PROGRAM_RECEIVERS, features), of_program(tiles * width, features)
-    static = pl.BlockSpec((1, tiles, width), lambda b, program: (program, 0, 0))
-    row = whole(features)
+    nodes, own = of_position(num_places, features), of_program(PROGRAM_RECEIVERS, features)
+    edges, row = of_program(tiles * width, features), whole(features)
     specs = GradientRefs(
-        *(nodes, nodes, own, own, own, edges, edges, None if inputs.also is None else edges, static, static),
-        *(AffineNorm(row, row), whole(features, features), row),
+        v=nodes,
+        to_receivers=nodes,
+        u=own,
+        d_h=own,
+        d_edge_sum=own,
+        g=edges,
+        d_g=edges,
+        also=None if inputs.also is None else edges,
+        senders=of_tiles(groups),
+        receivers=of_tiles(groups),
+        norm=AffineNorm(row, row),
+        w_e=whole(features, features),
+        a=row,
     )
     of_nodes = pl.BlockSpec((1, 1, num_places, features), lambda b, program: (b, program, 0, 0))
     of_weights = of_program(1, features)

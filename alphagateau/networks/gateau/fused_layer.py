@@ -21,6 +21,8 @@ from alphagateau.networks.heads import LEAKY_SLOPE
 from alphagateau.networks.layers import EPSILON, ROW_NORMS, fold_statistics
 from alphagateau.networks.network import Variables
 
+Rows = tuple[Array, Array]  # (h [B, P, K], g [B, E', K]) at the places of Groups, E' of edges
+
 
 class AffineNorm(NamedTuple):
     """The weights [K] of a normalization with ReLU."""
@@ -50,6 +52,12 @@ def normalize(kind: str, norm: AffineNorm, x: Array) -> Array:
     """Rows x [R, K] normalized, and ReLU, in float32."""
     x = scaled_rows(kind, x)[0] if kind in ROW_NORMS else x.astype(jnp.float32)
     return jax.nn.relu(x * norm.scale[...][None] + norm.shift[...][None])
+
+
+def ends(refs: Any, number: Array, num_places: int) -> tuple[Array, Array, Array]:
+    """Of the edges of tile `number`: is it one [T, 1], is this its sender [T, P], its receiver [T, 16]; bool."""
+    sender, receiver = refs.senders[0, number][:, None], refs.receivers[0, number][:, None]
+    return receiver >= 0, sender == jnp.arange(num_places)[None], receiver == jnp.arange(PROGRAM_RECEIVERS)[None]
 
 
 def attention(logits: Array, is_receiver: Array) -> Array:
@@ -89,18 +97,17 @@ def layer_kernel(config: GateauConfig, refs: LayerRefs, h_new: Any, g_new: Any) 
 
     def tile(number: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
         rows = pl.ds(number * width, width)
-        sender, receiver = refs.senders[0, number], refs.receivers[0, number]
-        is_sender = (sender[:, None] == jnp.arange(h.shape[0])[None]).astype(dtype)
-        is_receiver = receiver[:, None] == jnp.arange(PROGRAM_RECEIVERS)[None]
+        is_edge, is_sender, is_receiver = ends(refs, number, h.shape[0])
+        of_sender, of_receiver = is_sender.astype(dtype), is_receiver.astype(dtype)
         x = normalize(kind, refs.norm_g, refs.g[0, rows])
-        x = jnp.where(receiver[:, None] >= 0, x, 0.0).astype(dtype)  # nothing of padding reaches a sum
-        y = product(x, "W_e") + triton.dot(is_sender, v) + triton.dot(is_receiver.astype(dtype), u)
-        before = 0.0 if refs.residual is None else refs.residual[1][0, rows].astype(jnp.float32)
-        g_new[0, rows] = (before + y).astype(dtype)
+        x = jnp.where(is_edge, x, 0.0).astype(dtype)  # nothing of padding reaches a sum
+        y = product(x, "W_e") + triton.dot(of_sender, v) + triton.dot(of_receiver, u)
+        skipped = 0.0 if refs.residual is None else refs.residual[1][0, rows].astype(jnp.float32)
+        g_new[0, rows] = (skipped + y).astype(dtype)
 
         alpha = attention(jnp.sum(y * w["a"][...][None], axis=1), is_receiver).astype(dtype)
         mixed = y.astype(dtype) if config.message == "updated_edge" else x
-        from_sender = triton.dot(is_sender, to_receivers).astype(dtype)
+        from_sender = triton.dot(of_sender, to_receivers).astype(dtype)
         return sums[0] + triton.dot(alpha, mixed, trans_a=True), sums[1] + triton.dot(alpha, from_sender, trans_a=True)
 
     nothing = jnp.zeros((PROGRAM_RECEIVERS, h.shape[1]), jnp.float32)
@@ -119,6 +126,16 @@ def run_kernel(
     return call(inputs)
 
 
+def of_position(*shape: int) -> pl.BlockSpec:
+    """An array [B, ...] of which the programs of a position read all that is its."""
+    return pl.BlockSpec((1, *shape), lambda b, program: (b,) + (0,) * len(shape))
+
+
+def of_tiles(groups: Groups) -> pl.BlockSpec:
+    """An array of the board such as `groups.senders`, which has a row a program."""
+    return pl.BlockSpec((1, *groups.senders.shape[1:]), lambda b, program: (program, 0, 0))
+
+
 def whole(*shape: int) -> pl.BlockSpec:
     """An array of which each program reads all."""
     return pl.BlockSpec(shape, lambda b, program: (0,) * len(shape))
@@ -134,23 +151,22 @@ def fused_layer(
     config: GateauConfig,
     w: Variables,
     norms: tuple[AffineNorm, AffineNorm],
-    hg: tuple[Array, Array],
-    residual: tuple[Array, Array] | None,
-) -> tuple[Array, Array]:
-    """(h', g') of h [B, P, K] and g [B, E', K] before their norms, E' padded edges; `residual` is added to the two."""
+    hg: Rows,
+    residual: Rows | None,
+) -> Rows:
+    """(h', g') of (h, g) before their norms; `residual` is added to the two."""
     h, g = hg
     batch, num_places, features = h.shape
     num_programs, tiles, width = groups.senders.shape
     own, edges = of_program(PROGRAM_RECEIVERS, features), of_program(tiles * width, features)
-    static = pl.BlockSpec((1, tiles, width), lambda b, program: (program, 0, 0))
     norm = AffineNorm(whole(features), whole(features))
     weights = {**w, "a": w["a"][:, 0]}
     specs = LayerRefs(
-        h=pl.BlockSpec((1, num_places, features), lambda b, program: (b, 0, 0)),
+        h=of_position(num_places, features),
         own=own,
         g=edges,
-        senders=static,
-        receivers=static,
+        senders=of_tiles(groups),
+        receivers=of_tiles(groups),
         norm_h=norm,
         norm_g=norm,
         w={name: whole(*x.shape) for name, x in weights.items()},

@@ -26,7 +26,7 @@ from alphagateau.runs.logging.progress import warn
 POSITIONS = 64  # which the two are compared on
 WORSE = 2.0  # rounding errors, times those of the plain network
 FLOOR = 1e-3  # of an output's size, an error that is no fault where the plain network has none
-GRADIENT_FLOOR = 2e-2  # of a gradient's: a few roundings to bfloat16, where a fault is as large as the gradient
+ROUNDED_GRADIENT_FLOOR = 2e-2  # of a gradient's in bfloat16: some roundings
 
 
 def make_gateau_by_kernel(game: Game, config: GateauConfig) -> Network:
@@ -42,7 +42,7 @@ def make_gateau_by_kernel(game: Game, config: GateauConfig) -> Network:
         return evaluate_fused(net, make_groups(game, config.neighbors), variables, start.residual, inputs, train)
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:
-        if (train and config.normalization not in ROW_NORMS) or not uses_fused(game, config, train):
+        if not uses_fused(game, config, train):
             return plain.apply(variables, positions, train, axis_name)
         by_kernels = partial(fused, train=train)
         if config.kernel == "fused":
@@ -58,30 +58,37 @@ def make_gateau_by_kernel(game: Game, config: GateauConfig) -> Network:
     return plain._replace(apply=apply)
 
 
-def uses_fused(game: Game, config: GateauConfig, train: bool = False) -> bool:
-    """Whether `network.kernel` asks for the fused kernels, or "auto" finds them right on this GPU."""
+def uses_fused(game: Game, config: GateauConfig, train: bool) -> bool:
+    """Whether `network.kernel` asks for the fused kernels, or "auto" finds them right on the GPU of this one process.
+
+    Several processes run one program, which none of them may choose by itself.
+    """
+    if train and config.normalization not in ROW_NORMS:
+        return False
     if config.kernel == "auto":
-        return jax.default_backend() == "gpu" and config.can_fuse and is_right_here(game.name, config, train)
+        is_alone = jax.default_backend() == "gpu" and jax.process_count() == 1
+        return is_alone and config.can_fuse and is_right_here(game.name, config, train)
     return config.kernel == "fused"
 
 
 @lru_cache
-def is_right_here(board: str, config: GateauConfig, train: bool = False) -> bool:
-    """Whether the fused network errs no more on this device than the plain one does; else says why it is not used."""
+def is_right_here(board: str, config: GateauConfig, train: bool) -> bool:
+    """Whether the fused network errs at most `WORSE` times as much here as the plain one; else says why it is left."""
+    where = "GATEAU uses XLA's kernels in training" if train else "GATEAU uses XLA's kernels"
     try:
         with ThreadPoolExecutor(1) as another:  # as in this one a program that has the network is being traced
             ratio = another.submit(error_of_fused, board, config, train).result()
     except Exception as error:  # what Triton raises, or its absence, has no common type
         reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        warn(f"GATEAU uses XLA's kernels, as the fused ones do not run here ({reason})")
+        warn(f"{where}, as the fused ones do not run here ({reason})")
         return False
     if ratio <= WORSE:
         return True
-    warn(f"GATEAU uses XLA's kernels, as the fused ones err {ratio:.3g} times as much here, expected at most {WORSE:g}")
+    warn(f"{where}, as the fused ones err {ratio:.3g} times as much here, expected at most {WORSE:g}")
     return False
 
 
-def error_of_fused(board: str, config: GateauConfig, train: bool = False) -> float:
+def error_of_fused(board: str, config: GateauConfig, train: bool) -> float:
     """The greatest error of an output by the fused kernels over the plain network's own, to a floor; nan if one is.
 
     Errors are root mean squares of differences from the plain network in float32, with weights that leave no term out.
@@ -106,9 +113,11 @@ def error_of_fused(board: str, config: GateauConfig, train: bool = False) -> flo
         expected = outputs(exact)
     found, rounded = outputs(fused), outputs(plain)
 
+    floor = ROUNDED_GRADIENT_FLOOR if train and config.dtype == "bfloat16" else FLOOR
+
     def ratio(found: Array, rounded: Array, expected: Array) -> Array:
         error, own, size = (jnp.sqrt(jnp.square(x).mean()) for x in (found - expected, rounded - expected, expected))
-        return error / jnp.maximum(own, (GRADIENT_FLOOR if train else FLOOR) * size)
+        return error / jnp.maximum(own, floor * size)
 
     return float(jnp.stack(jax.tree.leaves(jax.tree.map(ratio, found, rounded, expected))).max())
 

@@ -1,6 +1,7 @@
-"""The fused kernels of inference, interpreted on a CPU, against the plain network."""
+"""The fused kernels, forward and backward, interpreted on a CPU, against the plain network."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -36,6 +37,11 @@ def both(game, config, variables, positions):
     """Evaluations by the fused kernels and by the plain network."""
     networks = (make_gateau_by_kernel(game, dataclasses.replace(config, kernel=name)) for name in ("fused", "xla"))
     return [jax.jit(network.apply)(variables, positions)[0] for network in networks]
+
+
+def gradient_of(network, positions):
+    """The gradient of a loss by a network's variables, in training."""
+    return jax.grad(lambda variables: kernel.squares(network.apply(variables, positions, True)[0]))
 
 
 @pytest.mark.parametrize("neighbors", ["incoming", "outgoing"])
@@ -106,13 +112,8 @@ def test_the_gradient_of_the_fused_network_is_that_of_the_plain_one(name, keys):
     variables = stirred(make_gateau(game, config).init(jax.random.key(1)))
     positions = random_positions(game, 3)
 
-    def gradient(program):
-        network = make_gateau_by_kernel(game, dataclasses.replace(config, kernel=program))
-        return jax.jit(jax.grad(lambda variables: kernel.squares(network.apply(variables, positions, True)[0])))(
-            variables
-        )
-
-    found, expected = gradient("fused"), gradient("xla")
+    networks = (make_gateau_by_kernel(game, dataclasses.replace(config, kernel=name)) for name in ("fused", "xla"))
+    found, expected = (jax.jit(gradient_of(network, positions))(variables) for network in networks)
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for (path, a), b in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(expected), strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
@@ -171,6 +172,14 @@ def test_a_normalization_over_the_batch_is_trained_by_the_plain_network(gardner)
     assert "pallas_call" not in programs[0]
 
 
+def test_the_gradient_of_a_normalization_over_the_batch_is_refused(gardner):
+    network = make_gateau_by_kernel(gardner, dataclasses.replace(SMALL, kernel="fused"))
+    with pytest.raises(ValueError, match="no gradient of batch normalization"):
+        jax.grad(lambda v: network.apply(v, random_positions(gardner, 1))[0].value.sum())(
+            network.init(jax.random.key(1))
+        )
+
+
 @pytest.fixture
 def on_gpu(monkeypatch):
     """JAX says that there is a GPU, and nothing has been compared on it."""
@@ -185,7 +194,7 @@ def test_a_gpu_without_triton_is_told_and_has_the_plain_network(on_gpu, gardner,
         raise ImportError("no Triton\nand more")
 
     monkeypatch.setattr(kernel, "error_of_fused", differ)
-    assert not kernel.uses_fused(gardner, SMALL)
+    assert not kernel.uses_fused(gardner, SMALL, False)
     assert capsys.readouterr().err == (
         "GATEAU uses XLA's kernels, as the fused ones do not run here (ImportError: no Triton)\n"
     )
@@ -194,16 +203,26 @@ def test_a_gpu_without_triton_is_told_and_has_the_plain_network(on_gpu, gardner,
 @pytest.mark.parametrize("ratio", [2.5, float("nan")])
 def test_kernels_that_err_are_told_and_left(on_gpu, gardner, ratio, monkeypatch, capsys):
     monkeypatch.setattr(kernel, "error_of_fused", lambda *_: ratio)
-    assert not kernel.uses_fused(gardner, SMALL)
+    assert not kernel.uses_fused(gardner, SMALL, False)
     assert f"as the fused ones err {ratio:.3g} times as much here, expected at most 2\n" in capsys.readouterr().err
 
 
 def test_a_cpu_beside_a_gpu_runs_the_plain_network(on_gpu, gardner, monkeypatch):
     monkeypatch.setattr(kernel, "error_of_fused", lambda *_: 1.0)
-    auto, plain = make_gateau_by_kernel(gardner, SMALL), make_gateau(gardner, SMALL)
+    config = dataclasses.replace(SMALL, normalization="rms")
+    auto, plain = make_gateau_by_kernel(gardner, config), make_gateau(gardner, config)
     variables, positions = auto.init(jax.random.key(1)), random_positions(gardner, 2)
     found, expected = (jax.jit(network.apply)(variables, positions)[0] for network in (auto, plain))
     np.testing.assert_array_equal(found.prior_logits, expected.prior_logits)
+    found, expected = (jax.jit(gradient_of(network, positions))(variables) for network in (auto, plain))
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-5), found, expected)
+
+
+def test_one_of_several_processes_does_not_choose(on_gpu, gardner, monkeypatch):
+    monkeypatch.setattr(kernel, "error_of_fused", lambda *_: 1.0)
+    assert kernel.uses_fused(gardner, SMALL, False)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    assert not kernel.uses_fused(gardner, SMALL, False)
 
 
 def test_the_kernels_are_compared_while_a_network_is_traced(monkeypatch):
@@ -212,7 +231,7 @@ def test_the_kernels_are_compared_while_a_network_is_traced(monkeypatch):
     kernel.is_right_here.cache_clear()
 
     def program(x):
-        assert kernel.is_right_here("gardner_chess", SMALL)
+        assert kernel.is_right_here("gardner_chess", SMALL, False)
         return x
 
     jax.jit(program)(jnp.zeros(1))
@@ -234,12 +253,12 @@ def test_right_kernels_err_as_the_plain_network_does_and_wrong_ones_more(keys, t
     monkeypatch.setattr(kernel, "POSITIONS", 4)
     config = dataclasses.replace(SMALL, num_blocks=3, **keys)
     assert kernel.error_of_fused("gardner_chess", config, train) <= kernel.WORSE
-    monkeypatch.setattr(fused_gradient if train else fused_layer, "LEAKY_SLOPE", -1.0)
+    monkeypatch.setattr(fused_gradient if train else fused_layer, "LEAKY_SLOPE", 0.3 if train else -1.0)
     assert kernel.error_of_fused("gardner_chess", config, train) > kernel.WORSE
 
 
 def test_auto_is_the_plain_network_on_a_cpu_and_for_odd_widths(gardner):
-    assert not kernel.uses_fused(gardner, SMALL)
+    assert not kernel.uses_fused(gardner, SMALL, False)
     assert not dataclasses.replace(SMALL, hidden_size=24).can_fuse
 
 
