@@ -47,7 +47,7 @@ from alphagateau.networks.network import Evaluation, Variables
 def half_block(
     groups: Groups, config: GateauConfig, variables: Variables, half: int, hg: Rows, residual: Rows | None = None
 ) -> Rows:
-    """A block's layer 1 or 2."""
+    """A block's layer 1 or 2; variables: of the block."""
     norms = affine_norm(config, variables, f"norm_h{half}"), affine_norm(config, variables, f"norm_g{half}")
     return fused_layer(groups, config, variables["params"][f"gateau{half}"], norms, hg, residual)
 

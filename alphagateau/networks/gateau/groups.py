@@ -1,4 +1,4 @@
-"""The edges of a board in tiles by receiver, which a kernel of `fused.py` takes one at a time."""
+"""The edges of a board in tiles by receiver, which the kernels of `fused_*.py` take one at a time."""
 
 from typing import NamedTuple
 

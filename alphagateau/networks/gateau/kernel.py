@@ -112,7 +112,6 @@ def error_of_fused(board: str, config: GateauConfig, train: bool) -> float:
     with jax.default_matmul_precision("highest"):
         expected = outputs(exact)
     found, rounded = outputs(fused), outputs(plain)
-
     floor = ROUNDED_GRADIENT_FLOOR if train and config.dtype == "bfloat16" else FLOOR
 
     def ratio(found: Array, rounded: Array, expected: Array) -> Array:
