@@ -17,7 +17,7 @@ import hlo
 import jax
 from jax._src import xla_bridge
 from jax.experimental import topologies
-from jax.sharding import SingleDeviceSharding
+from jax.sharding import AbstractDevice, AbstractMesh, SingleDeviceSharding
 
 from alphagateau import config
 from alphagateau.networks.gateau import kernel
@@ -57,7 +57,10 @@ def find_gpu(name: str) -> SingleDeviceSharding:
 def compile_for(device: SingleDeviceSharding, program: gpu.Program):
     """The program compiled, from the shapes of what it takes."""
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), program.inputs)
-    return program.run.trace(*shapes).lower(lowering_platforms=("cuda",)).compile()
+    [kind] = {each.device_kind for each in device.device_set}
+    described = AbstractDevice(kind.replace("RTX", "GeForce RTX"), None, "gpu")  # Pallas asks for it from jax 0.11 on
+    with jax.sharding.use_abstract_mesh(AbstractMesh((), (), abstract_device=described)):
+        return program.run.trace(*shapes).lower(lowering_platforms=("cuda",)).compile()
 
 
 def report(program: gpu.Program, compiled, name: str) -> str:

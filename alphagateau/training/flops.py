@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,6 @@ from jax.extend.core import jaxprs_in_params
 from alphagateau import config
 from alphagateau.config import Experiment
 from alphagateau.games.rules import Game
-from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.network import Network
 from alphagateau.training.plan import make_plan
 
@@ -37,8 +35,6 @@ def forward_flops(game: Game, network: Network) -> float:
 
 def experiment_flops(experiment: Experiment) -> dict[str, float]:
     """`forward_flops` of an experiment's network on each of its boards."""
-    if isinstance(experiment.network, GateauConfig):  # of its fused kernels the trace shows one program alone
-        experiment = replace(experiment, network=replace(experiment.network, kernel="xla"))
     boards = make_plan(experiment).boards
     return {board.experiment.game: forward_flops(board.game, board.network) for board in boards}
 

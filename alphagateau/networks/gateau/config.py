@@ -30,7 +30,7 @@ class GateauConfig(NetworkConfig):
     rematerialize: bool = key(keys.REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
     kernel: Literal["auto", "xla", "fused"] = choice(
-        "what computes a layer; fused: one kernel (batch, ghost: not in training), auto: so on a GPU where it is right",
+        "what computes a layer in inference; fused: a kernel for its edges, auto: so on a GPU in bfloat16 if right",
         default="auto",
     )
     batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)

@@ -1,8 +1,8 @@
-"""A GATEAU layer as one kernel of a GPU: edge features are read once and written once.
+"""A GATEAU layer, of whose edges one kernel of a GPU takes care: it reads each edge feature once and writes it once.
 
-A program of the kernel (Pallas, compiled by Triton) has 16 receivers of one position and all edges into them, a tile at
-a time, so that no sum leaves it. Rows of senders are products with one-hot rows, which the GPU's matrix units make of
-what a program holds already.
+A program of the kernel (Pallas, compiled by Triton) has one tile of a position's edges, with all edges into its
+receivers, so that no sum leaves it. Rows of senders are products with one-hot rows, which the GPU's matrix units make
+of what a program holds already. XLA makes the products of nodes.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,12 @@ from jax.experimental.pallas import triton
 
 from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.gateau.groups import PROGRAM_RECEIVERS, Groups
+from alphagateau.networks.gateau.groups import BLOCK, Groups
 from alphagateau.networks.heads import LEAKY_SLOPE
-from alphagateau.networks.layers import EPSILON, ROW_NORMS, fold_statistics
+from alphagateau.networks.layers import EPSILON, ROW_NORMS, dot, einsum, fold_statistics
 from alphagateau.networks.network import Variables
+
+NUM_WARPS = 4  # of a program: 0.40 ms a layer of the paper's size on an H200, with 8 of them 0.64
 
 Rows = tuple[Array, Array]  # (h [B, P, K], g [B, E', K]) at the places of Groups, E' of edges
 
@@ -40,100 +42,86 @@ def affine_norm(config: GateauConfig, variables: Variables, name: str) -> Affine
     return AffineNorm(params["scale"], params.get("bias", jnp.zeros_like(params["scale"])))
 
 
-def scaled_rows(kind: str, x: Array) -> tuple[Array, Array]:
-    """(rows x [R, K] by their own mean and size, the inverse of that size [R, 1]), in float32."""
-    x = x.astype(jnp.float32)
-    x = x - x.mean(axis=1, keepdims=True) if kind == "layer" else x
-    inverse = jax.lax.rsqrt(jnp.square(x).mean(axis=1, keepdims=True) + EPSILON[kind])
-    return x * inverse, inverse
-
-
 def normalize(kind: str, norm: AffineNorm, x: Array) -> Array:
     """Rows x [R, K] normalized, and ReLU, in float32."""
-    x = scaled_rows(kind, x)[0] if kind in ROW_NORMS else x.astype(jnp.float32)
+    x = x.astype(jnp.float32)
+    x = x - x.mean(axis=1, keepdims=True) if kind == "layer" else x
+    if kind in ROW_NORMS:
+        x = x * jax.lax.rsqrt(jnp.square(x).mean(axis=1, keepdims=True) + EPSILON[kind])
     return jax.nn.relu(x * norm.scale[...][None] + norm.shift[...][None])
 
 
-def ends(refs: Any, number: Array, num_places: int) -> tuple[Array, Array, Array]:
-    """Of the edges of tile `number`: is it one [T, 1], is this its sender [T, P], its receiver [T, 16]; bool."""
-    sender, receiver = refs.senders[0, number][:, None], refs.receivers[0, number][:, None]
-    return receiver >= 0, sender == jnp.arange(num_places)[None], receiver == jnp.arange(PROGRAM_RECEIVERS)[None]
+def attention(logits: Array, into: Array) -> Array:
+    """Equation (5): the weights [T] of a tile's edges, 0 of padding, by logits a.g' [T].
 
-
-def attention(logits: Array, is_receiver: Array) -> Array:
-    """Equation (5) for the edges of a tile: their weights [T, 16] by receiver, 0 elsewhere, of logits a.g' [T]."""
-    logits = jnp.where(logits > 0, logits, LEAKY_SLOPE * logits)
-    by_receiver = jnp.where(is_receiver, logits[:, None], -1e30)
-    powers = jnp.where(is_receiver, jnp.exp(by_receiver - jnp.max(by_receiver, axis=0)[None]), 0.0)
-    return powers / jnp.maximum(jnp.sum(powers, axis=0), 1e-30)[None]
+    into: bool [T, R], the receiver of an edge among those of its tile.
+    """
+    logits = jnp.where(logits > 0, logits, LEAKY_SLOPE * logits)[:, None]
+    greatest = jnp.max(jnp.where(into, logits, -1e30), axis=0)
+    powers = jnp.where(into, jnp.exp(logits - greatest[None]), 0.0)
+    return jnp.sum(powers / jnp.maximum(jnp.sum(powers, axis=0), 1e-30)[None], axis=1)
 
 
 class LayerRefs(NamedTuple):
-    """What the kernel of a layer reads of one position and of one program."""
+    """What the kernel of a layer reads of one position, and of the tile of a program."""
 
-    h: Any  # [1, P, K], all nodes
-    own: Any  # [1, 16, K], the program's receivers among them
-    g: Any  # [1, tiles * T, K], its edges
-    senders: Any  # int32 [1, tiles, T], as in Groups
+    v: Any  # [1, P, K], h W_v of all nodes
+    u: Any  # [1, 16, K], h W_u of the block that has the tile's receivers
+    g: Any  # [1, T, K], the tile's edges
+    senders: Any  # int32 [1, T], as in Groups
     receivers: Any
-    norm_h: AffineNorm
-    norm_g: AffineNorm
-    w: dict[str, Any]  # weights by name
-    residual: tuple[Any, Any] | None  # of `own` and `g`, added to the results
+    norm: AffineNorm
+    w_e: Any
+    a: Any  # [K]
+    residual: Any  # [1, T, K] or None, added to the result
 
 
-def layer_kernel(config: GateauConfig, refs: LayerRefs, h_new: Any, g_new: Any) -> None:
-    """Equations (4) to (6), written as h' and g'."""
-    kind, dtype, w = config.normalization, refs.g.dtype, refs.w
-    _, num_tiles, width = refs.senders.shape
-    h = normalize(kind, refs.norm_h, refs.h[0]).astype(dtype)
-    own = normalize(kind, refs.norm_h, refs.own[0]).astype(dtype)
+def layer_kernel(
+    config: GateauConfig, tile_receivers: int, refs: LayerRefs, g_new: Any, edge_sum: Any, pair_weights: Any
+) -> None:
+    """Equation (4), written as g', and of equation (6) what it needs of edges, for the receivers of the tile.
 
-    def product(x: Array, name: str) -> Array:
-        return triton.dot(x, w[name][...].astype(dtype))
+    edge_sum [1, 16, K] is the weighted sum that W_g multiplies, pair_weights [1, 16, P] the weight of each sender. The
+    programs of a block share both, and each writes the rows of its own receivers.
+    """
+    dtype, sender, receiver = refs.g.dtype, refs.senders[0], refs.receivers[0]
+    in_block = jnp.arange(BLOCK)
+    of_sender = (sender[:, None] == jnp.arange(refs.v.shape[1])[None]).astype(dtype)
+    of_receiver = receiver[:, None] == in_block[None]
+    x = normalize(config.normalization, refs.norm, refs.g[0])
+    x = jnp.where((receiver >= 0)[:, None], x, 0.0).astype(dtype)  # nothing of padding reaches a sum
+    y = (
+        triton.dot(x, refs.w_e[...])
+        + triton.dot(of_sender, refs.v[0])
+        + triton.dot(of_receiver.astype(dtype), refs.u[0])
+    )
+    skipped = 0.0 if refs.residual is None else refs.residual[0].astype(jnp.float32)
+    g_new[0] = (skipped + y).astype(dtype)
 
-    v, to_receivers = (product(h, name).astype(dtype) for name in ("W_v", "W_h"))
-    u, to_self = product(own, "W_u").astype(dtype), product(own, "W_0")
-
-    def tile(number: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
-        rows = pl.ds(number * width, width)
-        is_edge, is_sender, is_receiver = ends(refs, number, h.shape[0])
-        of_sender, of_receiver = is_sender.astype(dtype), is_receiver.astype(dtype)
-        x = normalize(kind, refs.norm_g, refs.g[0, rows])
-        x = jnp.where(is_edge, x, 0.0).astype(dtype)  # nothing of padding reaches a sum
-        y = product(x, "W_e") + triton.dot(of_sender, v) + triton.dot(of_receiver, u)
-        skipped = 0.0 if refs.residual is None else refs.residual[1][0, rows].astype(jnp.float32)
-        g_new[0, rows] = (skipped + y).astype(dtype)
-
-        alpha = attention(jnp.sum(y * w["a"][...][None], axis=1), is_receiver).astype(dtype)
-        mixed = y.astype(dtype) if config.message == "updated_edge" else x
-        from_sender = triton.dot(of_sender, to_receivers).astype(dtype)
-        return sums[0] + triton.dot(alpha, mixed, trans_a=True), sums[1] + triton.dot(alpha, from_sender, trans_a=True)
-
-    nothing = jnp.zeros((PROGRAM_RECEIVERS, h.shape[1]), jnp.float32)
-    edge_sum, node_sum = jax.lax.fori_loop(0, num_tiles, tile, (nothing, nothing))
-    result = to_self + node_sum + product(edge_sum.astype(dtype), "W_g")
-    h_new[0] = result if refs.residual is None else result + refs.residual[0][0]
+    tile = pl.program_id(1) % (BLOCK // tile_receivers)  # of the block
+    into = receiver[:, None] == tile * tile_receivers + jnp.arange(tile_receivers)[None]
+    weights = attention(jnp.sum(y * refs.a[...][None], axis=1), into)
+    alpha = jnp.where(of_receiver, weights[:, None], 0.0).astype(dtype)
+    mixed = y.astype(dtype) if config.message == "updated_edge" else x
+    own = (in_block // tile_receivers == tile)[None, :, None]
+    for sums, rows in ((edge_sum, mixed), (pair_weights, of_sender)):
+        total = triton.dot(alpha, rows, trans_a=True).astype(dtype)[None]
+        triton.store(sums, total, mask=jnp.broadcast_to(own, total.shape))
 
 
 def run_kernel(
-    kernel: Callable[..., None], grid: tuple[int, int], inputs: Any, specs: Any, shapes: Any, out_specs: Any
+    kernel: Callable[..., None], grid: tuple[int, int], num_warps: int, inputs: Any, specs: Any, shapes: Any, outs: Any
 ) -> Any:
     """`kernel(inputs, *results)` for all programs of all positions; on a CPU it is interpreted, to be tested."""
     on_cpu = jax.default_backend() == "cpu"
-    options: Any = {} if on_cpu else {"compiler_params": triton.CompilerParams(num_warps=8, num_stages=1)}
-    call = pl.pallas_call(kernel, shapes, grid=grid, in_specs=[specs], out_specs=out_specs, interpret=on_cpu, **options)
+    options: Any = {} if on_cpu else {"compiler_params": triton.CompilerParams(num_warps=num_warps, num_stages=1)}
+    call = pl.pallas_call(kernel, shapes, grid=grid, in_specs=[specs], out_specs=outs, interpret=on_cpu, **options)
     return call(inputs)
 
 
 def of_position(*shape: int) -> pl.BlockSpec:
     """An array [B, ...] of which the programs of a position read all that is its."""
     return pl.BlockSpec((1, *shape), lambda b, program: (b,) + (0,) * len(shape))
-
-
-def of_tiles(groups: Groups) -> pl.BlockSpec:
-    """An array of the board such as `groups.senders`, which has a row a program."""
-    return pl.BlockSpec((1, *groups.senders.shape[1:]), lambda b, program: (program, 0, 0))
 
 
 def whole(*shape: int) -> pl.BlockSpec:
@@ -155,24 +143,47 @@ def fused_layer(
     residual: Rows | None,
 ) -> Rows:
     """(h', g') of (h, g) before their norms; `residual` is added to the two."""
-    h, g = hg
+    (h, g), dtype = hg, config.dtype
     batch, num_places, features = h.shape
-    num_programs, tiles, width = groups.senders.shape
-    own, edges = of_program(PROGRAM_RECEIVERS, features), of_program(tiles * width, features)
-    norm = AffineNorm(whole(features), whole(features))
-    weights = {**w, "a": w["a"][:, 0]}
+    tiles, width = groups.senders.shape
+    tile_receivers = num_places // tiles
+    tiles_of_block = BLOCK // tile_receivers
+    nodes = normalize(config.normalization, norms[0], h.reshape(-1, features))
+
+    def product(x: Array, name: str, out: Any = None) -> Array:
+        return dot(dtype, x.reshape(-1, features), w[name], out).reshape(h.shape)
+
+    def of_block(size: int) -> pl.BlockSpec:
+        return pl.BlockSpec((1, BLOCK, size), lambda b, tile: (b, tile // tiles_of_block, 0))
+
+    edges, row = of_program(width, features), whole(features)
+    ends = pl.BlockSpec((1, width), lambda b, tile: (tile, 0))
     specs = LayerRefs(
-        h=of_position(num_places, features),
-        own=own,
+        v=of_position(num_places, features),
+        u=of_block(features),
         g=edges,
-        senders=of_tiles(groups),
-        receivers=of_tiles(groups),
-        norm_h=norm,
-        norm_g=norm,
-        w={name: whole(*x.shape) for name, x in weights.items()},
-        residual=None if residual is None else (own, edges),
+        senders=ends,
+        receivers=ends,
+        norm=AffineNorm(row, row),
+        w_e=whole(features, features),
+        a=row,
+        residual=None if residual is None else edges,
     )
-    senders, receivers = jnp.asarray(groups.senders), jnp.asarray(groups.receivers)
-    inputs = LayerRefs(h, h, g, senders, receivers, *norms, weights, residual)
-    shapes = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in hg)
-    return run_kernel(partial(layer_kernel, config), (batch, num_programs), inputs, specs, shapes, (own, edges))
+    inputs = LayerRefs(
+        v=product(nodes, "W_v", dtype),
+        u=product(nodes, "W_u", dtype),
+        g=g,
+        senders=jnp.asarray(groups.senders),
+        receivers=jnp.asarray(groups.receivers),
+        norm=norms[1],
+        w_e=w["W_e"].astype(dtype),
+        a=w["a"][:, 0],
+        residual=None if residual is None else residual[1],
+    )
+    shapes = tuple(jax.ShapeDtypeStruct(s, dtype) for s in (g.shape, h.shape, (batch, num_places, num_places)))
+    kernel = partial(layer_kernel, config, tile_receivers)
+    outs = edges, of_block(features), of_block(num_places)
+    g, edge_sum, pair_weights = run_kernel(kernel, (batch, tiles), NUM_WARPS, inputs, specs, shapes, outs)
+    sent = einsum("brs,bsk->brk", pair_weights.astype(jnp.float32), product(nodes, "W_h"), dtype)
+    h_new = product(nodes, "W_0") + sent + product(edge_sum, "W_g")
+    return (h_new if residual is None else h_new + residual[0]), g

@@ -1,4 +1,4 @@
-"""The edges of a board in tiles by receiver, which the kernels of `fused_*.py` take one at a time."""
+"""The edges of a board in tiles by receiver, which the kernels of `fused*.py` take one at a time."""
 
 from typing import NamedTuple
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from alphagateau.games.rules import Game
 
-PROGRAM_RECEIVERS = 16  # the fewest rows of a product on a GPU's matrix units
+BLOCK = 16  # nodes: the fewest rows of a product on a GPU's matrix units
 TILE_RECEIVERS = (2, 4)  # what is tried: with 2 on 8x8 and 4 on smaller boards a tile has 64 edges at most
 TRIES = 20  # orders of the nodes, at random: without them a tile of 5x5 has 67 edges, above a power of 2
 
 
 class Groups(NamedTuple):
-    """The nodes of a board in P places, 16 a program, and its edges in tiles of T; -1 where nothing is."""
+    """The nodes of a board in P places, in blocks of 16, and its edges in tiles of T; -1 where nothing is."""
 
     nodes: np.ndarray  # int32 [P], the node at each place
-    edges: np.ndarray  # int32 [programs * tiles * T], the edge at each place
-    senders: np.ndarray  # int32 [programs, tiles, T], the place of an edge's sender
-    receivers: np.ndarray  # int32 [programs, tiles, T], the place of an edge's receiver in its program
+    edges: np.ndarray  # int32 [tiles * T], the edge at each place
+    senders: np.ndarray  # int32 [tiles, T], the place of an edge's sender
+    receivers: np.ndarray  # int32 [tiles, T], the place of an edge's receiver in its block
     node_places: np.ndarray  # int32 [N]
     edge_places: np.ndarray  # int32 [E]
 
@@ -34,7 +34,7 @@ def groups_of(game: Game, neighbors: str, tile_receivers: int) -> Groups:
     if neighbors == "outgoing":
         senders, receivers = receivers, senders
     degrees = np.bincount(receivers, minlength=game.num_squares)
-    num_places = power_of_two(max(game.num_squares, PROGRAM_RECEIVERS))
+    num_places = power_of_two(max(game.num_squares, BLOCK))
     rng = np.random.default_rng(0)
     shape = num_places // tile_receivers, tile_receivers
     tries = [divide(degrees, rng.uniform(0.5, 1.0, len(degrees)), shape) for _ in range(TRIES)]
@@ -43,14 +43,13 @@ def groups_of(game: Game, neighbors: str, tile_receivers: int) -> Groups:
 
     tile_of = node_places[receivers] // tile_receivers
     by_tile = [np.flatnonzero(tile_of == tile) for tile in range(len(nodes))]
-    width = power_of_two(max(PROGRAM_RECEIVERS, *map(len, by_tile)))
+    width = power_of_two(max(BLOCK, *map(len, by_tile)))
     edges = np.array([np.pad(own, (0, width - len(own)), constant_values=-1) for own in by_tile], np.int32)
-    by_program = edges.reshape(-1, PROGRAM_RECEIVERS // tile_receivers, width)
     return Groups(
         nodes=nodes.reshape(-1),
         edges=edges.reshape(-1),
-        senders=np.where(by_program < 0, -1, node_places[senders[by_program]]),
-        receivers=np.where(by_program < 0, -1, node_places[receivers[by_program]] % PROGRAM_RECEIVERS),
+        senders=np.where(edges < 0, -1, node_places[senders[edges]]),
+        receivers=np.where(edges < 0, -1, node_places[receivers[edges]] % BLOCK),
         node_places=node_places,
         edge_places=inverse(edges.reshape(-1), game.num_edges),
     )
