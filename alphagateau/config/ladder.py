@@ -28,7 +28,7 @@ class LadderConfig:
     max_games: int = num("games of a board, at most (0: 20 a player; `all` and `paper`: to their end)", default=0)
     target_error: float = num("stop once every standard error is at most this, Elo (0: no such rule)", default=0.0)
     opening_plies: int = num("random plies that open each pair of games (0: the start position)", default=4)
-    openings: str = program_or_path("file of openings instead, a FEN or UCI moves on each line", default="")
+    openings: str = program_or_path("file of openings instead, a FEN or UCI moves on each line, or PGN", default="")
     seed: int = num("seed of the openings and the noise", default=0)
     part: str = key("which of the openings to play here, as 2/3: those of the second of three machines", default="1/1")
     rows: int = num("games in progress at a time (0: 64; on an accelerator as its memory allows)", default=0)

@@ -40,7 +40,6 @@ from alphagateau.networks.network import Evaluation, Variables
 # jax's custom_vjp hides the types of what it wraps.
 # pyright: reportAttributeAccessIssue=false, reportIndexIssue=false
 
-
 HEAD_WARPS = 8  # of a program of the policy head, which has more edges than a layer's
 
 

@@ -58,9 +58,7 @@ def uses_fused(game: Game, config: GateauConfig) -> bool:
     """
     if config.kernel == "auto":
         is_alone = jax.default_backend() == "gpu" and jax.process_count() == 1
-        one_block = dataclasses.replace(
-            config, num_blocks=1
-        )  # has all the kernels, and compiles in a fifth of the time
+        one_block = dataclasses.replace(config, num_blocks=1)  # which has all the kernels, and compiles sooner
         return is_alone and config.can_fuse and config.dtype == "bfloat16" and is_right_here(game.name, one_block)
     return config.kernel == "fused"
 
