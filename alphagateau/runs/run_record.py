@@ -72,7 +72,7 @@ def start_record(devices: list[str]) -> dict[str, Any]:
         "command": " ".join(sys.argv),
         "commit": _commit(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in (*PACKAGES, *plugins())},
+        "versions": {name: version_of(name) for name in (*PACKAGES, *plugins())},
         "devices": devices,
         "host": platform.node(),
     }
@@ -84,7 +84,7 @@ def process_facts(experiment: Experiment, init_from: Path | None) -> dict[str, s
         **{f"experiment's {name}": repr(value) for name, value in config.flatten(experiment).items()},
         "--init-from": str(init_from),
         "version of python": platform.python_version(),
-        **{f"version of {name}": str(_version(name)) for name in (*PACKAGES, *plugins())},
+        **{f"version of {name}": str(version_of(name)) for name in (*PACKAGES, *plugins())},
         "code of alphagateau": _code_hash(),
     }
 
@@ -97,7 +97,8 @@ def _code_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """The installed version of a package; None if it is not, as of a source tree that is only on the path."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -1,9 +1,11 @@
 """Exit codes: 2 for what the user named or wrote, 1 for a failure at work; streams and signals of the command line."""
 
 import errno
+import importlib.metadata
 import io
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -129,9 +131,12 @@ def write_near(folder):
     (folder / "ladder.toml").write_text('players = ["random"]\n')
 
 
-def test_the_version(capsys):
+def test_the_version(capsys, monkeypatch):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("alphagateau 0.")
+    monkeypatch.setattr(importlib.metadata, "version", Mock(side_effect=importlib.metadata.PackageNotFoundError))
+    assert main(["--version"]) == 0  # of a source tree that is only on the path
+    assert capsys.readouterr().out == "alphagateau (not installed)\n"
 
 
 def test_a_closed_stream_is_an_empty_one_and_no_character_is_an_error(monkeypatch):

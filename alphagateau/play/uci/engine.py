@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from alphagateau.games.entries import GAMES
@@ -33,6 +32,7 @@ from alphagateau.play.uci.text import (
     variants,
 )
 from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.runs.run_record import version_of
 
 if TYPE_CHECKING:  # imported by the thread that searches, so that a GUI need not wait for `uciok`
     from alphagateau.play.thinking import Played, Thinker
@@ -151,7 +151,8 @@ def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> 
 
 def _greet(session: Session, worker: Worker) -> None:
     manifest, variant = session.player.found.manifest, session.variant
-    greeting = [f"id name AlphaGateau {version('alphagateau')} {manifest['weights_hash']}", "id author AlphaGateau"]
+    version = version_of("alphagateau") or "(not installed)"
+    greeting = [f"id name AlphaGateau {version} {manifest['weights_hash']}", "id author AlphaGateau"]
     changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
     if levels := session.levels.get(variants()[variant]):
         low, high = levels.range

@@ -73,10 +73,27 @@ class Reporter:
         say(text, self.console)
 
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
-        """Prints one line on a finished iteration; `left`: seconds still to go, by the pace so far."""
+        """Prints one line on a finished iteration; `left`: seconds still to go."""
         shown = [text.format(*(values[name] for name in names)) for text, *names in SHOWN if names[0] in values]
         parts = [f"iteration {iteration}/{total}", *shown, f"{timedelta(seconds=round(left))} left"]
         self.say("  ".join(part.replace(" ", "\xa0") for part in parts))  # a number stays with its unit
+
+
+class Pace:
+    """Tells the seconds that a run has still to go, by its iterations since `iteration`.
+
+    The first compiles; once there are others it does not count.
+    """
+
+    def __init__(self, iteration: int, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._ends = [(iteration, clock())]  # of the last iteration before the run's first, of the first and the newest
+
+    def left(self, iteration: int, total: int) -> float:
+        """Seconds until iteration `total`, after the end of `iteration`."""
+        self._ends = [*self._ends[:2], (iteration, self._clock())]
+        (first, began), (last, now) = self._ends[-2:]
+        return (now - began) / (last - first) * (total - last)
 
 
 class Timer:
