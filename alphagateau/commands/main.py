@@ -43,9 +43,9 @@ def run(words: list[str]) -> int:
             print_commands()
             return 0 if words else 2
         if words[0] == "--version":
-            from alphagateau.runs.run_record import version_of
+            from alphagateau.runs.versions import own_version
 
-            print(f"alphagateau {version_of('alphagateau') or '(not installed)'}")
+            print(f"alphagateau {own_version()}")
             return 0
         return run_command(words[0], words[1:])
     except BrokenPipeError:  # the reader of the output has gone

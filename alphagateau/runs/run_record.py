@@ -1,7 +1,6 @@
 """The record of a run, run.json: its starts, the weights it began from, its Aim run, why health stopped it."""
 
 import hashlib
-import importlib.metadata
 import json
 import platform
 import subprocess
@@ -15,6 +14,7 @@ from alphagateau.config.registers import plugins
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.run_folder import RunError
+from alphagateau.runs.versions import version_of
 
 PACKAGES = ("alphagateau", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx", "jraph", "numpy")
 START = {"command": str, "python": str, "versions": dict, "devices": list}  # keys of every start
@@ -95,14 +95,6 @@ def _code_hash() -> str:
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def version_of(package: str) -> str | None:
-    """The installed version of a package; None if it is not, as of a source tree that is only on the path."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _commit() -> str | None:

@@ -32,7 +32,7 @@ from alphagateau.play.uci.text import (
     variants,
 )
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.runs.run_record import version_of
+from alphagateau.runs.versions import own_version
 
 if TYPE_CHECKING:  # imported by the thread that searches, so that a GUI need not wait for `uciok`
     from alphagateau.play.thinking import Played, Thinker
@@ -151,8 +151,7 @@ def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> 
 
 def _greet(session: Session, worker: Worker) -> None:
     manifest, variant = session.player.found.manifest, session.variant
-    version = version_of("alphagateau") or "(not installed)"
-    greeting = [f"id name AlphaGateau {version} {manifest['weights_hash']}", "id author AlphaGateau"]
+    greeting = [f"id name AlphaGateau {own_version()} {manifest['weights_hash']}", "id author AlphaGateau"]
     changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
     if levels := session.levels.get(variants()[variant]):
         low, high = levels.range

@@ -80,20 +80,18 @@ class Reporter:
 
 
 class Pace:
-    """Tells the seconds that a run has still to go, by its iterations since `iteration`.
-
-    The first compiles; once there are others it does not count.
-    """
+    """Estimates the seconds that a run has left, from its iterations after the first, which compiles."""
 
     def __init__(self, iteration: int, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
-        self._ends = [(iteration, clock())]  # of the last iteration before the run's first, of the first and the newest
+        self._clock, self._first = clock, iteration + 1
+        self._since = iteration, clock()
 
     def left(self, iteration: int, total: int) -> float:
-        """Seconds until iteration `total`, after the end of `iteration`."""
-        self._ends = [*self._ends[:2], (iteration, self._clock())]
-        (first, began), (last, now) = self._ends[-2:]
-        return (now - began) / (last - first) * (total - last)
+        """Seconds from the end of `iteration` to that of `total`; by the first alone until there is another."""
+        (since, began), now = self._since, self._clock()
+        if iteration == self._first:
+            self._since = iteration, now
+        return (now - began) / (iteration - since) * (total - iteration)
 
 
 class Timer:
