@@ -1,9 +1,9 @@
-"""What minimax would save if its leaves had no State: python benchmarks/leaf_states.py
+"""Times minimax with leaves that compute no legal moves and keys: python benchmarks/leaf_states.py
 
-Searches one ply of 64 positions with Giraffe's network, the usual program and one whose leaves are bare boards with
-rights and clocks, without legal moves and keys; neither expands a leaf. The two take turns; a ratio is that of their
-times in one round. Then searches 2 048 nodes a position with quiescence, as Giraffe plays, and counts the nodes whose
-legal moves nobody asked for: those at the end of quiescence, and those that were left when the nodes had run out.
+Searches one ply of 64 positions with Giraffe's network, by the usual program and by one whose leaves are boards with
+rights and clocks; they still store a State. Neither expands a leaf. The two take turns; a ratio is that of their times
+in one round. Then searches 2 048 nodes a position with quiescence, as Giraffe plays, and counts the nodes whose legal
+moves are not used: those at the end of quiescence, and those that are left when the nodes have run out.
 """
 
 import statistics
@@ -29,7 +29,8 @@ POSITIONS, ROUNDS, NODES, QUIESCENCE_PLIES = 64, 15, 2048, 6
 
 def without_states(game: Game) -> Game:
     """The game whose moves lead to bare boards."""
-    move = make_move(entry := GAMES[game.name], make_edges(entry))
+    entry = GAMES[game.name]
+    move = make_move(entry, make_edges(entry))
 
     def step(state: State, edge: Array) -> State:
         after = move(state, edge)
@@ -64,10 +65,12 @@ def main() -> None:
         seconds = in_turns({"states": one_ply(game), "boards": one_ply(without_states(game))}, ROUNDS)
         ratios = sorted(a / b for a, b in zip(seconds["states"], seconds["boards"], strict=True))
         spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f} in {ROUNDS} rounds"
-        print(f"{name}: leaves without a State 1/{statistics.median(ratios):.2f} of the time ({spread})")
+        print(f"{name}: without legal moves {statistics.median(ratios):.2f} times as fast ({spread})")
 
         evaluate = partial(minimax._evaluate, game, network, variables, "uniform")
-        limits = minimax._Limits(NODES, round(minimax.MAIN_SHARE * NODES), minimax.FAR, 1e-30, QUIESCENCE_PLIES)
+        limits = minimax._Limits(
+            NODES, round(minimax.MAIN_SHARE * NODES), minimax.FAR, minimax.LEAST_PROBABILITY, QUIESCENCE_PLIES
+        )
         start = minimax.init_trees(evaluate, states, QUIESCENCE_PLIES + 1, POSITIONS * NODES + minimax.BATCH)
         trees = jax.jit(partial(minimax._grow, game, evaluate, limits, minimax.BATCH))(start)
         is_node = jnp.arange(len(trees.expansion)) < trees.count
