@@ -28,6 +28,7 @@ from alphagateau.ratings.model import (
 
 ROUNDING = 1e-13  # of points, relative to all games
 MIN_DISPERSION_FREEDOM = 10  # spare pairs; from fewer the scatter cannot be estimated
+MIN_CORRECTION = 0.5  # below it most pairs are one-sided, and say nothing of the scatter
 
 
 class Fit(NamedTuple):
@@ -204,13 +205,17 @@ def deviations_of_pairs(games: Games, rows: Deviations) -> tuple[np.ndarray, Dev
 
 def pearson(found: Deviations, freedom: float = 1.0) -> float:
     """Pearson's statistic over its degrees of freedom, corrected for small counts by Fletcher (2012)."""
-    error, variance, growth = (x / found.games for x in (found.missed, found.variance, found.growth))
-    statistic = np.sum(found.games * error**2 / variance) / freedom
-    return float(statistic / max(1 + np.mean(growth / variance * error), 0.1))
+    statistic = np.sum(found.missed**2 / found.variance) / freedom
+    return float(statistic / max(small_count_correction(found), 0.1))
+
+
+def small_count_correction(found: Deviations) -> float:
+    """What Fletcher (2012) divides Pearson's statistic by: 1 on average, near 0 where nobody won what nobody expected."""
+    return float(1 + np.mean(found.growth / found.variance * found.missed / found.games))
 
 
 def estimate_dispersion(games: Games, fit: Fit, num_fitted: int | None = None) -> float | None:
-    """The scatter of pairs of players over the model's variance; None below MIN_DISPERSION_FREEDOM.
+    """The scatter of pairs of players over the model's variance; None where too few pairs tell.
 
     Pearson's statistic corrected as by Fletcher (2012), Biometrika 99, 230-237. The games of two players with either
     color are taken apart, unless they are pairs of an opening, whose scatter is that of their sums.
@@ -225,4 +230,6 @@ def estimate_dispersion(games: Games, fit: Fit, num_fitted: int | None = None) -
     else:
         num_fitted += bool(games.color.any())
     freedom = len(found.games) - num_fitted
-    return pearson(found, freedom) if freedom >= MIN_DISPERSION_FREEDOM else None
+    if freedom < MIN_DISPERSION_FREEDOM or small_count_correction(found) < MIN_CORRECTION:
+        return None
+    return pearson(found, freedom)

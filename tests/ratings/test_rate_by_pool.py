@@ -95,6 +95,22 @@ def test_one_network_on_ten_ladders_agrees_within_its_errors():
     assert abs(whole - 1520) < 2.5 * error < 60
 
 
+def test_members_that_are_far_off_tell_nothing_of_the_scatter():
+    """Two games with each, won or lost as everybody expects: the errors are those of the games with the near ones."""
+    names, levels = [f"p{k}" for k in range(16)], 1000.0 + 200 * np.arange(16)
+    pool = Pool(tuple(names), levels, np.diag([0.0, *[1e-6] * 15]), "p0", 1000.0)
+    near = {1: (16, 0, 4), 3: (12, 0, 8), -1: (8, 0, 12), -3: (4, 0, 16)}  # by hundreds of Elo below the newcomer
+    rows = [
+        (name, member, *near.get(round((rating - level) / 100), (2, 0, 0) if rating > level else (0, 0, 2)))
+        for name, rating in (("one", 2100), ("two", 2500), ("three", 2900))
+        for member, level in zip(names, levels, strict=True)
+    ]
+    alone = [row for row in rows if row[2:] in near.values()]
+    found, expected = by_pool(pool, *rows), by_pool(pool, *alone)
+    for name in ("one", "two", "three"):
+        assert of(found, name)[1] == pytest.approx(of(expected, name)[1], rel=0.05)
+
+
 def test_intervals_of_newcomers_cover_the_truth_as_often_as_they_should():
     rng, true, num_held = np.random.default_rng(7), 150.0 * np.arange(8), 0
     for _ in range(200):
