@@ -77,7 +77,7 @@ def command(config: dict[str, Any]) -> list[str]:
 @pytest.fixture
 def bot_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout after README's first two commands, without what is downloaded; the current folder is lichess-bot's."""
-    save_tiny(tmp_path / "checkpoints", "chess", GateauConfig).path.rename(tmp_path / "checkpoints" / "chess_labelled")
+    save_tiny(tmp_path / "checkpoints", "chess", GateauConfig).path.rename(tmp_path / "checkpoints" / "chess_strong")
     program = tmp_path / ".venv" / "bin" / "alphagateau"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m alphagateau.commands.main "$@"\n')
