@@ -210,7 +210,7 @@ def pearson(found: Deviations, freedom: float = 1.0) -> float:
 
 
 def small_count_correction(found: Deviations) -> float:
-    """What Fletcher (2012) divides Pearson's statistic by: 1 on average, near 0 where nobody won what nobody expected."""
+    """What Fletcher (2012) divides the statistic by: 1 on average, near 0 where nobody won what nobody expected."""
     return float(1 + np.mean(found.growth / found.variance * found.missed / found.games))
 
 
