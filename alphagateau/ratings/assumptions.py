@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.special
 
-from alphagateau.ratings.bradley_terry import Fit, deviations_of_pairs, find_deviations, pearson
+from alphagateau.ratings.bradley_terry import Deviations, Fit, deviations_of_pairs, find_deviations, pearson
 from alphagateau.ratings.model import Games, by_players, expected_score, free_players, outcome_chances
 from alphagateau.ratings.results import Alike, listed
 
 LEVEL = 0.05  # chance of a false alarm in a pool, of each check
+LEAST_EXPECTED = 0.5  # points of a pair's weaker side; such a pair tells of no cycle, and ruins the gamma's fit
 GRID = expected_score(np.linspace(-2400, 2400, 481))  # scores of a pair of players
 
 
@@ -40,9 +41,11 @@ def find_cycles(games: Games, fit: Fit) -> Cycles:
     What no ratings explain lies in the space of cycles, a over b over c over a (Jiang, Lim, Yao and Ye 2011, Math.
     Program. 127, 203-244), whose dimension is the degrees of freedom. The statistic is compared with a gamma
     distribution of its mean and variance, as chi-squared fails where few points are expected; with F, if pairs of games
-    gave the variance.
+    gave the variance. Pairs of which one side expects next to nothing are left out.
     """
     pairs, found = deviations_of_pairs(games, find_deviations(games, fit))
+    told = np.minimum(found.expected, found.games - found.expected) >= LEAST_EXPECTED
+    pairs, found = pairs[:, told], Deviations(*(column[told] for column in found))
     freedom = len(found.games) - len(free_players(games))
     if freedom <= 0:
         return Cycles(0.0, 0, 1.0, ())

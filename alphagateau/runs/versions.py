@@ -12,5 +12,5 @@ def version_of(package: str) -> str | None:
 
 
 def own_version() -> str:
-    """Our version in words; a source tree may be on the path and not installed."""
-    return version_of("alphagateau") or "(not installed)"
+    """Our version in one word, as engines name it; a source tree may be on the path and not installed."""
+    return version_of("alphagateau") or "uninstalled"

@@ -28,7 +28,7 @@ from alphagateau.runs.energy import find_counters, open_meter
 from alphagateau.runs.health import is_finite, not_finite, symptoms
 from alphagateau.runs.logging.aim_process import AimProcess
 from alphagateau.runs.logging.log import MetricsLog, open_log
-from alphagateau.runs.logging.progress import Pace, Reporter, Timer, warn
+from alphagateau.runs.logging.progress import Reporter, TimeLeft, Timer, warn
 from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import resume
@@ -172,7 +172,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
     experiment = run.experiment
     counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
     total, timer = experiment.num_iterations, Timer(resume.seconds_before(run.folder, progress), open_meter(counters))
-    pace, saved = Pace(progress.iteration), progress  # a start has a checkpoint of what it goes on from
+    time_left, saved = TimeLeft(progress.iteration), progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
         state, progress, is_stopped = one_iteration(run, state, progress, timer)
         if is_stopped:
@@ -185,7 +185,7 @@ def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunS
         values = iteration_values(run, state, iteration, timer.take())
         if not is_finite(values):
             raise everywhere(Unhealthy(not_finite(values, iteration)))
-        run.reporter.iteration(iteration, total, values, pace.left(iteration, total))
+        run.reporter.iteration(iteration, total, values, time_left.seconds(iteration, total))
         if run.log is not None:
             run.log.write(iteration, values)
         sick = check_health(run, values, iteration)

@@ -136,7 +136,7 @@ def test_the_version(capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("alphagateau 0.")
     monkeypatch.setattr(importlib.metadata, "version", Mock(side_effect=importlib.metadata.PackageNotFoundError))
     assert main(["--version"]) == 0  # of a source tree that is only on the path
-    assert capsys.readouterr().out == "alphagateau (not installed)\n"
+    assert capsys.readouterr().out == "alphagateau uninstalled\n"
 
 
 def test_a_closed_stream_is_an_empty_one_and_no_character_is_an_error(monkeypatch):

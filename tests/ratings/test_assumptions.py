@@ -140,3 +140,21 @@ def test_the_last_column_of_ratings_csv_has_the_flags(tmp_path):
         "b": "virtual-draw scatter-unknown",
         "zero": "bound virtual-draw scatter-unknown",
     }
+
+
+def test_pairs_that_are_one_sided_are_no_cycles():
+    """Few games of players far apart, strength being one number: alarms about as often as the check allows."""
+    rng, alarms = np.random.default_rng(3), 0
+    for _ in range(40):
+        rows = [
+            Row(
+                f"p{i}",
+                f"p{j}",
+                *rng.multinomial(20 if j - i <= 2 else 2, outcome_chances(expected_score(gap), 0.4)).tolist(),
+            )
+            for i in range(12)
+            for j in range(i + 1, 12)
+            for gap in [300.0 * (i - j)]
+        ]
+        alarms += any("cycles" in note for note in rate(make_results(rows)).notes)
+    assert alarms <= 8

@@ -79,14 +79,14 @@ class Reporter:
         self.say("  ".join(part.replace(" ", "\xa0") for part in parts))  # a number stays with its unit
 
 
-class Pace:
+class TimeLeft:
     """Estimates the seconds that a run has left, from its iterations after the first, which compiles."""
 
     def __init__(self, iteration: int, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock, self._first = clock, iteration + 1
         self._since = iteration, clock()
 
-    def left(self, iteration: int, total: int) -> float:
+    def seconds(self, iteration: int, total: int) -> float:
         """Seconds from the end of `iteration` to that of `total`; by the first alone until there is another."""
         (since, began), now = self._since, self._clock()
         if iteration == self._first:
