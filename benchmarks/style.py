@@ -1,8 +1,8 @@
 """How engines take the positions of `eval/style/positions.epd`: python benchmarks/style.py --engine stockfish 1 1000
 
 Fortresses and trapped pieces, each beside a position that differs by little and has none, and walks of a king, as in
-Figure 5 of Monroe and Chalmers (2024). A UCI engine is asked at each number of nodes: at 1 a network plays its policy. A
-chance is the engine's for the player to move, W + D / 2 of its `wdl`, by Stockfish 15's formula where it gives none.
+Figure 5 of Monroe and Chalmers (2024). A UCI engine is asked at each number of nodes: at 1 a network plays its policy.
+A chance is the engine's for the player to move, W + D / 2 of its `wdl`, by Stockfish 15's formula where it gives none.
 """
 
 import argparse
