@@ -187,8 +187,9 @@ def _unknown(name: str, owner: Any, kind: Any) -> str:
     if owner is kind:
         candidates += [other for other in fields_of(kind) if other not in candidates]
     near = nearest(name, candidates)
-    hint = f"did you mean {near}?" if near else f"valid keys: {', '.join(fields_of(owner))}"
-    return f"unknown key {show(name)}; {hint}"
+    whose = f", which another {name.partition('.')[0]} has" if near == name else ""
+    hint = f"did you mean {near}?" if near and not whose else f"valid keys: {', '.join(fields_of(owner))}"
+    return f"unknown key {show(name)}{whose}; {hint}"
 
 
 def expected(field: FieldInfo) -> str:
