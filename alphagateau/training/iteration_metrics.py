@@ -33,7 +33,7 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
         values["train/calibration"] = [
             [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
         ]
-    if "policy_loss" in sums:
+    if {"policy_loss", "target_entropy"} <= sums.keys():  # a plug-in's loss need not know the latter
         values["train/policy_kl"] = values["train/policy_loss"] - values["train/target_entropy"]
     return values
 

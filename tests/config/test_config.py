@@ -174,7 +174,11 @@ def test_an_experiment_made_in_code_is_checked_too():
         ),
         ("architecture = ['gateau']", "network", '"giraffe_moves", got an array'),
         ("hidden_sizes = 8", "network", 'unknown key "network.hidden_sizes"; did you mean network.hidden_size?'),
-        ("algorithm = 'policy'\nnum_simulations = 8", "search", 'unknown key "search.num_simulations", which another search has; valid'),
+        (
+            "algorithm = 'policy'\nnum_simulations = 8",
+            "search",
+            'unknown key "search.num_simulations", which another search has; valid',
+        ),
         ("algorithm = 'alphabeta'", "search", 'search.algorithm must be one of "gumbel", "probability", "depth", '),
         ("num_simulations = 0", "search", "search.num_simulations must be an integer from 1 to 65536, got 0"),
         ("loss = 3", "training", "training.loss must be a text, got 3"),
