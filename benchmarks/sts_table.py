@@ -17,8 +17,12 @@ PLAYERS = (
     "random",
     *(f"uci:stockfish?nodes={nodes}&Hash=1" for nodes in (1, 10, 100, 1000, 10_000, 100_000)),
     *(f"uci:fairy-stockfish?nodes={nodes}&Hash=1" for nodes in (100, 1000, 10_000)),
-    *(f"checkpoints/chess_labelled?search={search}" for search in ("policy", "state_value")),
-    *(f"checkpoints/chess_labelled?simulations={simulations}" for simulations in (16, 64)),
+    *(
+        f"checkpoints/{name}?{search}"
+        for name in ("chess_strong", "chess_labelled")
+        for search in ("search=policy", "search=state_value", "simulations=16", "simulations=64")
+    ),
+    "checkpoints/chess_giraffe?search=probability&nodes=1000&threshold=0&split=uniform",
     *(f"checkpoints/{name}?search=policy" for name in ("chess_selfplay", "los_alamos_selfplay")),
     *(f"checkpoints/{name}?simulations=64" for name in ("chess_selfplay", "los_alamos_selfplay")),
 )
