@@ -1,4 +1,4 @@
-"""Are legal moves learnt where they are not given? python benchmarks/learnt_legality.py LABELS --iterations 10
+"""Are legal moves learnt where they are not given? python benchmarks/learnt_legality.py LABELS --iterations 4
 
 Trains `experiments/labelled_chess.toml` at a smaller size twice, on equal boards: the best move among the legal ones,
 as it does, and among all moves of the board, legal or not, as Ruoss et al. (2024) do. Prints of the held-out boards
@@ -52,7 +52,7 @@ def cloning_terms(is_given: bool, game, evaluation, frames) -> LossTerms:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("labels")
-    parser.add_argument("--iterations", type=int, default=10, help="of 32 768 boards")
+    parser.add_argument("--iterations", type=int, default=4, help="of 32 768 boards")
     parser.add_argument("--runs", help="folder of the two runs; a temporary one")
     args = parser.parse_args()
     print(

@@ -1,8 +1,8 @@
-"""What counting material is worth on the Strategic Test Suite: python benchmarks/sts_material.py FILE --depth 2
+"""What counting material scores on the Strategic Test Suite: python benchmarks/sts_material.py FILE --depth 2
 
 Alpha-beta to so many plies, then captures while they gain, by the piece values of `training.material_positions`; of
-equal moves the first in a random order. What a network that has learnt material alone could score at most, whatever
-its search: Giraffe after its lesson (Lai 2015, Figure 4) beside `alphagateau sts`.
+equal moves captures come first, then quiet ones at random. Beside it `alphagateau sts` of a Giraffe that has learnt its
+lesson alone (Lai 2015, Figure 4).
 """
 
 import argparse
@@ -49,7 +49,7 @@ class Searcher:
         return sorted(moves, key=key)
 
     def search(self, board: chess.Board, depth: int, low: int, high: int) -> int:
-        """The value for the player to move, between `low` and `high`; depth below 1: captures alone, but in check."""
+        """The value for the player to move, from `low` to `high`; at depth 0 by captures, or in check by all moves."""
         self.nodes += 1
         captures_alone = depth == 0 and not board.is_check()
         if captures_alone:

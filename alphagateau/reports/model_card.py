@@ -114,7 +114,9 @@ def data_sentence(experiment: Experiment, labels: Mapping[str, Any]) -> str:
     assert selfplay is not None
     plies = f"{number(selfplay.num_games)} games of {number(selfplay.num_plies)} plies an iteration"
     plies += f", {selfplay.boards}" if selfplay.boards != "none" else ""
-    return f"Its own games alone: {plies}, searched by {describe_search(experiment.search)}."
+    lesson = experiment.training.material_positions
+    first = f"Material, on {number(lesson)} positions of random games; then its" if lesson else "Its"
+    return f"{first} own games alone: {plies}, searched by {describe_search(experiment.search)}."
 
 
 def how_labelled(engine: Mapping[str, Any]) -> str:
