@@ -41,8 +41,6 @@ LEARNT = {
     "aim": False,
     "checkpoint_every": 1000,
 }
-
-
 MEASURES = ("value_error", "value_loss", "value_accuracy")
 
 

@@ -15,8 +15,9 @@ import chess
 
 from alphagateau.games.variants import get_game
 from alphagateau.suites.sts import first_of_each_theme, read_epd
+from alphagateau.training.material import WORTH
 
-VALUES = {chess.PAWN: 198, chess.KNIGHT: 817, chess.BISHOP: 836, chess.ROOK: 1270, chess.QUEEN: 2521}
+VALUES = {kind: int(WORTH[kind]) for kind in (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)}
 MATE = 30_000
 
 

@@ -186,10 +186,10 @@ def _unknown(name: str, owner: Any, kind: Any) -> str:
     candidates = list(keys_of(kind))
     if owner is kind:
         candidates += [other for other in fields_of(kind) if other not in candidates]
-    near = nearest(name, candidates)
-    whose = f", which another {name.partition('.')[0]} has" if near == name else ""
-    hint = f"did you mean {near}?" if near and not whose else f"valid keys: {', '.join(fields_of(owner))}"
-    return f"unknown key {show(name)}{whose}; {hint}"
+    valid, near = f"valid keys: {', '.join(fields_of(owner))}", nearest(name, candidates)
+    if near == name:
+        return f"unknown key {show(name)}, which another {name.partition('.')[0]} has; {valid}"
+    return f"unknown key {show(name)}; {f'did you mean {near}?' if near else valid}"
 
 
 def expected(field: FieldInfo) -> str:

@@ -120,6 +120,15 @@ def test_the_card_says_what_trains_it_anew():
     assert "anew, as it was before (weights 12ab), with" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
 
 
+def test_the_card_names_a_lesson_on_material():
+    experiment = config.load(config.find_experiment("quickstart"))
+    assert data_sentence(experiment, {}).startswith("Its own games alone: ")
+    taught = config.change(experiment, {"training.material_positions": 4096})
+    assert data_sentence(taught, {}).startswith(
+        "Material, on 4096 positions of random games; then its own games alone: "
+    )
+
+
 def test_the_card_names_who_labelled_its_data():
     experiment = config.load(config.find_experiment("labelled_gardner"))
     labels = {"target": "state", "engine": {"name": "Some Engine 1", "nodes": 1000}}
