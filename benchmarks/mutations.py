@@ -43,7 +43,7 @@ MUTATIONS = (
     ),
     Mutation("games/moves.py", "jnp.where(is_pawn | is_capture, 0,", "jnp.where(is_pawn, 0,", RULES),
     Mutation("games/moves.py", "jnp.concatenate([castling[2:] & others,", "jnp.concatenate([castling[2:],", RULES),
-    Mutation("games/legality.py", "is_safe[np.array(side.path)].all()", "is_safe[np.array(side.path)].any()", RULES),
+    Mutation("games/legality.py", "king_to + step, step)].all()", "king_to + step, step)].any()", RULES),
     Mutation("games/legality.py", "(others == 1) & (knights > 0)", "(others == 2) & (knights > 0)", RULES),
     Mutation(
         "training/selfplay/targets.py", "known = known | (discount == 0)", "known = known | (discount != 0)", TARGETS

@@ -59,7 +59,7 @@ class FileOptions:
 
     @property
     def bounds(self) -> Bounds:
-        return bounds_of(self.max_megabytes)
+        return bounds_of(self.max_megabytes, ": --max-megabytes allows more")
 
 
 @contextlib.contextmanager

@@ -26,8 +26,9 @@ class Arguments(PlayerOptions, FileOptions):
     """Gather the boards of games, each once, for `alphagateau label`.
 
     Sources are PGN files (also .gz, .bz2, .xz, .zst), the sample games of runs, and games of --players against one
-    another, which are kept as games.pgn. All boards of a game are either for training or for tests. Games of other
-    boards and games that break the rules are left out and counted.
+    another, which are kept as games.pgn. A board is for training or for tests as the
+    game where it is first met is, so games of both share their openings. Games of
+    other boards and games that break the rules are left out and counted.
 
     Example: alphagateau positions club.pgn checkpoints/quickstart --output data/club
     """
@@ -39,7 +40,7 @@ class Arguments(PlayerOptions, FileOptions):
     game: str = "chess"
     """the board"""
     test_share: Annotated[float, number(float, 0, 1)] = 0.1
-    """share of the games whose boards are for tests"""
+    """share of the games whose boards, where new, are for tests"""
     max_boards: int = 0
     """keep a sample of so many boards; 0: all"""
     random_moves: Annotated[float, number(float, 0, 1)] = 0.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
-from alphagateau.data.bagz import find_shards, shards_manifest
+from alphagateau.data.bagz import TARGETS, find_shards, shards_manifest
 from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, write_table
 from alphagateau.games.entries import GAMES
@@ -130,6 +130,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError("it lacks game, target or engine")
         if found["game"] not in GAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
             raise ValueError("it names a board that there is not, or files elsewhere")
+        if not isinstance(found.get("parts", {}), dict) or ("shards" in found and found.get("kind") not in TARGETS):
+            raise ValueError("it names parts without their hashes, or shards of no known kind")
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is no manifest of labels: {reason(error)}") from None
     return found

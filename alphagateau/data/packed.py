@@ -185,11 +185,10 @@ def labels_of_records(game: Game, where: str, kind: Kind, found: list[Record]) -
     by_move = {record.move: record.win for record in found}
     if unknown := [move for move in by_move if move not in edges]:
         raise DataError(f"{where}: the labelled move {unknown[0]} of {fen} is not legal")
-    is_best = kind == "behavioral_cloning"
-    codes = [NO_VALUE if is_best else round(LARGEST * win) for win in by_move.values()]
-    moves = [edges[move] for move in by_move]
-    last = slice(-1, None) if is_best else slice(None)  # of several best moves of a board the last
-    return Labelled(where, fen, moves[last], np.array(codes[last], np.uint16), NO_VALUE, 1)
+    if kind == "behavioral_cloning":  # of several best moves of a board the last
+        return Labelled(where, fen, [edges[found[-1].move]], np.array([NO_VALUE], np.uint16), NO_VALUE, 1)
+    codes = [round(LARGEST * win) for win in by_move.values()]
+    return Labelled(where, fen, [edges[move] for move in by_move], np.array(codes, np.uint16), NO_VALUE, 1)
 
 
 def labels_of_row(where: str, row: dict[str, Any], mate_value: str = "certain") -> Labelled:

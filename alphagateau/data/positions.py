@@ -63,7 +63,7 @@ def _board(board: chess.Board, identity: int, ply: int) -> Board:
 
 
 def split_of(identity: int, test_share: float) -> str:
-    """The split of all boards of a game."""
+    """The split of the boards that are first met in a game."""
     return "test" if identity < test_share * 2**64 else "train"
 
 
@@ -75,7 +75,7 @@ def gather(
     max_boards: int = 0,
     random_moves: float = 0.0,
 ) -> Gathered:
-    """Writes train.parquet and test.parquet; all boards of a game, and all occurrences of a board, are in one of them.
+    """Writes train.parquet and test.parquet; a board is in that of the game where it is first met.
 
     `max_boards`: of more, those whose hash is lowest stay, whatever the order of the games; 0: all. `random_moves`: as
     in `boards_of`. Raises DataError if there is no board.

@@ -55,7 +55,8 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]
         with pq.ParquetFile(path) as file:
             found = file.schema_arrow
             if found.names != schema.names or found.types != schema.types:
-                raise DataError(f"{path} has the columns {', '.join(found.names)}, expected {', '.join(schema.names)}")
+                has, expected = (", ".join(f"{field.name}: {field.type}" for field in x) for x in (found, schema))
+                raise DataError(f"{path} has the columns {has}; expected {expected}")
             table = pa.Table.from_batches(_batches(path, file), found)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {reason(error)}") from None

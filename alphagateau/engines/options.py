@@ -54,5 +54,6 @@ def _expected(option: Option, value: str) -> str:
         least, most = option.least, option.most
         is_within = WHOLE.fullmatch(value) and (least is None or int(value) >= least)
         is_within = is_within and (most is None or int(value) <= most)
-        return "" if is_within else f"a whole number from {least} to {most}"
+        limits = [f"{word} {limit}" for word, limit in (("from", least), ("to", most)) if limit is not None]
+        return "" if is_within else " ".join(["a whole number", *limits])
     return "" if value.isprintable() else "a line of printable text"

@@ -37,15 +37,11 @@ SQUARE = 45  # of a drawing by python-chess
 
 @flax.struct.dataclass
 class PgxState(pgx.State):
-    """pgx's State of one game: players 0 and 1, of whom the key of `init` draws who has the white pieces."""
+    """pgx's State of one game: players 0 and 1, of whom the key of `init` draws who has the white pieces.
 
-    current_player: Array  # int32
-    observation: Array  # float32 [size, size, planes]
-    rewards: Array  # float32 [2], by player
-    terminated: Array  # bool
-    truncated: Array  # bool
-    legal_action_mask: Array  # bool [A]; all True when the game is over
-    _step_count: Array  # int32
+    `legal_action_mask` bool [A] is all True when the game is over.
+    """
+
     _white: Array  # int32, the player with the white pieces
     _x: State
     _name: str = flax.struct.field(pytree_node=False)

@@ -4,7 +4,6 @@ Squares are numbered as in `rules.py`. Pieces block the lines of others; pinned 
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ import numpy as np
 
 from alphagateau.games.bitsets import count, is_empty, pack
 from alphagateau.games.entries import KING, PAWN
-from alphagateau.games.legality import Views, make_views, offsets, sets_of, sight
+from alphagateau.games.legality import make_views, sight
 from alphagateau.games.state import Array
 
 # By a piece's code (Giraffe's values); the king's is above all others.
@@ -26,13 +25,6 @@ class AttackMaps(NamedTuple):
     count: Array  # int32 [2, N], attackers of a square  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
-@lru_cache
-def board_views(size: int) -> tuple[Views, np.ndarray]:
-    """The Views of a board, and uint32 [W, N] the squares from which a pawn that goes up attacks each."""
-    df, dr = offsets(size)
-    return make_views(size), sets_of((abs(df) == 1) & (dr == -1))
-
-
 def piece_sets(board: Array) -> Array:
     """uint32 [2, 6, W] of a board int [N]: each side's pawns, knights, bishops, rooks, queens and kings."""
     codes = np.arange(PAWN, KING + 1, dtype=np.int32)
@@ -41,12 +33,12 @@ def piece_sets(board: Array) -> Array:
 
 def make_attack_maps(size: int) -> Callable[[Array], AttackMaps]:
     """The function from a board int [N] to its AttackMaps."""
-    views, below = board_views(size)
+    views = make_views(size)
 
     def attack_maps(board: Array) -> AttackMaps:
         straight, diagonal = sight(views.rays, pack(board != 0)[:, None])
         least, number = [], []
-        for pieces, pawns in zip(piece_sets(board), (below, views.pawns), strict=True):
+        for pieces, pawns in zip(piece_sets(board), (views.own_pawns, views.pawns), strict=True):
             pawn, knight, bishop, rook, queen, king = (
                 seen & own[:, None]
                 for seen, own in zip(
@@ -61,8 +53,3 @@ def make_attack_maps(size: int) -> Callable[[Array], AttackMaps]:
         return AttackMaps(jnp.stack(least), jnp.stack(number))
 
     return attack_maps
-
-
-def is_check(maps: AttackMaps, board: Array) -> Array:
-    """Whether the king of the side whose pieces are positive is attacked; of one board [N]."""
-    return ((board == KING) & (maps.count[1] > 0)).any()

@@ -5,20 +5,21 @@ right, up left; then the queen's moves along 4 lines, by -(size - 1) to size - 1
 order is pgx's, whose actions on 5x5 and 8x8 are thus these labels.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from alphagateau.games.entries import BISHOP, KNIGHT, ROOK, GameEntry
 
 
-class Edges(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Edges:
     """The edges (from, to, under-promotion), ordered by receiver, sender, promotion."""
 
-    senders: np.ndarray  # int32 [E]
-    receivers: np.ndarray  # int32 [E]
+    senders: np.ndarray  # int32 [E], square a piece leaves
+    receivers: np.ndarray  # int32 [E], square it reaches
     promotions: np.ndarray  # int8 [E], KNIGHT, BISHOP or ROOK for an under-promotion, else 0
-    labels: np.ndarray  # int32 [E]
+    labels: np.ndarray  # int32 [E], AlphaZero's action of the edge, as its network and pgx have it
     num_labels: int  # A, labels of the board, most of which are no edge
 
 

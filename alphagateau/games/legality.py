@@ -6,8 +6,6 @@ and both equal to python-chess and pyffish. Squares are numbered as in `rules.py
 pieces are positive and whose pawns go up. A set of squares is uint32 [W], a set for each square [W, N] (`bitsets.py`).
 """
 
-from collections.abc import Iterable
-from itertools import chain
 from typing import NamedTuple
 
 import jax
@@ -16,31 +14,11 @@ import numpy as np
 
 from alphagateau.games.bitsets import WORD, Words, count, is_empty, num_words, pack, weighted_members
 from alphagateau.games.edges import Edges
-from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, GameEntry
+from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, Castling, GameEntry
 from alphagateau.games.state import Array
 
 # (files, ranks) of a step along a ray, straight, then diagonally; along the opposite ray the numbers of squares fall.
 RISING_STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
-
-
-class CastlingTable(NamedTuple):
-    """One castling of the player to move."""
-
-    king: int
-    king_to: int
-    rook: int
-    path: tuple[int, ...]  # the king's squares, from the first to the last
-    between: np.ndarray  # uint32 [W], between king and rook
-    right: int  # its index in State.castling
-
-
-class RookCastlings(NamedTuple):
-    """The castlings of Fischer random, king onto rook, of the queen's side and the king's; numpy, by their files."""
-
-    king_to: tuple[int, ...]
-    rook_to: tuple[int, ...]
-    empty: np.ndarray  # uint32 [2, king's file, rook's file, W], where nothing but the two may stand
-    path: np.ndarray  # uint32 [2, king's file, W], the king's squares, from the first to the one before the last
 
 
 class Views(NamedTuple):
@@ -50,6 +28,7 @@ class Views(NamedTuple):
     leaps: Words  # uint32 [W, N], a knight's move away
     near: Words  # uint32 [W, N], a king's move away
     pawns: Words  # uint32 [W, N], from where an opponent's pawn attacks
+    own_pawns: Words  # uint32 [W, N], from where an own pawn attacks
 
 
 class Tables(NamedTuple):
@@ -58,15 +37,14 @@ class Tables(NamedTuple):
     size: int
     views: Views
     pushes: np.ndarray  # uint32 [W, N], from where a pawn reaches an empty square, double steps included
-    captures: np.ndarray  # uint32 [W, N], from where a pawn captures on a square
     squares: np.ndarray  # uint32 [W, N], each square as a set
     direction: np.ndarray  # int32 [N, N], the ray (of 8, as in Views) from one square through another, 8 if none
     edge: np.ndarray  # int16 [N, N], from the second square to the first; its under-promotions follow
     num_promotions: int  # edges of a pawn's move to the last rank
     num_slots: int  # S
     has_double_step: bool
-    castlings: tuple[CastlingTable, ...]
-    rook_castlings: RookCastlings | None
+    castlings: tuple[Castling, ...]
+    is_fischer_random: bool
 
 
 class Pieces(NamedTuple):
@@ -100,38 +78,6 @@ def _all_rays(size: int) -> np.ndarray:
     return np.stack([(num_steps > 0) & (df == f * num_steps) & (dr == r * num_steps) for f, r in rays])
 
 
-def _castling_table(entry: GameEntry, right: int) -> CastlingTable:
-    king, king_to, rook, _ = entry.castlings[right]
-    step = entry.size if king_to > king else -entry.size
-    between = np.isin(np.arange(entry.size**2), range(king + step, rook, step))
-    return CastlingTable(king, king_to, rook, tuple(range(king, king_to + step, step)), sets_of(between), right)
-
-
-def _rook_castlings(entry: GameEntry) -> RookCastlings:
-    size, sides = entry.size, entry.castlings
-
-    def squares(start: int, end: int) -> range:  # of the first rank, by their files
-        return range(min(start, end) * size, max(start, end) * size + 1, size)
-
-    def set_of(*lines: Iterable[int]) -> np.ndarray:
-        return sets_of(np.isin(np.arange(size**2), [*chain(*lines)]))
-
-    files = range(size)
-    return RookCastlings(
-        king_to=tuple(side.king_to for side in sides),
-        rook_to=tuple(side.rook_to for side in sides),
-        empty=np.array(
-            [
-                [[set_of(squares(k, x.king_to // size), squares(r, x.rook_to // size)) for r in files] for k in files]
-                for x in sides
-            ]
-        ),
-        path=np.array(
-            [[set_of({*squares(k, x.king_to // size)} - {x.king_to} | {k * size}) for k in files] for x in sides]
-        ),
-    )
-
-
 def make_views(size: int) -> Views:
     """The Views of all squares of a board; numpy."""
     df, dr = offsets(size)
@@ -140,6 +86,7 @@ def make_views(size: int) -> Views:
         leaps=sets_of(abs(df * dr) == 2),
         near=sets_of(np.maximum(abs(df), abs(dr)) == 1),
         pawns=sets_of((abs(df) == 1) & (dr == 1)),
+        own_pawns=sets_of((abs(df) == 1) & (dr == -1)),
     )
 
 
@@ -156,17 +103,14 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
         size=size,
         views=make_views(size),
         pushes=sets_of((df == 0) & ((dr == -1) | is_home & (dr == -2))),
-        captures=sets_of((abs(df) == 1) & (dr == -1)),
         squares=sets_of(np.eye(num_squares, dtype=bool)),
         direction=np.where(rays.any(axis=0), rays.argmax(axis=0), len(rays)).T.astype(np.int32),
         edge=edge,
         num_promotions=1 + len(entry.under_promotions),
         num_slots=entry.max_legal_moves,
         has_double_step=has_double_step,
-        castlings=()
-        if entry.is_fischer_random
-        else tuple(_castling_table(entry, right) for right in range(len(entry.castlings))),
-        rook_castlings=_rook_castlings(entry) if entry.is_fischer_random else None,
+        castlings=entry.castlings,
+        is_fischer_random=entry.is_fischer_random,
     )
 
 
@@ -216,7 +160,7 @@ def _movers(tables: Tables, board: Array, own: Pieces, occupied: Array) -> Array
     straight, diagonal = sight(tables.views.rays, occupied[:, None])
     found = straight & own.lines[0][:, None] | diagonal & own.lines[1][:, None]
     found |= tables.views.leaps & own.knights[:, None]
-    by_pawns = jnp.where(board < 0, tables.captures, tables.pushes & straight) & own.pawns[:, None]
+    by_pawns = jnp.where(board < 0, tables.views.own_pawns, tables.pushes & straight) & own.pawns[:, None]
     return jnp.where(board > 0, jnp.uint32(0), found | by_pawns)
 
 
@@ -274,36 +218,49 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
         takers = _en_passant_takers(tables, own.pawns, theirs, en_passant, king.views, occupied)
         legal |= jnp.where(jnp.arange(len(board)) == en_passant, takers[:, None], jnp.uint32(0))
         can_take = ~is_empty(takers)
-    for side in tables.castlings:
+    for right, side in enumerate(tables.castlings):
+        if tables.is_fischer_random:
+            legal |= _castling_onto_rook(tables, side, castling[right], board, square, theirs, occupied, is_safe)
+            continue
+        step = tables.size if side.king_to > side.king else -tables.size
+        between = sets_of(np.isin(np.arange(len(board)), range(side.king + step, side.rook, step)))
         is_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
-        is_free = is_empty(side.between & occupied) & is_safe[np.array(side.path)].all()
-        can_castle = castling[side.right] & is_home & is_free
+        is_free = is_empty(between & occupied) & is_safe[np.arange(side.king, side.king_to + step, step)].all()
         is_target = jnp.arange(len(board)) == side.king_to
+        can_castle = castling[right] & is_home & is_free
         legal |= jnp.where(can_castle & is_target, tables.squares[:, side.king, None], jnp.uint32(0))
-    if tables.rook_castlings:
-        legal |= _castlings_onto_rooks(tables, tables.rook_castlings, castling, square, theirs, occupied, pack(is_safe))
     return _slots(tables, legal, own.pawns), king.is_check, can_take
 
 
-def _castlings_onto_rooks(
-    tables: Tables, sides: RookCastlings, castling: Array, king: Array, theirs: Pieces, occupied: Array, safe: Array
+def _castling_onto_rook(
+    tables: Tables,
+    side: Castling,
+    castling: Array,
+    board: Array,
+    king: Array,
+    theirs: Pieces,
+    occupied: Array,
+    is_safe: Array,
 ) -> Array:
-    """The sets [W, N] of kings that may castle onto each square, by rights of `castling` [4], 1 + the rook's file.
+    """The sets [W, N] of kings that may castle onto each square, by a right of Fischer random, 1 + the rook's file.
 
-    The rook leaves its square, so attacks on the king are found after each castling too.
+    The rook leaves its square, so attacks on the king are found after the castling too.
     """
-    squares, legal = jnp.asarray(tables.squares), jnp.zeros_like(jnp.asarray(tables.squares))
-    for side, (king_to, rook_to) in enumerate(zip(sides.king_to, sides.rook_to, strict=True)):
-        rook_file = jnp.maximum(castling[side].astype(jnp.int32) - 1, 0)
-        rook, king_file = rook_file * tables.size, king // tables.size
-        others = occupied & ~squares[:, king] & ~squares[:, rook]
-        is_free = is_empty(jnp.asarray(sides.empty)[side, king_file, rook_file] & others)
-        is_free &= is_empty(jnp.asarray(sides.path)[side, king_file] & ~safe)
-        views = jax.tree.map(lambda x, to=king_to: jnp.asarray(x)[..., to, None], tables.views)
-        is_free &= is_empty(_attackers(views, theirs, (others | squares[:, rook_to])[:, None]))[0]
-        is_target = (castling[side] > 0) & is_free & (jnp.arange(squares.shape[1]) == rook)
-        legal |= jnp.where(is_target, squares[:, king, None], jnp.uint32(0))
-    return legal
+    size, squares, files = tables.size, jnp.asarray(tables.squares), jnp.arange(tables.size)
+    king_file, rook_file = king // size, jnp.maximum(castling.astype(jnp.int32) - 1, 0)
+    king_to, rook_to, rook = side.king_to // size, side.rook_to // size, rook_file * size
+    is_crossed, by_rook = (  # [files], of the first rank
+        (files >= jnp.minimum(start, end)) & (files <= jnp.maximum(start, end))
+        for start, end in ((king_file, king_to), (rook_file, rook_to))
+    )
+    is_other = (board[::size] != 0) & (files != king_file) & (files != rook_file)
+    is_attacked = ~is_safe[::size] & ((files != king_to) | (files == king_file))
+    is_free = ~((is_crossed | by_rook) & is_other | is_crossed & is_attacked).any()
+    after = occupied & ~squares[:, king] & ~squares[:, rook] | squares[:, side.rook_to]
+    views = jax.tree.map(lambda x: jnp.asarray(x)[..., side.king_to, None], tables.views)
+    is_free &= is_empty(_attackers(views, theirs, after[:, None]))[0]
+    is_target = (castling > 0) & is_free & (jnp.arange(len(board)) == rook)
+    return jnp.where(is_target, squares[:, king, None], jnp.uint32(0))
 
 
 def _en_passant_takers(
@@ -314,7 +271,7 @@ def _en_passant_takers(
     Two pieces leave a rank, so attacks on the king, whose `views` are given, are found after each capture.
     """
     squares, taken = jnp.asarray(tables.squares), en_passant - 1
-    takers = jnp.where(en_passant >= 0, jnp.asarray(tables.captures)[:, en_passant] & pawns, jnp.uint32(0))
+    takers = jnp.where(en_passant >= 0, jnp.asarray(tables.views.own_pawns)[:, en_passant] & pawns, jnp.uint32(0))
     beside = jnp.stack([squares[:, taken - tables.size], squares[:, taken + tables.size]], axis=1) & takers[:, None]
     after = (occupied & ~squares[:, taken])[:, None] & ~beside | squares[:, en_passant, None]
     others = theirs._replace(pawns=theirs.pawns & ~squares[:, taken])

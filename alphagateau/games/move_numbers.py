@@ -2,7 +2,6 @@
 
 import chess
 
-from alphagateau.games.entries import QUEEN
 from alphagateau.games.rules import Game
 
 
@@ -11,24 +10,17 @@ def action_names(game: Game) -> list[str]:
 
     From a1, b1 to the last square: the queen's moves, then the knight's, each by rising square; then promotions.
     """
-    size, kinds = game.size, {QUEEN, *game.promotions.tolist()}
-    letters = [letter for letter in "qrbn" if chess.PIECE_SYMBOLS.index(letter) in kinds]
-    squares = [(file, rank) for rank in range(size) for file in range(size)]
-    names = []
+    files, kinds = range(game.size), sorted({chess.QUEEN, *game.promotions.tolist()} - {0}, reverse=True)
+    squares = [chess.square(file, rank) for rank in files for file in files]
+    moves = []
     for start in squares:
-        steps = {end: (abs(end[0] - start[0]), abs(end[1] - start[1])) for end in squares if end != start}
-        of_queen = [end for end, (right, up) in steps.items() if right == up or not right or not up]
-        of_knight = [end for end, step in steps.items() if sorted(step) == [1, 2]]
-        names += [square_name(start) + square_name(end) for end in of_queen + of_knight]
-    for rank, last in ((1, 0), (size - 2, size - 1)):
-        for file in range(size):
-            ends = [to_file for to_file in (file, file - 1, file + 1) if 0 <= to_file < size]
-            names += [
-                square_name((file, rank)) + square_name((end, last)) + letter for end in ends for letter in letters
-            ]
-    return names
-
-
-def square_name(place: tuple[int, int]) -> str:
-    """The name of a square, such as e4, of (file, rank) from 0."""
-    return f"{'abcdefgh'[place[0]]}{place[1] + 1}"
+        of_queen = [chess.Move(start, end) for end in squares if chess.ray(start, end)]
+        of_knight = [
+            chess.Move(start, end) for end in squares if chess.BB_KNIGHT_ATTACKS[start] & chess.BB_SQUARES[end]
+        ]
+        moves += of_queen + of_knight
+    for rank, last in ((1, 0), (game.size - 2, game.size - 1)):
+        for file in files:
+            start, ends = chess.square(file, rank), [end for end in (file, file - 1, file + 1) if end in files]
+            moves += [chess.Move(start, chess.square(end, last), kind) for end in ends for kind in kinds]
+    return [move.uci() for move in moves]

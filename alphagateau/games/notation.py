@@ -35,7 +35,8 @@ def from_fen(game: Game, fen: str) -> State:
 
     Castling rights are kept where king and rook are at home, an en passant square where a capture there is legal.
     Plies count from the FEN's move number. What else may be left out or written otherwise: see `normalize_fen`. Raises
-    ValueError, in one sentence, for anything but the FEN of a possible position.
+    ValueError, in one sentence, for what is no FEN, and for a position with one of the FAULTS; others that no game
+    reaches are taken.
     """
     return jitted(game.enter)(*enter_arguments(game.size, board_from_fen(game, fen)))
 

@@ -15,7 +15,7 @@ pawn step which allowed no en passant capture.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import chess
 import jax
@@ -24,7 +24,7 @@ import numpy as np
 
 from alphagateau.games import legality
 from alphagateau.games.edges import Edges, make_edges
-from alphagateau.games.entries import ROOK, Castling, GameEntry
+from alphagateau.games.entries import ROOK, GameEntry
 from alphagateau.games.moves import flip_boards, make_move
 from alphagateau.games.small_boards import board_class, enter_arguments
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
@@ -34,27 +34,13 @@ NO_PROGRESS_LIMIT = 100  # plies: the fifty-move rule
 REPETITION_LIMIT = 3  # occurrences
 
 
-class Game(NamedTuple):
-    """A game: its static move graph, and its rules as functions of one State (use `jax.vmap` for a batch)."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Game(GameEntry, Edges):
+    """A game: its entry, its move graph, and its rules as functions of one State (use `jax.vmap` for a batch)."""
 
-    name: str
-    size: int  # squares a side
     num_squares: int  # N
     num_edges: int  # E
-    num_labels: int  # A, AlphaZero's actions (`edges.py`), which its network and pgx have in place of edges
-    max_legal_moves: int  # S, no reachable position has more
-    max_plies: int  # the game is then a draw
-    senders: np.ndarray  # int32 [E], square a piece leaves
-    receivers: np.ndarray  # int32 [E], square it reaches
-    promotions: np.ndarray  # int8 [E], KNIGHT, BISHOP or ROOK for an under-promotion, else 0
-    labels: np.ndarray  # int32 [E], the label of the edge
-    start_fen: str
-    pieces: str  # letters of FEN
-    double_step_rank: int | None  # where a pawn may step twice, the first rank being 0; None: nowhere
-    castlings: tuple[Castling, ...]
-    is_fischer_random: bool
-    uci_variant: str  # of UCI_Variant, as Fairy-Stockfish has it
-    board_class: type[chess.Board]  # python-chess's board
+    board_class: type[chess.Board] = chess.Board  # python-chess's, of this board
     init: Callable[[], State]
     step: Callable[[State, Array], State]  # (state, edge); a finished game stays as it is
     position: Callable[[State], Position]
@@ -67,24 +53,10 @@ def make_game(entry: GameEntry) -> Game:
     enter, make_board = _make_enter(entry, edges), board_class(entry.name)
     start = jax.tree.map(np.asarray, jax.jit(enter)(*enter_arguments(entry.size, make_board(entry.start_fen))))
     return Game(
-        name=entry.name,
-        size=entry.size,
+        **{**vars(entry), "board_class": make_board},
+        **vars(edges),
         num_squares=entry.size**2,
         num_edges=len(edges.senders),
-        num_labels=edges.num_labels,
-        max_legal_moves=entry.max_legal_moves,
-        max_plies=entry.max_plies,
-        senders=edges.senders,
-        receivers=edges.receivers,
-        promotions=edges.promotions,
-        labels=edges.labels,
-        start_fen=entry.start_fen,
-        pieces=entry.pieces,
-        double_step_rank=entry.double_step_rank,
-        castlings=entry.castlings,
-        is_fischer_random=entry.is_fischer_random,
-        uci_variant=entry.uci_variant,
-        board_class=make_board,
         init=lambda: jax.tree.map(jnp.asarray, start),
         step=_make_step(entry, edges, enter),
         position=_make_position(len(edges.senders)),

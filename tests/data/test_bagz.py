@@ -5,6 +5,8 @@ from pathlib import Path
 
 import chess
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from alphagateau.data.bagz import Record, by_board, decode, open_bag
@@ -104,7 +106,8 @@ def test_state_values_and_best_moves_are_packed_too(tmp_path):
     shard = write_bag(tmp_path / "state_value_data.bag", [coded(START, None, 0.5), coded(BLACK, None, 0.4)])
     packed = open_packed(shard, "train")
     assert packed.state_value.tolist() == [round(0.5 * LARGEST), round(0.4 * LARGEST)] and (packed.best == -1).all()
-    cloned = write_bag(tmp_path / "behavioral_cloning_data.bag", [coded(BLACK, "e7e5", None)])
+    last_of_three = [coded(BLACK, move, None) for move in ("e7e5", "d7d5", "e7e5")]
+    cloned = write_bag(tmp_path / "behavioral_cloning_data.bag", last_of_three)
     packed = open_packed(cloned, "test")
     moves = list(legal_moves(get_game("chess"), from_fen(get_game("chess"), BLACK)))
     assert packed.best.tolist() == [moves.index("e7e5")] and (packed.action_value == NO_VALUE).all()
@@ -139,6 +142,10 @@ def test_a_table_of_more_than_memory_is_refused(tmp_path, monkeypatch):
     write_table(path, {"fen": fens, "game": [0] * 5000, "ply": [0] * 5000, "count": [1] * 5000}, BOARDS, {"a": "b"})
     table, about = read_table(path, BOARDS)
     assert table.num_rows == 5000 and about["a"] == "b"
+    named_alike = pa.table({"fen": fens[:1], "game": [0], "ply": [0], "count": [1]})
+    pq.write_table(named_alike, tmp_path / "alike.parquet")
+    with pytest.raises(DataError, match=r"has the columns .*ply: int64.*; expected .*ply: int"):
+        read_table(tmp_path / "alike.parquet", BOARDS)
     monkeypatch.setattr("alphagateau.data.tables.MAX_BYTES", 2**18)
     with pytest.raises(DataError, match="more than 0 MB of rows"):
         read_table(path, BOARDS)

@@ -133,7 +133,12 @@ def test_a_part_that_changed_is_named(labels):
 
 def test_labels_that_are_not_finished_are_refused(labels):
     manifest = json.loads((labels / "manifest.json").read_text())
-    del manifest["parts"]
-    (labels / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match="is not labelled to its end"):
-        open_packed(labels, "train")
+    names = list(manifest.pop("parts"))
+    for wrong, said in (
+        ({}, "is not labelled to its end"),
+        ({"parts": names}, "hashes"),
+        ({"shards": []}, "no known kind"),
+    ):
+        (labels / "manifest.json").write_text(json.dumps(manifest | wrong))
+        with pytest.raises(DataError, match=said):
+            open_packed(labels, "train")

@@ -137,11 +137,13 @@ def test_options_are_read_and_held_against_what_is_wanted():
         "option name Skill Level type spin default 20 min 0 max " + "9" * 5000,
         "option name Style type combo default Solid var Solid var Very Risky",
         "option name nodestime type spin default 0 min 0 max 10000",
+        "option name Bare type spin default 3",
     ]
     found = [read_option(line) for line in lines]
     assert found[:2] == [Option("Hash", "spin", 1, 33554432), Option("Skill Level", "spin", 0, None)]
     assert found[2] == Option("Style", "combo", values=("Solid", "Very Risky")) and read_option("id name x") is None
     offered = {option.name.lower(): option for option in found if option}
+    assert fault_of_option(offered, "bare", "x", []) == ": option 'bare' is 'x', expected a whole number"
     assert fault_of_option(offered, "node", "50", ["nodes"]) == " has no option 'node'; did you mean 'nodes'?"
     assert (
         fault_of_option(offered, "hash", "0", [])

@@ -11,7 +11,7 @@ from boards import BATCH, GAMES, KIWIPETE, PROMOTIONS, batched
 from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.notation import from_fen, legal_moves, to_fen
 from alphagateau.games.state import Position, State
-from alphagateau.games.symmetry import has_mirror, mirror_positions, mirror_slots, reflection
+from alphagateau.games.symmetry import has_mirror, mirror_edges, mirror_positions, mirror_slots, mirror_square
 from alphagateau.games.variants import get_game
 
 WITHOUT_CASTLING = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w - - 0 1"
@@ -44,7 +44,8 @@ def many(state: State) -> State:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_an_edge_and_its_image_lead_between_images_of_squares(name):
-    game, (squares, edges) = get_game(name), reflection(get_game(name))
+    game = get_game(name)
+    squares, edges = mirror_square(game.size, np.arange(game.num_squares)), mirror_edges(game)
     files, ranks = np.divmod(np.arange(game.num_squares), game.size)
     assert (squares // game.size == game.size - 1 - files).all() and (squares % game.size == ranks).all()
     for table in (squares, edges):
@@ -84,7 +85,7 @@ def test_games_played_in_the_mirror_are_images_with_their_past(name, fen):
     game, (step, position) = get_game(name), batched(name)
     there = from_fen(game, " ".join([FLIPPED[fen], *fen.split()[1:]]))
     one, other = many(from_fen(game, fen)), many(there)
-    rng, edges = np.random.default_rng(0), reflection(game).edges
+    rng, edges = np.random.default_rng(0), mirror_edges(game)
     for _ in range(60):
         image = jax.device_get(mirror(name)(position(one)))
         jax.tree.map(np.testing.assert_array_equal, image, jax.device_get(position(other)))
@@ -115,7 +116,7 @@ def test_what_is_stored_by_slot_follows_its_edge(name):
         by_edge, there = (
             slots_to_edges(legal_edge_mask(game, p), x) for p, x in ((positions, by_slot), (image, moved))
         )
-        return moved, by_edge[:, reflection(game).edges], there
+        return moved, by_edge[:, mirror_edges(game)], there
 
     moved, expected, found = jax.device_get(compare(positions, by_slot))
     assert moved.dtype == by_slot.dtype and (np.sort(moved) == np.sort(by_slot)).all()

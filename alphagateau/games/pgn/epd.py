@@ -28,7 +28,7 @@ def text_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def is_position(text: str) -> bool:
     """Whether a line begins as a FEN does."""
-    return "/" in text.split(maxsplit=1)[0]
+    return "/" in "".join(text.split(maxsplit=1)[:1])
 
 
 def read_position(text: str) -> EpdLine:

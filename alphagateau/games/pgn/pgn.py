@@ -13,6 +13,7 @@ the position after it, `[%eval 0.23]` in pawns from White's side or `[%eval #-3]
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -147,10 +148,15 @@ def write_note(note: MoveNote) -> str:
 
 
 def read_note(comment: str, nag: int = 0) -> MoveNote:
-    """Parses the comment after a move."""
+    """Parses the comment after a move; with numbers beyond any game's all of it is text."""
     node = chess.pgn.Game()
     node.comment = comment
-    score, seconds = node.eval(), node.emt()
+    try:
+        score, seconds = node.eval(), node.emt()
+    except (ValueError, OverflowError):
+        return MoveNote(nag=nag, comment=comment)
+    if seconds is not None and not math.isfinite(seconds):
+        return MoveNote(nag=nag, comment=comment)
     node.set_eval(None)
     node.set_emt(None)
     return MoveNote(score and score.white(), None if seconds is None else round(seconds, 3), nag, node.comment)

@@ -13,11 +13,11 @@ NULL_MOVES = ("--", "Z0", "0000", "@@@@")
 
 def read_move(board: chess.Board, text: str) -> chess.Move:
     """The legal move of a text. Raises ValueError, in one sentence, for a text of none, or of several."""
-    if text in NULL_MOVES:
-        raise ValueError(f"{text!r} is a null move: expected a legal move")
     if len(text) > MAX_LETTERS:
         raise ValueError(f"invalid san: {text[:MAX_LETTERS]!r}...: expected a legal move")
     plain = ATTACHED.sub("", text).replace(":", "x")
+    if text in NULL_MOVES or plain in NULL_MOVES:
+        raise ValueError(f"{text!r} is a null move: expected a legal move")
     if castling := CASTLING.fullmatch(plain):
         plain = "O-O-O" if castling[1] else "O-O"
     plain = PROMOTED.sub(lambda found: f"{found[1]}={found[2].upper()}", plain)

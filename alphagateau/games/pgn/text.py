@@ -132,7 +132,7 @@ def _kind(word: str) -> tuple[str, str]:
 
 def read_games(lines: Iterable[str], bounds: Bounds = BOUNDS, keep_text: bool = False) -> Iterator[WrittenGame]:
     """Yields the games of PGN text, each as soon as the next begins, so a file of any size may stream."""
-    reader = _Reader(bounds.game, keep_text)
+    reader = _Reader(bounds, keep_text)
     for line in lines:
         yield from reader.read(line.rstrip("\r\n"))
     yield from reader.end()
@@ -169,8 +169,8 @@ def _tag_name(name: str) -> str:
 class _Reader:
     """The parser's state between lines."""
 
-    def __init__(self, most: int, keep_text: bool) -> None:
-        self.most, self.keep_text = most, keep_text
+    def __init__(self, bounds: Bounds, keep_text: bool) -> None:
+        self.bounds, self.keep_text = bounds, keep_text
         self.game = WrittenGame(1, 1)
         self.depth = 0  # of variations
         self.comment = 0  # the line where the open comment began; 0: there is none
@@ -206,10 +206,10 @@ class _Reader:
         return self.length + column - self.column
 
     def _is_full(self) -> bool:
-        if self.length <= self.most:
+        if self.length <= self.bounds.game:
             return False
         self.game.fault = self.game.fault or (
-            f"it has more than {self.most:,} letters: expected a game; --max-megabytes allows more"
+            f"it has more than {self.bounds.game:,} letters, expected a game{self.bounds.hint}"
         )
         return True
 
@@ -220,7 +220,7 @@ class _Reader:
             game.fault = game.fault or f"the comment of line {self.comment} does not end: expected a }}"
         elif self.depth:
             game.fault = game.fault or "a variation does not end: expected a )"
-        self.depth = self.comment = 0
+        self.depth, self.comment, self.parts = 0, 0, []
         if game.is_empty:
             return
         game.text = "".join([*self.kept, self.line[self.column : column]]) if self.keep_text else ""

@@ -24,15 +24,16 @@ class Bounds(NamedTuple):
     file: int  # bytes, unpacked
     line: int  # letters
     game: int  # letters of a game of PGN
+    hint: str = ""  # how to raise them, at the end of a refusal
 
 
 class TextFileError(ValueError):
     """A file that cannot be read; one sentence naming it."""
 
 
-def bounds_of(megabytes: int = MEGABYTES) -> Bounds:
+def bounds_of(megabytes: int = MEGABYTES, hint: str = "") -> Bounds:
     """A line or a game may fill a 64th of the file."""
-    return Bounds(megabytes * 2**20, megabytes * 2**14, megabytes * 2**14)
+    return Bounds(megabytes * 2**20, megabytes * 2**14, megabytes * 2**14, hint)
 
 
 BOUNDS = bounds_of()
@@ -49,6 +50,7 @@ OPENERS: dict[bytes, Any] = {  # by the file's first bytes
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
     b"\x28\xb5\x2f\xfd": _open_zstandard,
+    **{bytes([first]) + b"\x2a\x4d\x18": _open_zstandard for first in range(0x50, 0x60)},  # skippable, as of pzstd
 }
 PADDING = {0: None, 0x1A: None}  # what some programs fill a file up with
 
@@ -89,8 +91,7 @@ class _Counted(io.RawIOBase):
         self._left -= len(content)
         if self._left < 0:
             raise TextFileError(
-                f"{self._name} has more than {self._bounds.file >> 20} MB of text, unpacked: "
-                "--max-megabytes allows more"
+                f"{self._name} has more than {self._bounds.file >> 20} MB of text, unpacked{self._bounds.hint}"
             )
         buffer[: len(content)] = content
         return len(content)
@@ -104,8 +105,7 @@ def _lines(name: object, file: io.BufferedReader, bounds: Bounds) -> Iterator[st
         number += 1
         if len(line) > bounds.line:
             raise TextFileError(
-                f"{name}, line {number} has more than {bounds.line:,} letters, expected text: "
-                "--max-megabytes allows more"
+                f"{name}, line {number} has more than {bounds.line:,} letters, expected text{bounds.hint}"
             )
         if encoding == "latin-1" and not line.isascii():
             with suppress(UnicodeDecodeError):  # then it is Latin-1

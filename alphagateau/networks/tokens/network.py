@@ -54,7 +54,7 @@ class Transformer(NamedTuple):
 
 
 def init_params(net: Transformer, key: jax.Array) -> Variables:
-    """Initial weights as published: truncated normal, of scale 0.02 (embeddings) or 1 / sqrt(inputs) (layers)."""
+    """Initial weights as published: truncated normal, of scale 0.02 (tokens), 1 (places) or 1 / sqrt(inputs)."""
     d, wide = net.hidden_size, WIDENING * net.hidden_size
     matrices = {"W_q": (d, d), "W_k": (d, d), "W_v": (d, d), "W_o": (d, d)}
     matrices |= {"W_1": (d, wide), "W_2": (d, wide), "W_3": (wide, d)}

@@ -15,7 +15,7 @@ import numpy as np
 
 from alphagateau.games.actions import edge_numbers
 from alphagateau.games.entries import PAWN, QUEEN
-from alphagateau.games.move_numbers import action_names, square_name
+from alphagateau.games.move_numbers import action_names
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
@@ -84,7 +84,7 @@ def make_tables(game_name: str) -> Tables:
         order = "qkQK" if is_black else "QKqk"  # the bits: own queen's side, own king's, the opponent's two
         rights = [[letter for letter in "KQkq" if bits >> order.index(letter) & 1] for bits in range(16)]
         castling.append([_write("".join(letters), 4) for letters in rights])
-        names = [square_name((square // size, rank_of[square % size])) for square in range(size**2)]
+        names = [chess.square_name(chess.square(at // size, rank_of[at % size])) for at in range(size**2)]
         en_passant.append([_write(name, 2) for name in [*names, ""]])
         actions.append([[number[_action(size, names, *e, pawn)] for e in edges] for pawn in (False, True)])
     return Tables(

@@ -176,6 +176,13 @@ def test_fairy_stockfish_plays_the_5x5_board():
     assert played.move == chess.Move.from_uci("a1a5")  # mate in one
 
 
+@pytest.mark.parametrize("time", ["9" * 400 + ":00:00", "0:00:" + "9" * 400, "9" * 5000 + ":00:00"])
+def test_a_time_longer_than_numbers_are_is_text(time):
+    (record,) = read_pgn(f"1. e4 {{ [%emt {time}] }} e5 *")
+    assert record.notes[0].seconds is None and "[%emt" in record.notes[0].comment
+    assert len(read_pgn(to_pgn(record))[0].moves) == 2
+
+
 # What is refused.
 
 
@@ -186,6 +193,7 @@ def test_fairy_stockfish_plays_the_5x5_board():
         ("1. e4 e5 2. Ke3 *", "PGN game 1: illegal san: 'Ke3' in .*: expected a legal move"),
         ("1. e4 *\n\n1. e5 *\n", "PGN game 2: illegal san: 'e5'"),
         ("1. e4 -- 2. d4 *", "PGN game 1: '--' is a null move: expected a legal move"),
+        ("1. e4 Z0+ 2. d4 *", r"PGN game 1: 'Z0\+' is a null move: expected a legal move"),
         ('[Result "2-0"]\n\n1. e4 *', "PGN game 1: result '2-0': expected one of 1-0, 0-1"),
         ('[FEN "x"]\n\n1. e4 *', "PGN game 1: FEN 'x' has 1 fields: expected 6"),
         ('[Variant "Atomic"]\n\n1. e4 *', "PGN game 1: variant 'atomic': expected 'Standard' or"),

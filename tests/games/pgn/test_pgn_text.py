@@ -177,6 +177,8 @@ def test_what_is_wrong_and_where(text, line, ply, sentence):
 def test_a_comment_without_an_end_does_not_swallow_the_games_after_it():
     games = list(read_games(('[Event "x"]\n\n1. e4 {oh\n\n' + LICHESS).splitlines()))
     assert [game.line for game in games] == [1, 5] and games[0].fault and not games[1].fault
+    _, after = read_games(["1. e4 { [%eval 9.99] oh", "", '[Event "y"]', "", "1. d4 { plain } d5 1-0"])
+    assert replay(after).record.notes[0].comment == "plain" and replay(after).record.notes[0].score is None
 
 
 def test_a_million_moves_are_no_game():

@@ -31,7 +31,15 @@ def two_frames(content: bytes) -> bytes:
     return zstd(content[:4]) + zstd(content[4:])
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd, two_frames])
+def behind_a_skipped_frame(content: bytes) -> bytes:
+    """As pzstd begins each of its frames."""
+    return b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstd(content)
+
+
+PACKERS = [bytes, gzip.compress, bz2.compress, lzma.compress, zstd, two_frames, behind_a_skipped_frame]
+
+
+@pytest.mark.parametrize("pack", PACKERS)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1"])
 def test_text_is_read_however_it_is_packed_and_encoded(lines, pack, encoding):
     text = "[White]\n" + TEXT
@@ -46,13 +54,15 @@ def test_padding_and_line_ends_are_no_text(lines):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"ab\n" * 1000, "more than 0 MB of text, unpacked: --max"),
+        (b"ab\n" * 1000, "more than 0 MB of text, unpacked$"),
         (b"ab" * 500, "line 1 has more than 100 letters"),
     ],
 )
 def test_what_unpacks_to_too_much_is_refused(lines, pack, content, said):
     with pytest.raises(TextFileError, match=said):
         lines(pack(content))
+    with pytest.raises(TextFileError, match=rf"{said.rstrip('$')}.*: --option$"):
+        lines(pack(content), SMALL._replace(hint=": --option"))
     assert "".join(lines(pack(content), bounds_of(1))) == content.decode()
 
 

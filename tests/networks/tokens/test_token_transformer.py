@@ -9,7 +9,7 @@ import pytest
 
 from alphagateau.config import ConfigError
 from alphagateau.games.actions import edges_by_slot, legal_edge_mask, random_positions
-from alphagateau.games.symmetry import mirror_positions, reflection
+from alphagateau.games.symmetry import mirror_edges, mirror_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import average_mirrors, make_network
 from alphagateau.networks.network import Network, Variables
@@ -164,7 +164,7 @@ def test_the_past_is_not_seen_and_mirrors_can_be_averaged(gardner, positions, al
     averaged = jax.jit(average_mirrors(gardner, network).apply)
     here, there = (averaged(variables, p)[0] for p in (positions, mirror_positions(gardner, positions)))
     np.testing.assert_allclose(here.value, there.value, atol=1e-5)
-    np.testing.assert_allclose(here.prior_logits[:, reflection(gardner).edges], there.prior_logits, atol=1e-4)
+    np.testing.assert_allclose(here.prior_logits[:, mirror_edges(gardner)], there.prior_logits, atol=1e-4)
 
 
 @pytest.mark.parametrize(
