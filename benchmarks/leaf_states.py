@@ -6,6 +6,7 @@ in one round. Then searches 2 048 nodes a position with quiescence, as Giraffe p
 moves are not used: those at the end of quiescence, and those that are left when the nodes have run out.
 """
 
+import dataclasses
 import statistics
 from functools import partial
 
@@ -23,6 +24,7 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.giraffe.network import make_giraffe
 from alphagateau.search.minimax import minimax
+from alphagateau.search.minimax.config import DepthConfig
 
 POSITIONS, ROUNDS, NODES, QUIESCENCE_PLIES = 64, 15, 2048, 6
 
@@ -46,7 +48,7 @@ def without_states(game: Game) -> Game:
         )
         return jax.lax.optimization_barrier(bare)  # else each feature computes the board anew
 
-    return game._replace(step=step)
+    return dataclasses.replace(game, step=step)
 
 
 def main() -> None:
@@ -58,7 +60,9 @@ def main() -> None:
 
         def one_ply(game: Game, network=network, variables=variables, states=states):
             nodes = 1 + game.max_legal_moves
-            search = minimax.make_minimax_search(game, network, num_nodes=nodes, depth=1, quiescence_plies=0)
+            search = minimax.make_minimax_search(
+                game, network, DepthConfig(depth=1, num_nodes=nodes, quiescence_plies=0)
+            )
             run = jax.jit(lambda states: search(variables, jax.random.split(jax.random.key(0), POSITIONS), states))
             return lambda: jax.block_until_ready([run(states).search_value for _ in range(10)])
 

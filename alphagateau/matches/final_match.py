@@ -18,7 +18,6 @@ from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.logging.progress import print_results, say
-from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_record import read_final_match
 
 
@@ -102,7 +101,8 @@ def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: in
     game, rule = get_game(experiment.game), experiment.evaluation
     wanted = {**vars(experiment.search), "num_simulations": num_simulations}
     config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
-    search, start = match_search(game.name, experiment.network, config), newest_checkpoint(run / "checkpoints" / "0")
+    search = match_search(game.name, experiment.network, config)
+    start = checkpoint.open_checkpoint(run / "checkpoints" / "0")
     identity = Identity(
         run.name, experiment.num_iterations, checkpoint.weights_hash(variables), player_search_name(config)
     )

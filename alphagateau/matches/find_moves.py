@@ -47,7 +47,7 @@ def engine_failures() -> Iterator[None]:
     """Raises PlayerError in the place of JAX's error where an engine failed that a search calls."""
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:  # of what a callback raised its text alone is left
+    except (jax.errors.JaxRuntimeError, ValueError) as error:  # of what a callback raised its text alone is left
         if (failure := re.search(r"\bUciError: (.+)", str(error))) is None:
             raise
         raise PlayerError(failure[1]) from None

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import edge_to_uci, legal_moves, normalize_uci, outcome, to_board
+from alphagateau.games.notation import edge_to_uci, outcome, to_board
 from alphagateau.games.pgn.pgn import GameRecord, Identity, player_tags, to_pgn
+from alphagateau.games.pgn.san import read_move
 from alphagateau.games.rules import Game
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
 from alphagateau.search.growing.tree_lines import lines
@@ -116,14 +117,10 @@ def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
 
 def _read(game: Game, played: Played, word: str) -> str | None:
     """A legal move in UCI, of one in SAN or UCI; None if it is none."""
-    legal, board = legal_moves(game, played.state), to_board(game, played.state)
-    if (move := normalize_uci(board, word)) in legal:
-        return move
     try:
-        move = board.parse_san(word).uci()
+        return read_move(to_board(game, played.state), word).uci()
     except ValueError:
         return None
-    return move if move in legal else None
 
 
 def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:

@@ -14,6 +14,7 @@ from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_endless_game, get_game
+from alphagateau.matches.find_moves import engine_failures
 from alphagateau.matches.player_specs import match_search
 from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
@@ -134,7 +135,8 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     what the last one left below this position. A player without such a tree evaluates the root alone.
     """
     if thinker.evaluate_root:
-        return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
+        with engine_failures():
+            return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
     watch = watch or Watch(time.monotonic())
     is_kept = limits.simulations is None and limits.allowed is None and _reuse_tree(thinker, played, limits, watch)
     if not is_kept:

@@ -6,7 +6,6 @@ are numbered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -16,13 +15,11 @@ import scipy.stats
 
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards
 from alphagateau.games.move_numbers import action_names
-from alphagateau.games.notation import legal_moves
+from alphagateau.games.notation import jitted, legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State, pad_rows
-from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
-from alphagateau.networks.planes import unpack_bits
 from alphagateau.search.search import ILLEGAL
 from alphagateau.suites.answers import Answers, find_answers, positions_of_states
 from alphagateau.suites.intervals import Estimate, mean, share
@@ -52,23 +49,13 @@ class LabelledBoards(NamedTuple):
 def read_boards(game: Game, columns: Boards, number: int = 0) -> LabelledBoards:
     """The first `number` boards; 0: all."""
     rows, parts = Boards(*(np.asarray(column[: number or None]) for column in columns)), []
+    castling = np.unpackbits(rows.castling[:, None], axis=1, count=4, bitorder="little").astype(bool)
+    fields = rows.board, rows.color, castling, rows.en_passant, rows.halfmove_count, rows.ply
     for first in range(0, len(rows.count), ROWS):
         part = pad_rows(range(first, min(first + ROWS, len(rows.count))), ROWS)
-        parts.append(jax.device_get(_entered(game.name)(jax.tree.map(lambda x, part=part: x[part], rows))))
+        parts.append(jax.device_get(jitted(game.enter, True)(*(field[part] for field in fields))))
     states = jax.tree.map(lambda *x: np.concatenate(x)[: len(rows.count)], *parts)
     return LabelledBoards(game, rows, states)
-
-
-@lru_cache
-def _entered(game_name: str) -> Callable[[Boards], State]:
-    """`packed.Boards` [R] to States [R] without a past."""
-
-    @jax.jit
-    def enter(rows: Any) -> State:
-        fields = rows.board, rows.color, unpack_bits(rows.castling, 4), rows.en_passant, rows.halfmove_count, rows.ply
-        return jax.vmap(get_game(game_name).enter)(*fields)
-
-    return enter
 
 
 def predict(boards: LabelledBoards, player: Player, seed: int, report: Callable[[int], None]) -> Predictions:

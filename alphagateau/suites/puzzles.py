@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import board_edges, board_from_fen, board_outcome, normalize_fen
+from alphagateau.games.notation import board_from_fen, board_outcome, normalize_fen
 from alphagateau.games.pgn.epd import is_position
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
@@ -27,12 +27,11 @@ COLUMNS = {name.lower(): name for name in (*LICHESS, "PGN")}
 
 
 class Puzzle(NamedTuple):
-    """A position and its line. `moves` and `edges` are of the game before, the opponent's move, and the line."""
+    """A position and its line. `moves` are of the game before, the opponent's move, and the line."""
 
     name: str
     start_fen: str
     moves: tuple[str, ...]  # UCI, from the FEN to the end of the line
-    edges: tuple[int, ...]
     first: int  # which of the moves is the first to be found; then every other
     rating: int
     themes: tuple[str, ...] = ()
@@ -79,7 +78,7 @@ def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _header(path: str, line: int, cells: Sequence[str]) -> Sequence[str]:
     """The columns that a first row names, or those of Lichess if it is a puzzle. Raises TextFileError."""
-    if len(cells) >= MIN_LICHESS and is_position(cells[1] or "-"):
+    if len(cells) >= MIN_LICHESS and is_position(cells[1]):
         return LICHESS
     header = [COLUMNS.get(cell.strip().lower(), cell) for cell in cells]
     if {"Moves", "Rating"} - set(header) or not {"FEN", "PGN"} & set(header):
@@ -97,32 +96,32 @@ def _read(game: Game, row: Mapping[str, str], line: int) -> tuple[Puzzle, str]:
     moves = row["Moves"].lower().split()
     if len(moves) < 2 or len(moves) % 2:
         raise ValueError(f"{len(moves)} moves, expected the opponent's, and then each found one's reply but the last's")
-    edges, reason = _edges(game, start_fen, [*before, *moves], len(before))
+    reason = _early_end(game, start_fen, [*before, *moves], len(before))
     name = row.get("PuzzleId", "") or f"line {line}"
     themes, rating = tuple(row.get("Themes", "").split()), int(row["Rating"])
-    return Puzzle(name, start_fen, (*before, *moves), tuple(edges), len(before) + 1, rating, themes), reason
+    return Puzzle(name, start_fen, (*before, *moves), len(before) + 1, rating, themes), reason
 
 
 def _past(text: str) -> tuple[str, list[str]]:
     try:
-        (record,) = read_pgn(text)
+        records = read_pgn(text)
     except ValueError as error:
         raise ValueError(f"PGN is no game: {error}") from None
-    return record.start_fen, list(record.moves)
+    if len(records) != 1:
+        raise ValueError(f"PGN holds {len(records)} games, expected one")
+    return records[0].start_fen, list(records[0].moves)
 
 
-def _edges(game: Game, start_fen: str, moves: Sequence[str], first: int) -> tuple[list[int], str]:
-    """The edges of moves from a FEN, and how our rules end the line early, if they do. Raises ValueError."""
-    board, edges = board_from_fen(game, start_fen), []
+def _early_end(game: Game, start_fen: str, moves: Sequence[str], first: int) -> str:
+    """How our rules end a line from a FEN early, "" if they do not. Raises ValueError for an illegal move."""
+    board = board_from_fen(game, start_fen)
     for number, uci in enumerate(moves):
-        of_moves = {move: edge for edge, move in board_edges(game, board).items()}
-        if uci not in of_moves:
+        if uci not in map(chess.Move.uci, board.legal_moves):
             raise ValueError(
                 f"move {number - first + 1} of Moves is {uci[:20]!r}, expected a legal one of {board.fen()}"
             )
         reason = board_outcome(game, board, 3 if board.is_repetition(3) else 1)[1]
         if reason != "unterminated":
-            return [], f"the game is over by {reason} before the end of the line"
-        edges.append(of_moves[uci])
+            return f"the game is over by {reason} before the end of the line"
         board.push(chess.Move.from_uci(uci))
-    return edges, ""
+    return ""

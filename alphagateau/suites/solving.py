@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
-import numpy as np
 
-from alphagateau.games.notation import from_fens
+from alphagateau.games.pgn.pgn import GameRecord
+from alphagateau.games.pgn.rule_checks import ROWS, check_records
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State, pad_rows
-from alphagateau.matches.openings import select_states, step_states
+from alphagateau.games.state import State, stack_rows
+from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import Player
-from alphagateau.suites.answers import ROWS, Positions, find_answers, key_parts_of
+from alphagateau.suites.answers import Positions, find_answers, key_parts_of
 from alphagateau.suites.puzzles import Puzzle
 
 
@@ -31,70 +31,48 @@ def solve(
     All puzzles are searched, then those that go on once more, and so on.
     """
     solutions: dict[int, Solution] = {}
-    left = list(range(len(puzzles)))
-    states = first_states(game, puzzles) if player.search else None  # engines are given the moves
-    at = [puzzle.first for puzzle in puzzles]  # of the move to be found next
+    left, turn = list(range(len(puzzles))), 0  # of the moves to be found
+    states = find_states(game, puzzles) if player.search else None  # engines are given the moves
     while left:
         going_on = []
-        for part in find_answers(game, player, _positions(puzzles, states, left, at, seed)):
+        for part in find_answers(game, player, _positions(puzzles, states, left, turn, seed)):
             for number, move in zip((left[row] for row in part.rows), part.moves, strict=True):
-                puzzle, place = puzzles[number], at[number]
+                puzzle = puzzles[number]
+                place = puzzle.first + 2 * turn
                 is_found = move == puzzle.moves[place]
                 if is_found and place + 1 < len(puzzle.moves):
                     going_on.append(number)
                     continue
                 is_solved = is_found or _mates(game, puzzle, place, move)
-                solutions[number] = Solution(is_solved, (place - puzzle.first) // 2 + is_found, move)
+                solutions[number] = Solution(is_solved, turn + is_found, move)
             report(len(solutions))
-        left = going_on
-        for _ in range(2):  # the move that was found, and the reply
-            if states is not None:
-                states = _play(game, states, left, [puzzles[number].edges[at[number]] for number in left])
-            for number in left:
-                at[number] += 1
+        left, turn = going_on, turn + 1
     return [solutions[number] for number in range(len(puzzles))]
 
 
 def _positions(
-    puzzles: Sequence[Puzzle], states: State | None, left: Sequence[int], at: Sequence[int], seed: int
+    puzzles: Sequence[Puzzle], states: Sequence[State] | None, left: Sequence[int], turn: int, seed: int
 ) -> Positions:
-    """The positions of the puzzles left, by their numbers, before the moves `at`."""
-
-    def states_of(rows: Sequence[int]) -> State:
-        assert states is not None
-        return select_states(states, [left[row] for row in rows])
+    """The positions of the puzzles left, by their numbers, before the move `turn` that is to be found."""
 
     def line(row: int) -> tuple[str, Sequence[str]]:
         puzzle = puzzles[left[row]]
-        return puzzle.start_fen, puzzle.moves[: at[left[row]]]
+        return puzzle.start_fen, puzzle.moves[: puzzle.first + 2 * turn]
 
-    plies = [0] * len(left) if states is None else np.asarray(states.ply)[left].tolist()
-    return Positions(key_parts_of(seed, left, plies), states_of, line)
-
-
-def _play(game: Game, states: State, rows: Sequence[int], edges: Sequence[int]) -> State:
-    """The States, numpy, in some rows of which a move is made."""
-    states = jax.tree.map(np.array, states)
-    for first in range(0, len(rows), ROWS):
-        part = rows[first : first + ROWS]
-        padded = np.array(pad_rows(edges[first : first + ROWS], ROWS), np.int16)
-        after = step_states(game, select_states(states, pad_rows(part, ROWS)), padded)
-        for stored, new in zip(states, after, strict=True):
-            stored[part] = new[: len(part)]
-    return states
+    here = [one_state(states[number], turn) for number in left] if states else []
+    plies = [int(state.ply) for state in here] or [0] * len(left)
+    return Positions(key_parts_of(seed, left, plies), lambda rows: stack_rows([here[row] for row in rows]), line)
 
 
-def first_states(game: Game, puzzles: Sequence[Puzzle]) -> State:
-    """The States (numpy) in which the first moves are to be found, with their past as far as it is known."""
-    parts = []
+def find_states(game: Game, puzzles: Sequence[Puzzle]) -> list[State]:
+    """The States (numpy) of each puzzle in which its moves are to be found, with their past as far as it is known."""
+    found = []
     for first in range(0, len(puzzles), ROWS):
         part = puzzles[first : first + ROWS]
-        states = jax.device_get(from_fens(game, [puzzle.start_fen for puzzle in pad_rows(part, ROWS)]))
-        for ply in range(max(puzzle.first for puzzle in part)):
-            rows = [row for row, puzzle in enumerate(part) if ply < puzzle.first]
-            states = _play(game, states, rows, [part[row].edges[ply] for row in rows])
-        parts.append(states)
-    return jax.tree.map(lambda *x: np.concatenate(x)[: len(puzzles)], *parts)
+        records = [GameRecord(game.name, puzzle.start_fen, puzzle.moves, "*") for puzzle in part]
+        for puzzle, check in zip(part, check_records(game, records, with_states=True), strict=True):
+            found.append(jax.tree.map(lambda x, puzzle=puzzle: x[puzzle.first :: 2].copy(), check.states))
+    return found
 
 
 def _mates(game: Game, puzzle: Puzzle, at: int, answer: str) -> bool:

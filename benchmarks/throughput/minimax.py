@@ -17,6 +17,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.giraffe.features import piece_features
 from alphagateau.networks.make_network import make_network
+from alphagateau.search.minimax.config import ProbabilityConfig
 from alphagateau.search.minimax.minimax import make_minimax_search
 from alphagateau.training.selfplay.selfplay import start_games
 from throughput.games import our_step
@@ -97,7 +98,7 @@ def make_calls(game: Game, size: Size) -> tuple[Callable[[], jax.Array], Callabl
     mesh = make_mesh(jax.device_count())
     network = make_network(game, GiraffeConfig())
     variables = network.init(jax.random.key(0))
-    search = make_minimax_search(game, network, num_nodes=size.num_nodes)
+    search = make_minimax_search(game, network, ProbabilityConfig(num_nodes=size.num_nodes, split="uniform"))
     states: State = start_games(game, size.num_games * mesh.size)
     states = jax.device_put(states, shardings(mesh, BY_FIRST))
     keys = jnp.zeros(size.num_games)

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from random_games import random_records
 
-from alphagateau.games.notation import to_fen
+from alphagateau.games.notation import board_edges, to_fen
 from alphagateau.games.pgn.text_files import TextFileError
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
@@ -16,7 +15,7 @@ from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import Player
 from alphagateau.search.search import SearchOutput
 from alphagateau.suites.puzzles import Puzzle, read_puzzles
-from alphagateau.suites.solving import first_states, solve
+from alphagateau.suites.solving import find_states, solve
 
 HEADER = "PuzzleId,FEN,Moves,Rating,Themes"
 MATE = "k4/p2P1/2K2/P4/5 b - - 0 19"  # of 5x5: after a5b5, d4d5 mates as a queen and as a rook
@@ -49,13 +48,16 @@ def scripted(variables, keys, states) -> SearchOutput:
     return SearchOutput(edge, zeros, zeros, zeros[:, 0], zeros[:, 0])
 
 
-def table_of(puzzles: list[Puzzle]) -> np.ndarray:
+def table_of(game: Game, puzzles: list[Puzzle]) -> np.ndarray:
     """The edge to find at each ply."""
     table = np.zeros(256, np.int16)
     for puzzle in puzzles:
-        ply = 2 * (int(puzzle.start_fen.split()[-1]) - 1) + (puzzle.start_fen.split()[1] == "b")
-        for at in range(puzzle.first, len(puzzle.edges), 2):
-            table[ply + at] = puzzle.edges[at]
+        board = game.board_class(puzzle.start_fen)
+        for at, uci in enumerate(puzzle.moves):
+            if at >= puzzle.first and (at - puzzle.first) % 2 == 0:
+                edges = {move: edge for edge, move in board_edges(game, board).items()}
+                table[board.ply()] = edges[uci]
+            board.push_uci(uci)
     return table
 
 
@@ -73,12 +75,12 @@ def script_of(puzzles: list[Puzzle], wrong: dict[tuple[int, int], str]) -> Playe
 def test_a_file_is_read(puzzles):
     assert [puzzle.rating for puzzle in puzzles] == [1000, 1300, 1600, 801]
     assert puzzles[3].themes == ("mate", "mateIn1") and puzzles[3].first == 1
-    assert all(len(puzzle.edges) == len(puzzle.moves) == 6 for puzzle in puzzles[:3])
+    assert all(len(puzzle.moves) == 6 for puzzle in puzzles[:3])
 
 
 def test_a_network_must_find_the_whole_line(gardner, puzzles):
     """Of the second puzzle the second move is another one; its line then counts one move found."""
-    table, heard = table_of(puzzles), []
+    table, heard = table_of(gardner, puzzles), []
     solved = solve(gardner, Player("script", scripted, {"edges": jnp.asarray(table)}), puzzles, 0, heard.append)
     assert [one.is_solved for one in solved] == [True] * 4 and [one.found for one in solved] == [3, 3, 3, 1]
     assert solved[0].answer == puzzles[0].moves[-1] and heard[-1] == 4
@@ -94,8 +96,6 @@ def other_move(game: Game, puzzle: Puzzle, at: int) -> int:
     board = game.board_class(puzzle.start_fen)
     for uci in puzzle.moves[:at]:
         board.push_uci(uci)
-    from alphagateau.games.notation import board_edges
-
     for edge, uci in board_edges(game, board).items():
         after = board.copy()
         after.push_uci(uci)
@@ -118,15 +118,13 @@ def test_an_engine_is_judged_alike(gardner, puzzles):
 
 def test_any_mate_at_once_solves(gardner, puzzles):
     """The line's mate is with a queen; a rook mates too."""
-    table, other = table_of(puzzles), other_mate(gardner, puzzles[3])
+    table, other = table_of(gardner, puzzles), other_mate(gardner, puzzles[3])
     table[2 * 18 + 2] = other
     (solved,) = solve(gardner, Player("s", scripted, {"edges": jnp.asarray(table)}), puzzles[3:], 0, abs)
     assert solved == (True, 0, "d4d5r")
 
 
 def other_mate(game: Game, puzzle: Puzzle) -> int:
-    from alphagateau.games.notation import board_edges
-
     board = game.board_class(puzzle.start_fen)
     board.push_uci("a5b5")
     return next(edge for edge, uci in board_edges(game, board).items() if uci == "d4d5r")
@@ -134,14 +132,17 @@ def other_mate(game: Game, puzzle: Puzzle) -> int:
 
 def test_positions_have_the_past_that_is_known(gardner, puzzles):
     later = puzzles[0]._replace(first=3)
-    states = first_states(gardner, [later, puzzles[1]])
+    found = find_states(gardner, [later, puzzles[1]])
     for row, puzzle in enumerate((later, puzzles[1])):
         board = gardner.board_class(puzzle.start_fen)
         for uci in puzzle.moves[: puzzle.first]:
             board.push_uci(uci)
-        assert to_fen(gardner, one_state(states, row)) == board.fen(en_passant="legal")
-        assert (one_state(states, row).keys != 0).any(axis=-1).sum() == puzzle.first + 1
-    assert isinstance(states.ply, np.ndarray) and len(jax.tree.leaves(states)[0]) == 2
+        for turn, at in enumerate(range(puzzle.first, len(puzzle.moves), 2)):
+            state = one_state(found[row], turn)
+            assert to_fen(gardner, state) == board.fen(en_passant="legal")
+            assert (state.keys != 0).any(axis=-1).sum() == at + 1
+            for uci in puzzle.moves[at : at + 2]:
+                board.push_uci(uci)
 
 
 def test_a_game_gives_a_position_its_past(tmp_path):
@@ -172,6 +173,8 @@ def test_a_file_that_holds_no_puzzles_is_named(gardner, tmp_path):
         TextFileError, match=r"puzzles.csv, line 1: expected the columns FEN \(or PGN\), Moves and Rating"
     ):
         read_puzzles(gardner, write(tmp_path, header="player,opponent"))
+    with pytest.raises(TextFileError, match="expected the columns FEN"):
+        read_puzzles(gardner, write(tmp_path, header="a, ,e2e4 e7e5,1500,80,90,10,mate"))
     with pytest.raises(TextFileError, match=r"puzzles.csv holds no puzzles"):
         read_puzzles(gardner, write(tmp_path))
     with pytest.raises(TextFileError, match=r"nothing.csv cannot be read: No such file"):

@@ -153,8 +153,9 @@ def _greet(session: Session, worker: Worker) -> None:
     manifest, variant = session.player.found.manifest, session.variant
     greeting = [f"id name AlphaGateau {own_version()} {manifest['weights_hash']}", "id author AlphaGateau"]
     changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
-    if levels := session.levels.get(variants()[variant]):
-        low, high = levels.range
+    if session.levels:  # of this board or of another that UCI_Variant names
+        lowest, highest = zip(*(levels.range for levels in session.levels.values()), strict=True)
+        low, high = min(lowest), max(highest)
         changed |= {LIMIT_STRENGTH: Option(False), UCI_ELO: Option(high, low, high)}
     for name, option in options().items():
         if name in changed or name not in (LIMIT_STRENGTH, UCI_ELO):
@@ -208,7 +209,7 @@ def _thinker(session: Session) -> "Thinker":
 
 
 def _new_game(session: Session, job: Job) -> None:
-    session.played = None
+    session.played, session.fault = None, ""
     _thinker(session).root = None
 
 
@@ -221,9 +222,11 @@ def _set_option(session: Session, job: Job) -> None:
     if value is not False and name in (LIMIT_STRENGTH, UCI_ELO):
         _check_level(session, value)
     if name in ("UCI_Variant", "UCI_Chess960", "Hash", "Device") and value != session.options[name]:
-        session.thinker = session.played = None
+        session.thinker = None
+        if name in ("UCI_Variant", "UCI_Chess960") and session.played:
+            session.played, session.fault = None, "the last position is of another board"
     session.options[name] = value
-    if name == "UCI_Variant" and session.options[LIMIT_STRENGTH]:
+    if name in ("UCI_Variant", "UCI_Chess960") and session.options[LIMIT_STRENGTH]:
         session.options[LIMIT_STRENGTH] = False
         _check_level(session, True)
         session.options[LIMIT_STRENGTH] = True

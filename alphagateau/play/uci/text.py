@@ -113,6 +113,8 @@ def read_position(words: Sequence[str]) -> tuple[str | None, list[str]]:
         raise ValueError(f"position {shown(kind)} was given: expected startpos or fen")
     end = rest.index("moves") if "moves" in rest else len(rest)
     fields, moves = rest[:end], rest[end + 1 :]
+    if kind == "fen" and not fields:
+        raise ValueError("position fen was given without a FEN: expected one")
     if kind == "startpos" and fields:
         raise ValueError(f"position startpos {shown(fields[0])} was given: expected moves")
     return None if kind == "startpos" else " ".join(fields), moves

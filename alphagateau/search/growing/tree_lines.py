@@ -15,7 +15,7 @@ class Line(NamedTuple):
     edges: tuple[int, ...]  # of the move graph, the root's move first
     visits: int
     value: float  # in [-1, 1]
-    mate: int | None  # plies to a proven mate: above 0 of a win, 0 or below of a loss
+    mate: int | None  # plies to a proven mate: above 0 of a win, below of a loss
 
 
 def lines(tree: Tree, count: int) -> list[Line]:

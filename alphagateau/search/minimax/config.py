@@ -1,10 +1,9 @@
 """Keys of minimax search in an experiment."""
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from alphagateau.config.records import entry, key, num, program_or_path, record
-from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod, deferred
 from alphagateau.search.config import MIRRORS
 
 NUM_NODES = "positions of a search, at most; a third of them is kept for quiescence"
@@ -51,25 +50,6 @@ class DepthConfig(MinimaxConfig):
     average_mirrors: bool = key(MIRRORS, default=False)
 
 
-def _make_probability(game: Any, network: Any, config: ProbabilityConfig, tie_break: None = None) -> Any:
-    from alphagateau.networks.trained import SPLITS, load_trained, with_policy
-
-    split = config.split
-    if split not in SPLITS:
-        network, split = with_policy(network, load_trained(Path(split), game)), "prior"
-    return _make(game, network, config, threshold=config.threshold, split=split)
-
-
-def _make_depth(game: Any, network: Any, config: DepthConfig, tie_break: None = None) -> Any:
-    return _make(game, network, config, depth=config.depth)
-
-
-def _make(game: Any, network: Any, config: ProbabilityConfig | DepthConfig, **growth: Any) -> Any:
-    from alphagateau.search.minimax.minimax import make_minimax_search
-
-    names = ("num_nodes", "quiescence_plies", "temperature")
-    return make_minimax_search(game, network, **{name: getattr(config, name) for name in names}, **growth)
-
-
-PROBABILITY = SearchMethod("probability", ProbabilityConfig, _make_probability)
-DEPTH = SearchMethod("depth", DepthConfig, _make_depth)
+MAKE = deferred("alphagateau.search.minimax.minimax:make_minimax_search")
+PROBABILITY = SearchMethod("probability", ProbabilityConfig, MAKE)
+DEPTH = SearchMethod("depth", DepthConfig, MAKE)

@@ -6,6 +6,7 @@ position at a time.
 """
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -15,6 +16,8 @@ from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
+from alphagateau.networks.trained import SPLITS, load_policy, with_policy
+from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.search.minimax.node_pool import (
     FULL,
     Growth,
@@ -47,30 +50,22 @@ class _Limits(NamedTuple):
 
 
 def make_minimax_search(
-    game: Game,
-    network: Network,
-    *,
-    num_nodes: int,
-    depth: int | None = None,
-    threshold: float = 0.0,
-    split: str = "uniform",
-    quiescence_plies: int = 6,
-    temperature: float = 0.0,
+    game: Game, network: Network, config: ProbabilityConfig | DepthConfig, tie_break: None = None
 ) -> Search:
-    """Makes a search that expands each root by all its moves; options as declared in `config.py`.
+    """Makes a search that expands each root by all its moves, and then the most probable lines or all of a length.
 
-    Args:
-        depth: plies of the main tree, which has all lines of that length. None: it grows by probability, the most
-            probable lines first.
-        split: a move's share of its position's probability: by the network's policy ("prior") or equal ("uniform").
+    Raises CheckpointError if `config.split` is no path of a checkpoint.
     """
-    limits = _Limits(
-        num_nodes=num_nodes,
-        main_nodes=round(MAIN_SHARE * num_nodes) if quiescence_plies else num_nodes,
-        depth=FAR if depth is None else depth,
-        threshold=max(threshold, LEAST_PROBABILITY) if depth is None else 0.0,
-        quiescence_plies=quiescence_plies,
-    )
+    num_nodes, plies = config.num_nodes, config.quiescence_plies
+    depth, threshold, split = FAR, 0.0, "uniform"
+    if isinstance(config, DepthConfig):
+        depth = config.depth
+    else:
+        threshold, split = max(config.threshold, LEAST_PROBABILITY), config.split
+    if split not in SPLITS:
+        network, split = with_policy(network, *load_policy(Path(split), game, config.average_mirrors)), "prior"
+    main_nodes = round(MAIN_SHARE * num_nodes) if plies else num_nodes
+    limits = _Limits(num_nodes, main_nodes, depth, threshold, plies)
     room = max(num_nodes, game.max_legal_moves + 1)
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
@@ -78,9 +73,9 @@ def make_minimax_search(
         rows = len(states.ply)
         batch = max(game.max_legal_moves, min(BATCH, 16 * rows))
         evaluate = partial(_evaluate, game, network, variables, split)
-        trees = init_trees(evaluate, states, quiescence_plies + 1, rows * room + batch)
+        trees = init_trees(evaluate, states, plies + 1, rows * room + batch)
         trees = _grow(game, evaluate, limits, batch, trees)
-        return _make_output(game, network, variables, trees, states, temperature)
+        return _make_output(game, network, variables, trees, states, config.temperature)
 
     return search
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from alphagateau.games.attacks import PIECE_VALUES, is_check, make_attack_maps
-from alphagateau.games.entries import PAWN
+from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps
+from alphagateau.games.entries import KING, PAWN
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.search.minimax.node_pool import FULL, QUIET, Nodes
@@ -32,7 +32,7 @@ def make_noisy_moves(game: Game) -> Callable[[State], tuple[Array, Array]]:
         is_good = (victim > 0) & ((worth[victim] >= worth[mover]) | ~is_defended)
         is_queening = is_pawn & (receiver % game.size == game.size - 1)
         is_noisy = (edge >= 0) & (promotions[edge] == 0) & (is_good | is_queening)
-        return is_noisy, is_check(maps, board)
+        return is_noisy, ((board == KING) & (maps.count[1] > 0)).any()
 
     return noisy_moves
 

@@ -303,6 +303,7 @@ def test_temperature_draws_by_the_seed(gui: Gui):
         ("setoption name Contempt value 3", "info string there is no option 'Contempt': expected one of "),
         ("setoption", "info string setoption '' was given"),
         ("position", "info string position '' was given: expected startpos or fen"),
+        ("position fen moves a2a3", "info string position fen was given without a FEN: expected one"),
         ("position fen what w - - 0 1", "info string FEN 'what w - - 0 1' has a wrong board: expected 5 rows"),
         ("position fen k4/5/2K2/5/4R w - - 0 1 2", "info string FEN 'k4/5/2K2/5/4R w - - 0 1 2' has 7 fields"),
         ("position startpos moves a2a3 b4a3 zzzz", "info string 'zzzz' is not a move: expected a legal one of "),
@@ -342,6 +343,16 @@ def test_a_promotion_in_upper_case_is_no_other_sides_move(gui: Gui):
 def test_words_before_a_command_and_what_needs_no_answer(gui: Gui):
     assert gui.ask("", "   ", "debug on", "register later", "stop", "ponderhit", "\x00\ufffd joho debug off") == []
     assert gui.best("please go nodes 16") != "(none)"
+
+
+def test_another_size_of_memory_keeps_the_position_and_another_board_does_not(gui: Gui):
+    board = GardnerBoard()
+    board.push_uci("b2b3")
+    best = gui.best("position startpos moves b2b3", "setoption name Hash value 17", "go nodes 16")
+    assert chess.Move.from_uci(best) in board.legal_moves
+    gui.say("setoption name UCI_Variant value losalamos", "go nodes 16")
+    assert gui.until("bestmove")[-2:] == ["info string the last position is of another board", "bestmove (none)"]
+    gui.say("setoption name UCI_Variant value gardner", "setoption name Hash value 256")
 
 
 def test_a_move_that_is_none_ends_the_game_before_it(gui: Gui):

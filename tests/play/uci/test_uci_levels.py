@@ -70,8 +70,9 @@ def _last_lines(said: list[str]) -> list[str]:
     return [next(line for line in reversed(said[:n]) if " nodes " in line) for n in ends]
 
 
-def test_levels_of_the_first_board_are_offered(found):
-    write_levels(found, boards={"chess": RISING})
+@pytest.mark.parametrize("board", ["chess", "gardner_chess"])
+def test_levels_are_offered_of_whichever_board(found, board):
+    write_levels(found, boards={board: RISING})
     said = converse(found, "uci")
     assert {
         "option name UCI_LimitStrength type check default false",

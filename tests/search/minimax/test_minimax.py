@@ -18,6 +18,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
+from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.search.minimax.minimax import MAIN_SHARE, make_minimax_search
 from alphagateau.search.search import Search
 
@@ -74,8 +75,13 @@ def rules(case: Case) -> plain.Rules:
 @cache
 def searching(case: Case) -> Search:
     game = get_game(case.game)
-    limits = {"num_nodes": case.num_nodes, "depth": case.depth, "threshold": case.threshold, "split": case.split}
-    return jax.jit(make_minimax_search(game, network(game), quiescence_plies=QUIET, **limits))
+    if case.depth is None:
+        config = ProbabilityConfig(
+            num_nodes=case.num_nodes, threshold=case.threshold, split=case.split, quiescence_plies=QUIET
+        )
+    else:
+        config = DepthConfig(depth=case.depth, num_nodes=case.num_nodes, quiescence_plies=QUIET)
+    return jax.jit(make_minimax_search(game, network(game), config))
 
 
 def positions(game: Game, number: int, seed: int) -> list[str]:
@@ -174,7 +180,9 @@ def test_a_policy_splits_the_tree_of_any_network(gardner, tiny):
     states = from_fens(gardner, positions(gardner, 4, 5))
     found = {}
     for split in ("prior", "uniform"):
-        search = make_minimax_search(gardner, tiny.network, num_nodes=150, split=split, temperature=0.1)
+        search = make_minimax_search(
+            gardner, tiny.network, ProbabilityConfig(num_nodes=150, split=split, temperature=0.1)
+        )
         found[split] = jax.jit(search)(tiny.variables, jnp.zeros(4), states)
         assert bool((jnp.abs(found[split].search_value) <= 1).all())
         np.testing.assert_allclose(found[split].action_weights.sum(axis=-1), 1.0, rtol=1e-5)
