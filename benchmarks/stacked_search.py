@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=8, help="of each player")
     options = parser.parse_args()
     game, rows = get_game(options.game), options.rows
-    network = make_network(game, config.load(config.find_experiment("quickstart")).network)
+    network = make_network(game, config.load(config.find_file("quickstart", "experiment")).network)
     search = make_search(game, network, GumbelConfig(num_simulations=options.simulations, gumbel_scale=0.0))
     state = jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[None], rows, axis=0), game.init())
     keys = jax.random.split(jax.random.key(0), rows)

@@ -82,7 +82,11 @@ def evaluate(model: Model, fens: Sequence[str]) -> list[PositionEvaluation]:
 
 
 def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int = 0) -> FoundMove:
-    """The move of the search it was trained by, without noise. Raises ValueError for a wrong FEN or a finished game."""
+    """The move of the search it was trained by, without noise.
+
+    Raises ValueError for a wrong FEN, a finished game or a number that the search does not take, SpecError for a
+    checkpoint whose search is none.
+    """
     state = from_fen(model.game, fen)
     if state.terminated:
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")

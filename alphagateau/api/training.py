@@ -18,7 +18,7 @@ from alphagateau.distributed import processes
 from alphagateau.distributed.mesh import choose_platform
 from alphagateau.runs import run_record
 from alphagateau.runs.logging.log import read_metrics as read_metrics_file
-from alphagateau.runs.newest import newest_checkpoint
+from alphagateau.runs.newest import find_newest
 from alphagateau.runs.stop import StopRequest
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def train(
     """
     name = "experiment"
     if isinstance(experiment, str | PathLike):
-        path = config.find_experiment(str(experiment))
+        path = config.find_file(str(experiment), "experiment")
         experiment, name = config.load(path), path.stem
     elif not isinstance(experiment, Experiment):
         experiment = config.from_dict(experiment)
@@ -83,7 +83,7 @@ def train(
     is_main = threading.current_thread() is threading.main_thread()  # others receive no signals
     with stop.listening() if is_main else nullcontext():
         is_finished = run_experiment(experiment, name, folder, stop, Path(init_from) if init_from else None, after)
-    return TrainedRun(folder, is_finished, newest_checkpoint(folder).path, read_metrics(folder))
+    return TrainedRun(folder, is_finished, find_newest(folder).path, read_metrics(folder))
 
 
 def read_metrics(run: str | PathLike) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ def parse_experiment(kind: type[Arguments], words: Sequence[str], command: str) 
         if {"-h", "--help"} & set(words):
             print_help(kind, words, command)
         raise UsageError(f"{command} needs an experiment file or name first: alphagateau {command} quickstart")
-    path = config.find_experiment(words[0])
+    path = config.find_file(words[0], "experiment")
     experiment = config.load(path)
     default = kind(words[0], _change_kinds(experiment, words))
     if {"-h", "--help"} & set(words):
@@ -72,20 +72,14 @@ def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment
 
 
 def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
-    """The experiment with the architecture and the search of the options, which decide what other options there are.
-
-    Other keys are kept where the new kind has them.
-    """
+    """The experiment with the architecture and the search of the options, which decide what other options there are."""
     changes = {}
     for name, register in config.REGISTERS.items():
-        tag, option = register.tag, f"--{name}.{register.tag}"
+        option = f"--{name}.{register.tag}"
         given = [word for before, word in pairwise(words) if before == option]
         given += [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
-        old, kind = getattr(experiment, name), register.configs.get(next(iter(given), ""))
-        if kind and kind is not type(old):
-            kept = {key: value for key, value in vars(old).items() if key != tag and key in config.fields_of(kind)}
-            changes[name] = kind(**kept)
-    return dataclasses.replace(experiment, **changes) if changes else experiment
+        changes |= {option[2:]: kind for kind in given[:1] if kind in register}
+    return config.change(experiment, changes, words[0])
 
 
 def check(experiment: Experiment, name: str | Path) -> None:

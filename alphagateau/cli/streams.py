@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from alphagateau.cli.arguments import UsageError
+from alphagateau.runs.logging.progress import warn as report
 
 REPORT_SECONDS = 10
 
@@ -18,11 +19,6 @@ def open_input(command: str) -> TextIO:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     return sys.stdin
-
-
-def report(text: str) -> None:
-    """Writes a line of progress to standard error."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def make_reporter(total: int, unit: str, name: str = "") -> Callable[[int], None]:

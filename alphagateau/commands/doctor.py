@@ -34,4 +34,4 @@ def run(arguments: Arguments, path: Path, experiment: Experiment) -> int:
 
     diagnosis = diagnose(experiment)
     print_diagnosis(diagnosis, str(path))
-    return 0 if diagnosis.is_memory_enough else 1
+    return 1 if diagnosis.advice else 0

@@ -52,7 +52,7 @@ class Arguments:
 def run(arguments: Arguments) -> int:
     """1 if runs failed; 0 also after a stop before the end."""
     stop = StopRequest(arguments.stop_after)
-    path = config.find_study(arguments.study)
+    path = config.find_file(arguments.study, "study")
     plan = make_plan(config.load_study(path), str(path))
     out = arguments.out or Path("eval") / plan.study.name
     if arguments.plan:

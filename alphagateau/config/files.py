@@ -23,17 +23,8 @@ T = TypeVar("T")
 SHIPPED = {"experiment": "*.toml", "study": "studies/*.toml"}  # what comes with the package, in its experiments/
 
 
-def find_experiment(name: str) -> Path:
-    """The file `name`, or the experiment of that name that comes with the package. Raises ConfigError."""
-    return _find(name, "experiment")
-
-
-def find_study(name: str) -> Path:
-    """The file `name`, or the study of that name that comes with the package. Raises ConfigError."""
-    return _find(name, "study")
-
-
-def _find(name: str, noun: str) -> Path:
+def find_file(name: str, noun: str) -> Path:
+    """The file `name`, or the "experiment" or "study" of that name that comes with the package. Raises ConfigError."""
     path = Path(name)
     if path.suffix == ".toml" or len(path.parts) != 1 or path.is_file():
         return path
@@ -55,11 +46,6 @@ def _known(noun: str) -> dict[str, Path]:
 def load(path: str | PathLike) -> Experiment:
     """Reads an experiment file. Raises ConfigError, one line that opens with the path."""
     return from_dict(_read_toml(Path(path), "experiment"), str(path))
-
-
-def loads(text: str, name: str = "experiment") -> Experiment:
-    """Reads the text of an experiment file. Raises ConfigError; `name` opens it."""
-    return from_dict(_parse_toml(text, name), name)
 
 
 def load_ladder(path: str | PathLike) -> LadderConfig:
@@ -86,9 +72,9 @@ def _make(kind: type[T], table: Mapping[str, Any], name: str) -> T:
 
 
 def _read_toml(path: Path, noun: str) -> dict[str, Any]:
-    """The table of a file. Raises ConfigError."""
+    """The table of a file. Raises ConfigError, of its text with the line."""
     try:
-        return _parse_toml(path.read_bytes().decode("utf-8-sig"), str(path))
+        text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         beside = {p.stem: p for p in path.parent.glob("*.toml") if _is_of(p, noun)}
         names = [printable(beside[name]) for name in difflib.get_close_matches(path.stem, beside, 1)]
@@ -98,11 +84,16 @@ def _read_toml(path: Path, noun: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{printable(path)}: line {line} is not UTF-8 text") from None
-    except ConfigError:
-        raise
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{printable(path)}: cannot read the {noun} file: {why}") from None
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error))
+        why, line = found.groups() if found else ("the value is too long or too deep", None)
+        where = f" line {line or text.count(chr(10), 0, -1) + 1}" if found else ""
+        raise ConfigError(f"{printable(path)}{where}: not TOML: {why}") from None
 
 
 def _is_of(path: Path, noun: str) -> bool:
@@ -113,19 +104,8 @@ def _is_of(path: Path, noun: str) -> bool:
         return False
 
 
-def _parse_toml(text: str, name: str) -> dict[str, Any]:
-    """The table of a file's text. Raises ConfigError with the line."""
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error))
-        why, line = found.groups() if found else ("the value is too long or too deep", None)
-        where = f" line {line or text.count(chr(10), 0, -1) + 1}" if found else ""
-        raise ConfigError(f"{printable(name)}{where}: not TOML: {why}") from None
-
-
 def dumps(experiment: Experiment) -> str:
-    """The experiment as a TOML file, each key with its help; `loads` gives back an equal one."""
+    """The experiment as a TOML file, each key with its help; which `load` gives back."""
     import tomlkit
 
     document = tomlkit.document()

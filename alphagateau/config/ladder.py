@@ -27,7 +27,7 @@ class LadderConfig:
     games_per_pair: int = num("games of one meeting, an even number (0: 20; `paper`: 60)", default=0)
     max_games: int = num("games of a board, at most (0: 20 a player; `all` and `paper`: to their end)", default=0)
     target_error: float = num("stop once every standard error is at most this, Elo (0: no such rule)", default=0.0)
-    opening_plies: int = num("random plies that open each pair of games (0: the start position)", default=4)
+    opening_plies: int = num("random plies that open each pair of games (0: the start position)", default=4, high=64)
     openings: str = program_or_path("file of openings instead, a FEN or UCI moves on each line, or PGN", default="")
     seed: int = num("seed of the openings and the noise", default=0)
     part: str = key("which of the openings to play here, as 2/3: those of the second of three machines", default="1/1")
@@ -40,6 +40,8 @@ class LadderConfig:
     def _check_together(self) -> "LadderConfig":
         if not self.players:
             raise ValueError("players must name at least one run, checkpoint or player")
+        if len(set(self.boards)) < len(self.boards):
+            raise ValueError(f"boards must be different, got {', '.join(self.boards)}")
         if self.games_per_pair % 2:
             raise ValueError("games_per_pair must be even, as each opening is played both ways")
         found = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", self.part)

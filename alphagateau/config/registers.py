@@ -33,16 +33,8 @@ class NetworkConfig:
     action_values: bool = False
     num_heads: int = 0  # of attention
     values_one_move: bool = False  # whether a move's value costs a pass of the network
-
-    @property
-    def statistics_boards(self) -> tuple[str, ...]:
-        """Boards with batch statistics of their own."""
-        return ()
-
-    @property
-    def statistics_batch(self) -> int:
-        """Positions whose statistics are used together."""
-        return 1
+    statistics_boards: Any = ()  # boards with batch statistics of their own
+    statistics_batch: Any = 1  # positions whose statistics are used together
 
 
 class SearchConfig:
@@ -51,7 +43,6 @@ class SearchConfig:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     algorithm: Any
     num_simulations: int = 0
-    max_num_considered_actions: int = 16  # of a match whose players search
     gumbel_scale: float = 0.0
     temperature: float = 0.0
     average_mirrors: bool = False

@@ -15,6 +15,7 @@ from alphagateau.config.losses import LOSSES
 from alphagateau.config.records import choice, entry, key, num, program_or_path, record, section, show
 from alphagateau.config.registers import GAMES, NETWORKS, REGISTERS, SEARCHES, NetworkConfig, SearchConfig
 
+MATERIAL_BATCH = 256  # positions a step of the lesson on material
 SEEDS_APART = 2**16  # between those of a run's boards, whose games draw nothing alike
 
 
@@ -26,7 +27,9 @@ class SelfPlayConfig:
     num_plies: int = num("plies of each game slot in an iteration", low=1)
     continue_games: bool = key("games go on in the next iteration, not anew", default=False)
     segment_plies: int = num("plies a device call, after which stop signals are heard", default=16, low=1)
-    full_search_share: float = num("share of plies searched in full; the others train no policy", default=1.0, high=1)
+    full_search_share: float = num(
+        "share of plies searched in full; the others train no policy", default=1.0, low=1e-6, high=1
+    )
     cheap_simulations: int = num("search simulations of a ply not searched in full", default=16, low=1)
     random_openings: float = num("share of games that begin after random plies", default=0.0, high=1)
     opening_plies: int = num("random plies that open such a game, at most", default=4, low=1, high=64)
@@ -35,7 +38,7 @@ class SelfPlayConfig:
     )
     boards: str = key("boards of a run, with parts of its games: chess 2, gardner_chess 1 (none: game)", default="none")
     start_moves: int = num("random moves from such a start before a game begins", default=1, high=64)
-    resign_plies: int = num("own plies in a row below -resign_value until a player resigns (0: never)", default=0)
+    resign_plies: int = num("own plies in a row below -resign_value to resign (0: never)", default=0, high=2**15 - 1)
     resign_value: float = num("search's value whose opposite is low enough to resign", default=0.9, high=1)
     resign_played_out: float = num("share of games in which nobody may resign", default=0.1, high=1)
 
@@ -97,14 +100,14 @@ class TrainingConfig:
     optimizer: Literal["adam", "nadam", "muon", "adadelta"] = choice(
         "nadam: Adam with Nesterov's momentum; muon: steps made orthogonal; adadelta: as Giraffe", default="adam"
     )
-    beta2: float = num("decay of the mean of squared gradients", default=0.999, high=1)
-    epsilon: float = num("what is added to the root of that mean", default=1e-8, high=1)
+    beta2: float = num("decay of the mean of squared gradients", default=0.999, high=0.999999)
+    epsilon: float = num("what is added to the root of that mean", default=1e-8, low=1e-30, high=1)
     num_parts: int = num("parts of a batch whose gradients are summed, one after the other", default=1, low=1)
     num_epochs: int = num("passes over the window an iteration", default=1, low=1)
-    samples_per_frame: float = num("times a new frame is drawn, on average (0: by num_epochs instead)", default=0.0)
+    samples_per_frame: float = num("times a new frame is drawn, to a whole step (0: by num_epochs)", default=0.0)
     learning_rate: float = num("step size, at its highest (Giraffe's AdaDelta: 1)", default=0.001, low=1e-9, high=1)
     adadelta_decay: float = num("of AdaDelta's averages, a step", default=0.99, high=1)
-    adadelta_epsilon: float = num("of AdaDelta", default=1e-8, high=1)
+    adadelta_epsilon: float = num("of AdaDelta", default=1e-8, low=1e-30, high=1)
     schedule: Literal["constant", "linear", "cosine", "steps"] = choice(
         "how the step size falls; steps: by the root of 10 at 0.8 and 0.9 of decay_steps", default="constant"
     )
@@ -214,6 +217,14 @@ class Experiment:
                 f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
                 f"{self.training.learning_rate:g}, training.learning_rate"
             )
+        is_falling = self.training.schedule != "constant" and self.training.decay_steps
+        if is_falling and self.training.warmup_steps >= self.training.decay_steps:
+            raise ValueError(
+                f"training.warmup_steps ({self.training.warmup_steps}) must be below {self.training.decay_steps}, "
+                "training.decay_steps"
+            )
+        if self.training.weight_decay and self.training.optimizer == "adadelta":
+            raise ValueError('training.weight_decay has no meaning for training.optimizer "adadelta"')
         holds = {"data.frames_per_iteration": self.data.frames_per_iteration} if self.data else {}
         for name, size in (holds or {"window.size": self.window.size}).items():
             if self.training.batch_size > size:
@@ -230,10 +241,12 @@ class Experiment:
         if (ghost_size := self.network.statistics_batch) > 1:
             together *= ghost_size
             factors += f" times network.ghost_size ({ghost_size})"
+            if self.training.material_positions and MATERIAL_BATCH % ghost_size:
+                raise ValueError(f"network.ghost_size ({ghost_size}) must divide {MATERIAL_BATCH}, the lesson's batch")
         for name, size, (divisor, meaning) in (
             ("selfplay.num_games", self.selfplay.num_games if self.selfplay else 0, shares),
             ("data.frames_per_iteration", self.data.frames_per_iteration if self.data else 0, shares),
-            ("window.size", self.window.size, shares),
+            ("window.size", self.window.size if self.selfplay else 0, shares),
             ("training.batch_size", self.training.batch_size, (together, factors)),
             ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
         ):
@@ -246,12 +259,14 @@ class Experiment:
         """Raises ValueError if several boards cannot be played, or the network keeps statistics of others."""
         boards = self.boards
         kept = self.network.statistics_boards
+        if unknown := {*kept} - GAMES.keys():
+            raise ValueError(f"network.board_statistics names {show(min(unknown))}, expected {', '.join(GAMES)}")
         if kept and not set(boards) <= set(kept):
             raise ValueError(f"network.board_statistics must name {', '.join(boards)}, got {', '.join(kept)}")
-        if len(boards) == 1:
-            return
         if self.game not in boards:
             raise ValueError(f"game ({self.game}) must be one of selfplay.boards, {', '.join(boards)}")
+        if len(boards) == 1:
+            return
         if not self.network.plays_every_board:
             raise ValueError(f"selfplay.boards needs a network of any board, got {show(self.network.architecture)}")
         if self.selfplay and self.selfplay.starts != "none":

@@ -96,6 +96,8 @@ class StudyConfig:
         if not isinstance(value, Mapping):
             raise ValueError(f"[{info.field_name}] must be a table of keys, got {show(value)}")
         if info.field_name == "changes":
+            if own := [key for key in OF_A_VARIANT if key in value]:
+                raise ValueError(f"changes: {own[0]} is a variant's key, and no experiment's")
             return _check_changes("changes", value)
         if not value:
             raise ValueError("variants must name at least one, as in [variants.base]")
@@ -129,6 +131,8 @@ class StudyConfig:
             raise ValueError('design = "factorial" has [factors] in the place of [variants]; no other design has them')
         if self.factors and (self.reference or self.direct_games):
             raise ValueError('design = "factorial" has no reference, and so no direct_games')
+        if self.direct_games and self.ladder is None:
+            raise ValueError("direct_games needs [ladder], which plays them")
         if self.direct_games % 2:
             raise ValueError("direct_games must be even, as each opening is played both ways")
         if self.name and not NAME.fullmatch(self.name):
@@ -145,6 +149,8 @@ def parse_budget(text: str) -> BudgetConfig:
     table: dict[str, Any] = {}
     for part in text.split(","):
         name, _, number = part.partition("=")
+        if name in table:
+            raise ConfigError(f"budget names {name} twice, the second time as {show(part)}")
         try:
             amount = float(number)
             is_whole = amount.is_integer() and name not in ("flops", "seconds")

@@ -117,7 +117,7 @@ def seal(temporary: Path, target: Path, manifest: dict[str, Any]) -> dict[str, A
 
 
 def _rename_over(temporary: Path, target: Path) -> None:
-    """Gives a folder the name of another; killed in between, `clean` gives the other its name back."""
+    """Gives a folder the name of another; killed in between, `clean` gives the other its name back in a run."""
     aside = target.with_name(f".{target.name}.aside")
     if target.exists():
         shutil.rmtree(aside, ignore_errors=True)
@@ -187,7 +187,7 @@ def verify(checkpoint: Checkpoint, part: str) -> None:
     try:
         found = dict(_checksums(path, part))
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from error
     for name in sorted(wanted.keys() | found.keys()):
         if name not in found:
             raise CheckpointError(f"{path / name} is missing")

@@ -65,5 +65,5 @@ def reached(cost: Cost, budget: BudgetConfig) -> str | None:
     """The limit of the budget that the cost has reached, such as "7.5 seconds"; None: none yet."""
     for unit, limit in vars(budget).items():
         if limit and getattr(cost, unit) >= limit:
-            return f"{limit:g} {unit}"
+            return f"{limit:,} {unit}" if isinstance(limit, int) else f"{limit:g} {unit}"
     return None

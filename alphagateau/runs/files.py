@@ -15,10 +15,11 @@ from typing import Any
 def write_text(path: Path, text: str) -> None:
     """Replaces a file at once: a reader or a kill sees the old text or the new, never a part; several may do it.
 
-    OSError names the file, and on a full disk what it needed and what was free. By hand because it is a few lines, and
+    OSError names the file, and on a full disk what it needed and what was free. What a link leads to, or a device, is
+    written in place. By hand because it is a few lines, and
     the standard library has none that also syncs the folder's list of names.
     """
-    if path.exists() and not path.is_file():  # such as /dev/stdout, which is no file to replace
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # such as /dev/stdout, which is no file to replace
         path.write_text(text, encoding="utf-8")
         return
     with replacing(path, len(text.encode())) as temporary, temporary.open("w", encoding="utf-8") as file:

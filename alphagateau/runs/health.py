@@ -25,6 +25,7 @@ _CHECKS = (
     ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
 LEAST_GAMES = 32  # below which a share of them is not judged
+OF_PLIES = "selfplay/value_saturation"  # whose games need not have ended
 _OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate")
 _FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 
@@ -47,7 +48,8 @@ def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
     found, has_few_games = [], values.get("selfplay/games", 0) < LEAST_GAMES
     without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
     for name, key, is_minimum, meaning in _CHECKS:
-        if name not in values or any(name.startswith(kind) for kind, is_so in without.items() if is_so):
+        is_without = any(name.startswith(kind) for kind, is_so in without.items() if is_so)
+        if name not in values or (is_without and name != OF_PLIES):
             continue
         if has_few_games and name in _OF_GAMES:
             continue

@@ -18,7 +18,7 @@ def newest_checkpoint(source: Path, others: Sequence[str] = ()) -> Checkpoint:
     Programs and paths that its manifest names are left out, with one warning. Raises CheckpointError, with `others`
     that the user may have meant.
     """
-    found = _newest(source, others)
+    found = find_newest(source, others)
     if found.left_out:
         warn_left_out(found.run or found.path, found.left_out)
     return found
@@ -35,7 +35,8 @@ def warn_left_out(source: Path, names: tuple[str, ...]) -> None:
     )
 
 
-def _newest(source: Path, others: Sequence[str]) -> Checkpoint:
+def find_newest(source: Path, others: Sequence[str] = ()) -> Checkpoint:
+    """`newest_checkpoint` without a word, as for the run that this process has just trained."""
     if (source / "manifest.json").exists():
         return checkpoint.open_checkpoint(source)
     found, complaints = checkpoint.find(source / "checkpoints")
@@ -46,6 +47,8 @@ def _newest(source: Path, others: Sequence[str]) -> Checkpoint:
             complaints.append(str(error))
     if complaints:
         raise CheckpointError(f"{source} holds no whole checkpoint: {'; '.join(complaints)}")
+    if _is_player(source):
+        raise NoCheckpointError(f"{source} holds no whole checkpoint: it has written none yet")
     near = _nearest(source, others)
     hint = f"; did you mean {near}?" if near else ""
     raise NoCheckpointError(f"{source} holds no whole checkpoint: no such run or checkpoint{hint}")

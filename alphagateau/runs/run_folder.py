@@ -76,7 +76,7 @@ def write_config(run: Path, experiment: Experiment) -> None:
 
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
-    """Locks the run until the process ends, however it ends. Raises RunError if another process has the lock.
+    """Locks the run until the block or the process ends. Raises RunError if another process has the lock.
 
     Removes half-written files of killed processes; `checkpoint.clean` does so for checkpoints.
     """

@@ -5,6 +5,7 @@ import json
 import platform
 import subprocess
 import sys
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,9 @@ def _is_record(record: dict[str, Any]) -> bool:
     if not isinstance(starts, list) or not isinstance(unhealthy, dict) or "why" not in unhealthy:
         return False
     is_whole = all(isinstance(s, dict) and all(isinstance(s.get(k), kind) for k, kind in START.items()) for s in starts)
+    origin = record.get("init_from") or ""
+    is_whole = is_whole and isinstance(origin, str) and "\0" not in origin
+    is_whole = is_whole and all(isinstance(start.get("iteration", 0), int) for start in starts)
     return is_whole and all(isinstance(name, str) for start in starts for name in start["devices"])
 
 
@@ -63,7 +67,8 @@ def mark_unhealthy(run: Path, why: str) -> str:
 
 def is_same_origin(one: str | Path | None, other: str | Path | None) -> bool:
     """Whether two `init_from` name the same weights, on any machine that shares their folder."""
-    return Path(one or "").parts[-3:] == Path(other or "").parts[-3:]
+    ends = [Path(path or "").parts[-3:][::-1] for path in (one, other)]
+    return all(ends) == any(ends) and all(map(eq, *ends))  # one may be absolute, and the other not
 
 
 def start_record(devices: list[str]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _at_levels(factors: Mapping[str, list[Any]], row: tuple[int, ...]) -> dict[s
 def _make_variant(study: StudyConfig, name: str, table: Mapping[str, Any], path: str) -> Variant:
     where = f"{path}: factors" if study.factors else f"{path}: variants.{name}"
     try:
-        base = config.load(config.find_experiment(table.get("experiment", study.base)))
+        base = config.load(config.find_file(table.get("experiment", study.base), "experiment"))
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}" if "experiment" in table else f"{path}: base: {error}") from None
     experiment = config.change(base, {**changes_of(study.changes), **changes_of(table)}, where)

@@ -76,7 +76,7 @@ def test_ctrl_c_writes_a_checkpoint_and_returns(tmp_path, whole, monkeypatch):
 
 @pytest.mark.whole
 def test_a_record_tables_and_a_file_are_one_experiment_in_any_thread(tmp_path, whole):
-    experiment = training.config.change(training.config.load(training.config.find_experiment("smoke")), QUICK)
+    experiment = training.config.change(training.config.load(training.config.find_file("smoke", "experiment")), QUICK)
     tables = training.config.to_dict(experiment)
     found = []
     thread = threading.Thread(target=lambda: found.append(alphagateau.train(tables, "tables", runs=tmp_path)))

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from alphagateau.cli.arguments import UsageError, help_of, parse
 from alphagateau.cli.experiments import check, parse_experiment, read_experiment
 from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
-from alphagateau.config import ConfigError, dumps, loads
+from alphagateau.config import ConfigError, Experiment, dumps
 from alphagateau.config.records import keys_of
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
@@ -33,6 +34,10 @@ num_games = 16
 num_plies = 32
 """
 MODULES = {name: importlib.import_module(f"alphagateau.commands.{name}") for name in COMMANDS}
+
+
+def loads(text: str) -> Experiment:
+    return config.from_dict(tomllib.loads(text))
 
 
 @pytest.fixture(scope="module")

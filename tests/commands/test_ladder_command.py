@@ -33,7 +33,7 @@ START = {"command": "", "python": "", "versions": {}}
 @pytest.fixture
 def runs(tmp_path) -> tuple[Path, Path]:
     """Two iterations on 5x5, three on 6x6 from the weights of the second."""
-    smoke = config.load(config.find_experiment("smoke"))
+    smoke = config.load(config.find_file("smoke", "experiment"))
     pre, tuned = tmp_path / "runs" / "pre", tmp_path / "runs" / "tuned"
     for run, board, origin in ((pre, BOARD, None), (tuned, SIX, str(pre))):
         experiment = dataclasses.replace(smoke, game=board)

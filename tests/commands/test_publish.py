@@ -36,7 +36,7 @@ COME_WITH_A_CLONE = sorted(path.parent for path in (ROOT / "checkpoints").glob("
 def trained(tmp_path_factory) -> Path:
     """A run of two iterations whose last checkpoint holds real weights."""
     run = tmp_path_factory.mktemp("published") / "trained"
-    experiment = config.change(config.load(config.find_experiment("smoke")), {"training.average_decay": 0.9})
+    experiment = config.change(config.load(config.find_file("smoke", "experiment")), {"training.average_decay": 0.9})
     run.mkdir()
     run_folder.write_config(run, experiment)
     run_record.write_record(run, {"starts": [START], "init_from": None})
@@ -98,13 +98,13 @@ def test_the_card_says_what_the_runs_files_say(published):
     ("origin", "said"), [(None, "gardner_chess alone;"), ("runs/pre", "gardner_chess, and before it what pre learnt;")]
 )
 def test_the_card_of_a_run_that_began_from_weights_says_so(origin, said):
-    experiment = config.load(config.find_experiment("smoke"))
+    experiment = config.load(config.find_file("smoke", "experiment"))
     card = SimpleNamespace(experiment=experiment, record={"init_from": origin}, manifest={"symptoms": []}, notes=())
     assert limit_lines(card)[0].startswith(f"- It learnt on {said}")  # pyright: ignore[reportArgumentType]
 
 
 def test_the_card_says_what_trains_it_anew():
-    experiment = config.load(config.find_experiment("labelled_gardner"))
+    experiment = config.load(config.find_file("labelled_gardner", "experiment"))
     done = {"iteration": experiment.num_iterations, "weights_hash": "0"}
     card = SimpleNamespace(
         name="small", experiment=experiment, manifest=done, record={"init_from": "runs/pre", "starts": []}
@@ -121,7 +121,7 @@ def test_the_card_says_what_trains_it_anew():
 
 
 def test_the_card_names_a_lesson_on_material():
-    experiment = config.load(config.find_experiment("quickstart"))
+    experiment = config.load(config.find_file("quickstart", "experiment"))
     assert data_sentence(experiment, {}).startswith("Its own games alone: ")
     taught = config.change(experiment, {"training.material_positions": 4096})
     assert data_sentence(taught, {}).startswith(
@@ -130,7 +130,7 @@ def test_the_card_names_a_lesson_on_material():
 
 
 def test_the_card_names_who_labelled_its_data():
-    experiment = config.load(config.find_experiment("labelled_gardner"))
+    experiment = config.load(config.find_file("labelled_gardner", "experiment"))
     labels = {"target": "state", "engine": {"name": "Some Engine 1", "nodes": 1000}}
     assert data_sentence(experiment, labels) == (
         "Positions labelled (state) by Some Engine 1 at 1000 nodes, data/gardner/labels: 8192 frames an iteration; "
@@ -178,7 +178,7 @@ def test_its_card_may_be_edited(published, capsys):
 
 
 def test_a_run_that_begins_from_it_counts_what_it_cost(published, trained, tmp_path):
-    run, smoke = tmp_path / "tuned", config.load(config.find_experiment("smoke"))
+    run, smoke = tmp_path / "tuned", config.load(config.find_file("smoke", "experiment"))
     run.mkdir()
     run_folder.write_config(run, dataclasses.replace(smoke, game="chess"))
     weights = checkpoint.open_checkpoint(published).manifest["weights_hash"]

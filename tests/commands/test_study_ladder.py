@@ -95,7 +95,7 @@ def test_what_is_kept_are_the_weights_that_a_rating_is_of_and_the_file_of_their_
 )
 def test_a_runs_last_checkpoints_are_rated(last, every, iterations, tmp_path):
     for iteration in range(6):
-        write_checkpoint(tmp_path / "a-0", config.load(config.find_experiment("smoke")), iteration)
+        write_checkpoint(tmp_path / "a-0", config.load(config.find_file("smoke", "experiment")), iteration)
     plan = make_plan(StudyConfig(base="smoke", budget={"iterations": 4}, variants={"a": {}}, last=last), "study.toml")
     specs = ladders.specs_of(Study(plan, tmp_path, {}, print), plan.runs[0], {"a-0": Status(4, [], "done")}, every)
     assert [spec.found.manifest["iteration"] for spec in specs] == iterations

@@ -1,6 +1,7 @@
 """Experiment files: what is read, what is refused and in which words, what is written."""
 
 import dataclasses
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.config import ConfigError, Experiment, SelfPlayConfig, dumps, loads
+from alphagateau.config import ConfigError, Experiment, SelfPlayConfig, dumps
 from alphagateau.config.records import keys_of
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.config import GateauConfig
@@ -28,6 +29,16 @@ num_games = 16
 num_plies = 32
 """
 SMALL = Experiment(game="gardner_chess", num_iterations=2, selfplay=SelfPlayConfig(num_games=8, num_plies=8))
+
+
+def loads(text: str, name: str = "experiment") -> Experiment:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        try:
+            return config.load(path)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(path), name)) from None
 
 
 def message_of(function, *arguments) -> str:
@@ -221,6 +232,24 @@ def test_an_experiment_made_in_code_is_checked_too():
             "training.batch_size (256) must be divisible by num_shares (8) times training.num_parts (3): use 240",
         ),
         ("num_games = 7", "evaluation", "evaluation.num_games (7) must be divisible by 2"),
+        ("boards = 'los_alamos_chess 1'", "selfplay", "game (chess) must be one of selfplay.boards, los_alamos_chess"),
+        ("full_search_share = 0", "selfplay", "full_search_share must be a finite number from 1e-06 to 1, got 0"),
+        ("resign_plies = 40_000", "selfplay", "resign_plies must be an integer from 0 to 32767, got 40000"),
+        ("beta2 = 1", "training", "training.beta2 must be a finite number from 0 to 0.999999, got 1"),
+        ("epsilon = 0", "training", "training.epsilon must be a finite number from 1e-30 to 1, got 0"),
+        (
+            "schedule = 'cosine'\nwarmup_steps = 500\ndecay_steps = 200",
+            "training",
+            "training.warmup_steps (500) must be below 200, training.decay_steps",
+        ),
+        ("optimizer = 'adadelta'\nweight_decay = 0.5", "training", 'has no meaning for training.optimizer "adadelta"'),
+        ("board_statistics = 'chess,'", "network", 'network.board_statistics names "", expected chess'),
+        (
+            "num_simulations = 8\n[network]\nnormalization = 'ghost'\nghost_size = 24\n[training]\nbatch_size = 192\n"
+            "material_positions = 1000",
+            "search",
+            "network.ghost_size (24) must divide 256, the lesson's batch",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(line, section, expected):
@@ -263,11 +292,16 @@ def test_missing_key_is_explained():
 
 
 def test_syntax_error_gives_file_and_line(tmp_path):
-    assert message_of(loads, 'game = "chess"\nseed 3\n', "x.toml") == (
-        "x.toml line 2: not TOML: Expected '=' after a key in a key/value pair"
-    )
-    assert "x.toml line 1: not TOML" in message_of(loads, 'game = """che\n', "x.toml")
-    assert message_of(loads, "a = " + "[" * 100_000, "x.toml").startswith("x.toml: not TOML")
+    path = tmp_path / "x.toml"
+
+    def message_of_text(text: str) -> str:
+        path.write_text(text)
+        return message_of(config.load, path).removeprefix(str(path))
+
+    expected = " line 2: not TOML: Expected '=' after a key in a key/value pair"
+    assert message_of_text('game = "chess"\nseed 3\n') == expected
+    assert message_of_text('game = """che\n').startswith(" line 1: not TOML")
+    assert message_of_text("a = " + "[" * 100_000).startswith(": not TOML")
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -298,12 +332,12 @@ def minimal_file(tmp_path_factory):
 
 def test_experiments_are_found_by_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert config.load(config.find_experiment("smoke")) == config.load(EXPERIMENTS[0].with_name("smoke.toml"))
-    assert config.find_experiment("smoke.toml") == Path("smoke.toml")
+    assert config.load(config.find_file("smoke", "experiment")) == config.load(EXPERIMENTS[0].with_name("smoke.toml"))
+    assert config.find_file("smoke.toml", "experiment") == Path("smoke.toml")
     (tmp_path / "smoke").write_text(MINIMAL)
-    assert config.load(config.find_experiment("smoke")).num_iterations == 3
-    assert message_of(config.find_experiment, "smoek") == "smoek: no such experiment; did you mean smoke?"
-    assert "expected a file, or one of chess_from_6x6, " in message_of(config.find_experiment, "xyz")
+    assert config.load(config.find_file("smoke", "experiment")).num_iterations == 3
+    assert message_of(config.find_file, "smoek", "experiment") == "smoek: no such experiment; did you mean smoke?"
+    assert "expected a file, or one of chess_from_6x6, " in message_of(config.find_file, "xyz", "experiment")
 
 
 def reads_or_refuses(function, *arguments):

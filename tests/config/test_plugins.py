@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def toys(clean_registers):
 
 def test_a_record_of_each_kind_is_all_that_an_experiment_needs(toys):
     experiment = config.from_dict(EXPERIMENT)
-    assert config.loads(config.dumps(experiment)) == experiment
+    assert config.from_dict(tomllib.loads(config.dumps(experiment))) == experiment
     check_experiment(experiment)
     assert heads_of(experiment.network) == (TOY_HEAD,)
     game = get_game(experiment.game)
@@ -223,6 +224,33 @@ def test_a_network_that_makes_something_else_is_refused_in_one_sentence(toys, ap
         return Network(lambda key: {"params": {}}, lambda v, positions, *_: apply(positions.boards.shape[0], game))
 
     NETWORKS._entries["toy_network"] = Architecture("toy_network", ToyNetworkConfig, make)
+    with pytest.raises(config.ConfigError, match=f'architecture "toy_network": {said}'):
+        make_network(get_game("toy_chess"), ToyNetworkConfig())
+
+
+def _zeros(variables, positions, train=False, axis_name=None):
+    return _evaluate(positions.boards.shape[0], get_game("toy_chess")), {}
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (
+            (lambda key: {"params": {}}, _zeros),
+            "make must be a function that returns a Network, got one ",
+        ),
+        (
+            Network(lambda key: jnp.zeros(2), _zeros),
+            "init must be a function that returns a dict with params",
+        ),
+        (
+            Network(lambda key: {"params": {}}, lambda variables, positions: _zeros(variables, positions)),
+            "apply must be a function of variables, positions and whether to train, got one with too many positional",
+        ),
+    ],
+)
+def test_a_network_of_other_functions_is_refused_in_one_sentence(toys, made, said):
+    NETWORKS._entries["toy_network"] = Architecture("toy_network", ToyNetworkConfig, lambda game, config: made)
     with pytest.raises(config.ConfigError, match=f'architecture "toy_network": {said}'):
         make_network(get_game("toy_chess"), ToyNetworkConfig())
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.config import MAX_INT, BudgetConfig, ConfigError, change, changes_of, find_study, load_study
+from alphagateau.config import MAX_INT, BudgetConfig, ConfigError, change, changes_of, find_file, load_study
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.search.config import PolicyConfig
 from alphagateau.studies.plan import make_plan
@@ -32,7 +32,7 @@ def study_of(folder: Path, text: str):
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_studies_that_come_with_the_package_can_be_planned(path):
     study = load_study(path)
-    assert study.name == path.stem and find_study(path.stem) == path
+    assert study.name == path.stem and find_file(path.stem, "study") == path
     plan = make_plan(study, str(path))
     assert len(plan.runs) == len(plan.levels or study.variants) * len(study.seeds)
     for variant in plan.variants:
@@ -56,7 +56,7 @@ def test_changed_keys_may_be_nested_dotted_or_quoted(tmp_path):
 
 
 def test_another_architecture_keeps_the_keys_that_both_have():
-    smoke = config.load(config.find_experiment("smoke"))
+    smoke = config.load(config.find_file("smoke", "experiment"))
     changed = change(smoke, {"network.architecture": "alphazero", "search.algorithm": "policy", "window.size": 64})
     assert changed.network == AlphaZeroConfig(hidden_size=8, num_blocks=1)
     assert (changed.search, changed.window.size) == (PolicyConfig(), 64)
@@ -89,6 +89,10 @@ def test_another_architecture_keeps_the_keys_that_both_have():
         (BASE + "[ladder]\ngames_per_pair = 3", "[ladder]: games_per_pair must be even"),
         (BASE + "[ladder]\ngame_per_pair = 4", "[ladder]: unknown key"),
         (BASE + "[changes]\nseed = 3", "changes: seed is not"),
+        (BASE + "[changes]\ninit_from = 'checkpoints/x'", "changes: init_from is a variant's key, and no experiment's"),
+        ("direct_games = 2" + BASE, "direct_games needs [ladder], which plays them"),
+        (BASE + "[ladder]\nboards = ['chess', 'chess']", "[ladder]: boards must be different, got chess, chess"),
+        (BASE + "[ladder]\nopening_plies = 100", "[ladder]: opening_plies must be an integer from 0 to 64, got 100"),
         (BASE + "network.hidden_sise = 3", 'variants.base: unknown key "network.hidden_sise"; did you mean'),
         (BASE + '[variants.base.game]\nname = "chess"', 'variants.base: unknown key "game.name"; game has no keys'),
         (BASE + 'experiment = "smok"', "variants.base: smok: no such experiment; did you mean smoke?"),
@@ -104,7 +108,7 @@ def test_a_wrong_study_is_one_sentence_that_names_the_file(tmp_path, text, said)
 
 def test_a_study_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match="smoke_width: no such study; did you mean smoke_widths"):
-        find_study("smoke_width")
+        find_file("smoke_width", "study")
     with pytest.raises(ConfigError, match=r"nowhere\.toml: no such study file"):
         load_study("nowhere.toml")
 

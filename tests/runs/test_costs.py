@@ -22,7 +22,7 @@ def test_costs_add_up_by_hand():
 
 def test_prices_of_the_smoke_experiment_by_hand():
     """8 games of 8 plies, 4 simulations and the root, batches of 32, three forward passes a frame learnt."""
-    smoke = config.load(config.find_experiment("smoke"))
+    smoke = config.load(config.find_file("smoke", "experiment"))
     assert make_prices(smoke, {"gardner_chess": 2.0}) == Prices(64, 2.0 * 5, 2.0 * 3 * 32, 2.0 * 5)
 
 
@@ -64,6 +64,7 @@ def test_a_budget_is_reached_by_its_first_limit():
     cost = Cost(2, 20, 8, 1e4, 7.5)
     assert reached(cost, BudgetConfig(steps=9, seconds=7.5)) == "7.5 seconds"
     assert reached(cost, BudgetConfig(frames=21, flops=1e5)) is None
+    assert reached(cost._replace(frames=1_234_567), BudgetConfig(frames=1_234_567)) == "1,234,567 frames"
 
 
 def test_budgets_as_words():
@@ -79,6 +80,7 @@ def test_budgets_as_words():
         ("steps=1.5", "steps must be an integer from 0 to 2147483647, got 1.5"),
         ("steps=nan", "steps must be an integer"),
         ("steps=inf", "steps must be an integer"),
+        ("steps=8000,steps=9000", 'budget names steps twice, the second time as "steps=9000"'),
         ("hours=3", 'unknown key "hours"; valid keys: iterations, frames, steps, flops, seconds'),
         ("steps=0", "a budget must name at least one of iterations, frames, steps, flops, seconds"),
         ("", "must be a unit and a number"),

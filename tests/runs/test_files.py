@@ -29,6 +29,15 @@ def test_processes_that_write_the_same_file_do_not_meet(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_a_link_leads_to_is_written_and_the_link_stays(tmp_path):
+    """As /dev/stdout does where a shell's output is a file."""
+    target, link = tmp_path / "out.txt", tmp_path / "stdout"
+    target.write_text("before")
+    link.symlink_to(target)
+    write_text(link, "after")
+    assert link.is_symlink() and target.read_text() == "after"
+
+
 @pytest.fixture
 def full_disk(monkeypatch) -> None:
     """Every file is opened, and none can be written to the disk."""

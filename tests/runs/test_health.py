@@ -67,6 +67,8 @@ def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said)
 def test_rates_of_no_games_say_nothing():
     none = {**HEALTHY, "selfplay/games": 0.0, "selfplay/game_length": 0.0, "selfplay/draw_rate": 1.0}
     assert symptoms(none, LIMITS) == []
+    (said,) = symptoms({**none, "selfplay/value_saturation": 1.0}, LIMITS)  # of plies, whose games go on
+    assert said.startswith("the value head is saturated")
 
 
 def test_shares_of_few_games_say_nothing():

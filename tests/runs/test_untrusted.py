@@ -92,7 +92,7 @@ def test_what_the_user_writes_is_taken(tiny):
 
 def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
     run, search = tiny.path.parents[1], {"algorithm": "state_value", "finisher": "sh -c 'touch taken'"}
-    experiment = config.load(config.find_experiment("smoke"))
+    experiment = config.load(config.find_file("smoke", "experiment"))
     run_folder.write_config(run, dataclasses.replace(experiment, search=StateValueConfig(finisher="sh -c true")))
     run_record.write_record(run, {"starts": [], "init_from": None})
     forge(tiny, search=search, more={"finisher": "sh"})

@@ -63,7 +63,7 @@ def trained() -> list[str]:
 def test_runs_are_ordinary_runs_of_the_changed_experiments(tmp_path):
     plan = make_study(tmp_path).plan
     assert [run.name for run in plan.runs] == ["base-3", "wide-3", "base-5", "wide-5"]
-    smoke = config.load(config.find_experiment("smoke"))
+    smoke = config.load(config.find_file("smoke", "experiment"))
     wide = plan.runs[3].experiment
     assert (wide.seed, wide.num_iterations, wide.evaluation.num_games) == (5, 2, 0)
     assert vars(wide.network)["hidden_size"] == 16
@@ -283,7 +283,7 @@ def test_a_runs_rating_may_be_the_mean_of_its_last_checkpoints(tmp_path):
 
 def test_direct_games_of_equal_seeds_are_scored_beside_elo(tmp_path):
     """14 of 20 points and 9 of 20 in both colors; games of other seeds and others do not count."""
-    study = make_study(tmp_path, "direct_games = 20\n" + STUDY)
+    study = make_study(tmp_path, "direct_games = 20\n" + STUDY + "[ladder]\n")
     train_runs(study, StopRequest())
     rows = [Row("wide-3/2", "base-3/2", 8, 1, 1, 1), Row("base-3/2", "wide-3/2", 4, 3, 3, 1)]
     rows += [Row("wide-5/2", "base-5/2", 8, 2, 10), Row("wide-3/2", "base-5/2", 20, 0, 0)]

@@ -6,6 +6,7 @@
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +54,7 @@ MEANING = {
     "train/value_known": "frames trained on whose value is known",
     "train/frame_reuse": "frames trained on for each new one",
     "energy/joules": "of the host's processors, memory and GPUs while the iteration ran, whoever used them",
-    "window/new_frames": "frames that entered the window",
+    "window/new_frames": "frames made for the window",
     "window/waiting": "frames that wait for their game's result",
     "search/target_noise": "KL of the policy targets of two searches of a position, nats, over a sample",
     "network/mirror_disagreement": "positions of the sample whose best move changes when they are mirrored",
@@ -61,7 +62,7 @@ MEANING = {
     "selfplay/games": "games finished",
     "selfplay/plies": "positions played",
     "selfplay/draw_rate": "draws / games finished",
-    "selfplay/game_length": "plies, mean of the games finished",
+    "selfplay/game_length": "plies at the end of a game, counted from its usual start, mean of the games finished",
 }
 
 
@@ -79,8 +80,18 @@ def parse_rows(text: str) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             continue
         if isinstance(row, dict) and type(row.get("iteration")) is int:
-            rows.append({k: v for k, v in row.items() if isinstance(v, int | float | list)})
+            rows.append({name: value for name, value in row.items() if _is_value(name, value)})
     return rows
+
+
+def _is_value(name: str, value: Any) -> bool:
+    """Whether a metric may have this value, in a file that anybody may have written."""
+    if name == "train/calibration":
+        rows = value if isinstance(value, list) else [()]
+        return all(isinstance(row, list) and [isinstance(x, int | float) for x in row] == [True] * 3 for row in rows)
+    if isinstance(value, list):  # of a plug-in's loss
+        return name not in MEANING and not name.startswith(("time/", "energy/"))
+    return isinstance(value, int | float) and (name != "train/steps" or math.isfinite(value))
 
 
 class MetricsLog(NamedTuple):
@@ -101,6 +112,10 @@ class MetricsLog(NamedTuple):
         """Tries pending lines once more and ends Aim's process, with or without waiting for it."""
         if self.pending:
             self._write_pending()
+        if self.pending:
+            warn(
+                f"{self.path} lacks the metrics of the last {len(self.pending)} iterations, which could not be written"
+            )
         if self.aim is not None:
             self.aim.close(is_waiting)
 

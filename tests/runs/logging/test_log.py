@@ -5,6 +5,7 @@ Aim: one run, no step twice, and whatever fails in it is one warning.
 
 import errno
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -37,6 +38,24 @@ def test_whole_numbers_are_written_in_full_and_others_in_six_digits(tmp_path):
     assert row == counts | {"train/loss": 0.123457, "x": [2.5, 7]}
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"time/x": [1]},
+        {"energy/joules": [1]},
+        {"train/steps": math.nan},
+        {"train/policy_entropy": [1.0]},
+        {"train/calibration": 7},
+        {"train/calibration": [1, 2]},
+        {"selfplay/games": "7"},
+    ],
+)
+def test_values_that_no_run_writes_are_passed_over(tmp_path, wrong):
+    (tmp_path / "metrics.jsonl").write_text(json.dumps({"iteration": 1, "train/calibration": [[1, 0.5, 0.2]], **wrong}))
+    (row,) = read_metrics(tmp_path / "metrics.jsonl")
+    assert row == {"iteration": 1, **({} if "train/calibration" in wrong else {"train/calibration": [[1, 0.5, 0.2]]})}
+
+
 @fuzzed(150)
 @given(st.lists(LINES, max_size=6))
 def test_any_metrics_file_gives_its_whole_lines(tmp_path_factory, lines):
@@ -54,6 +73,7 @@ def test_any_metrics_file_gives_its_whole_lines(tmp_path_factory, lines):
 @given(
     st.binary(max_size=30)
     | st.sampled_from([b"{}", b"[]", b'{"starts": 1}', b"[" * 9999, b'{"starts": [1]}', b'{"unhealthy": 1}'])
+    | st.sampled_from([b'{"init_from": 5}', b'{"init_from": "a\\u0000b"}'])
 )
 def test_any_run_record_is_one_or_is_refused_in_one_sentence(tmp_path_factory, content):
     run = tmp_path_factory.getbasetemp()
