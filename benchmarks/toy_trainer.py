@@ -111,7 +111,6 @@ def _producer(start: RunState) -> Producer:
 def toy_trainer(experiment: Experiment) -> Trainer:
     start, nothing = _start(), cast(Any, None)
     producer = _producer(start)
-    held = start.producer
     return Trainer(
         plan=Plan(experiment, (BoardPlan(experiment, nothing, nothing),), nothing, nothing),
         mesh=nothing,
@@ -121,9 +120,4 @@ def toy_trainer(experiment: Experiment) -> Trainer:
         init_variables=lambda: start.train.variables,
         init=lambda variables: start._replace(train=start.train._replace(variables=variables)),
         abstract_state=start,
-        zeros_between=lambda: {
-            "trajectory": held.trajectory,
-            "statistics": held.statistics,
-            "totals": start.totals,
-        },
     )

@@ -39,7 +39,7 @@ def make_table(source: np.ndarray, num_rows: int, valid: np.ndarray | None = Non
 def group(keys: np.ndarray, num_keys: int) -> tuple[np.ndarray, np.ndarray]:
     """(indices [num_keys, max], mask): the places of each key, rising, padded with index 0."""
     places = [np.flatnonzero(keys == key) for key in range(num_keys)]
-    width = max(map(len, places))
+    width = max(1, *map(len, places))
     indices = np.zeros((num_keys, width), np.int32)
     for row, where in zip(indices, places, strict=True):
         row[: len(where)] = where

@@ -1,4 +1,4 @@
-"""The heads that networks share: policy, value (scalar, win-draw-loss or bins), action values, reply, moves left."""
+"""The heads that networks share: policy, value (scalar, win-draw-loss or bins), action values, moves left."""
 
 from functools import partial
 

@@ -72,11 +72,20 @@ def summed_in(dtype: Any) -> Any:
 def einsum(subscripts: str, x: Array, y: Array, dtype: str) -> Array:
     """The einsum of float32 arrays rounded to `dtype`, summed in float32.
 
-    CPUs lack some such products of bfloat16, so there operands are rounded and stay float32.
+    CPUs, also one beside a GPU, lack some such products of bfloat16, so there operands are rounded and stay float32.
     """
-    if dtype == "bfloat16" and jax.default_backend() == "cpu":
+
+    def rounded(x: Array, y: Array) -> Array:
         return jnp.einsum(subscripts, *(jax.lax.reduce_precision(a, exponent_bits=8, mantissa_bits=7) for a in (x, y)))
-    return jnp.einsum(subscripts, x.astype(dtype), y.astype(dtype), preferred_element_type=jnp.float32)
+
+    def native(x: Array, y: Array) -> Array:
+        return jnp.einsum(subscripts, x.astype(dtype), y.astype(dtype), preferred_element_type=jnp.float32)
+
+    if dtype != "bfloat16":
+        return native(x, y)
+    if jax.default_backend() == "cpu":
+        return rounded(x, y)
+    return jax.lax.platform_dependent(x, y, cpu=rounded, default=native)
 
 
 def linear(params: Any, x: Array) -> Array:

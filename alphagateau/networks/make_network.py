@@ -1,5 +1,6 @@
 """Makes the network of a record of keys, and wraps networks: without history, by board, averaged over mirror images."""
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -11,7 +12,7 @@ from alphagateau.config.records import ConfigError, show
 from alphagateau.config.registers import NETWORKS, NetworkConfig
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, without_past
-from alphagateau.games.symmetry import has_mirror, mirror_positions, reflection, select
+from alphagateau.games.symmetry import has_mirror, mirror_edges, mirror_positions, select
 from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 
 
@@ -27,7 +28,15 @@ def make_network(game: Game, config: NetworkConfig) -> Network:
 
 def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
     """Raises ConfigError unless a network makes what training and searches read; nothing is computed."""
+    if not isinstance(network, Network):
+        _refuse(config, "make", "a function that returns a Network", f"one that returns {type(network).__name__}")
+    try:
+        inspect.signature(network.apply).bind(None, None, True)
+    except TypeError as error:
+        _refuse(config, "apply", "a function of variables, positions and whether to train", f"one with {error}")
     variables = jax.eval_shape(network.init, jax.random.key(0))
+    if not isinstance(variables, dict) or "params" not in variables:
+        _refuse(config, "init", "a function that returns a dict with params", type(variables).__name__)
     positions = jax.eval_shape(jax.vmap(lambda _: game.position(game.init())), jnp.zeros(2))
     outputs = jax.eval_shape(lambda v, p: network.apply(v, p, True), variables, positions)
     if not (isinstance(outputs, tuple) and len(outputs) == 2 and isinstance(outputs[0], Evaluation)):
@@ -109,7 +118,7 @@ def average_mirrors(game: Game, network: Network) -> Network:
         both = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), positions, images)
         evaluation, statistics = network.apply(variables, both, False)
         (logits, image_logits), values = jnp.split(evaluation.prior_logits, 2), jnp.split(evaluation.value, 2)
-        image_logits = select(has_mirror(positions), image_logits[:, reflection(game).edges], image_logits)
+        image_logits = select(has_mirror(positions), image_logits[:, mirror_edges(game)], image_logits)
         bins = {name: x for name, x in evaluation.extra.items() if name == "value_logits"}
         extra = {name: jnp.mean(jnp.stack(jnp.split(x, 2)), axis=0) for name, x in bins.items()}
         return Evaluation((logits + image_logits) / 2, (values[0] + values[1]) / 2, extra), statistics

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -13,20 +13,13 @@ from alphagateau.games.entries import have_equal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
-from alphagateau.networks.make_network import make_network
+from alphagateau.networks.make_network import average_mirrors, make_network
 from alphagateau.networks.network import Network, Outputs, Variables
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import WEIGHTS, Checkpoint, CheckpointError, NoCheckpointError
 from alphagateau.runs.newest import newest_checkpoint
 
 SPLITS = ("prior", "uniform")  # values of a search's `split` that are not a checkpoint
-
-
-class Trained(NamedTuple):
-    """A network and its variables."""
-
-    network: Network
-    variables: Variables
 
 
 def network_config(found: Checkpoint) -> NetworkConfig:
@@ -58,10 +51,11 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
     return variables
 
 
-def load_trained(source: Path, game: Game) -> Trained:
-    """The network and variables of a checkpoint, or of a run's newest one. Raises CheckpointError."""
+def load_policy(source: Path, game: Game, is_mirrored: bool) -> tuple[Network, Variables]:
+    """A checkpoint's network, or that of a run's newest one, and its weights. Raises CheckpointError."""
     found = newest_checkpoint(source)
-    return Trained(make_network(game, network_config(found)), jax.device_get(load_weights(found, game.name)))
+    network = make_network(game, network_config(found))
+    return average_mirrors(game, network) if is_mirrored else network, load_weights(found, game.name)
 
 
 def player_search_name(config: SearchConfig) -> str:
@@ -72,12 +66,13 @@ def player_search_name(config: SearchConfig) -> str:
     return describe_search(config)
 
 
-def with_policy(network: Network, policy: Trained) -> Network:
+def with_policy(network: Network, policy: Network, weights: Variables) -> Network:
     """The network with the prior logits of `policy` in place of its own."""
+    weights = jax.device_get(weights)
 
     def apply(variables: Variables, positions: Position, *options: Any, **named: Any) -> Outputs:
         evaluation, statistics = network.apply(variables, positions, *options, **named)
-        policy_evaluation, _ = policy.network.apply(policy.variables, positions, False)
+        policy_evaluation, _ = policy.apply(weights, positions, False)
         return evaluation._replace(prior_logits=policy_evaluation.prior_logits), statistics
 
     return network._replace(apply=apply)

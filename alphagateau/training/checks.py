@@ -66,7 +66,7 @@ def check_heads(loss: str, network: NetworkConfig) -> None:
     unlearnt = () if LOSSES[loss].has_heads else heads_of(network)
     for key, allowed in {**LOSSES[loss].needs, **{head.key: (False,) for head in unlearnt}}.items():
         value = getattr(network, key, None)  # None: not of this architecture
-        if value not in allowed:
+        if value is None or value not in allowed:
             expected = f"{allowed[0]} or more" if isinstance(allowed, range) else " or ".join(map(show, allowed))
             raise ConfigError(f"network.{key} must be {expected} for training.loss {show(loss)}, got {show(value)}")
 

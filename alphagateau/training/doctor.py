@@ -16,7 +16,6 @@ from alphagateau.games.rules import Game
 from alphagateau.runs.logging.progress import print_table
 from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.training.optimizer import num_made_frames, num_steps
-from alphagateau.training.phases import zeros_like
 from alphagateau.training.plan import make_plan
 from alphagateau.training.trainer import Trainer, make_run_learner, make_trainer
 
@@ -32,7 +31,7 @@ LOWERED_BY = {  # what takes memory, and the keys that lower it
     "weights and optimizer": "network.hidden_size",
 }
 LONG_RUN_HOURS = 24  # a longer run gets advice on how to shorten it
-TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # at most
+TRIAL_GAMES, TRIAL_PLIES, TRIAL_SIMULATIONS = 16, 2, 4  # at most, of games at least one a share
 
 
 class Diagnosis(NamedTuple):
@@ -45,10 +44,6 @@ class Diagnosis(NamedTuple):
     training_seconds: float
     num_iterations: int
     advice: list[str]  # on memory; empty if it fits
-
-    @property
-    def is_memory_enough(self) -> bool:
-        return not self.advice
 
     @property
     def run_hours(self) -> float:
@@ -160,7 +155,7 @@ def _try_training(experiment: Experiment, trainer: Trainer) -> tuple[float, floa
         lambda frames_of: trainer.producer.batches(frames_of, jax.random.key(0), share_ids)(jnp.int32(0)),
         state.producer,
     )
-    frames, train = zeros_like((shapes, state.train))
+    frames, train = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (shapes, state.train))
     compiled = step.lower(train, frames).compile()
     temporary = getattr(compiled.memory_analysis(), "temp_size_in_bytes", 0)  # not of every backend
     jax.block_until_ready(compiled(train, frames))

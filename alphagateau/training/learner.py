@@ -16,7 +16,8 @@ from alphagateau.networks.network import Evaluation, Network, Variables, statist
 from alphagateau.training.frames import ACTION_SLOT, Frame
 from alphagateau.training.losses.policy_value import reduce_terms
 from alphagateau.training.losses.terms import LossFn
-from alphagateau.training.optimizer import make_average
+
+AVERAGE_WARMUP = 10  # steps, in which the average forgets the first weights
 
 
 class TrainState(NamedTuple):
@@ -24,7 +25,7 @@ class TrainState(NamedTuple):
 
     variables: Variables
     opt_state: optax.OptState
-    num_steps: Array  # int32, optimizer steps since the weights were drawn
+    num_steps: Array  # int32, optimizer steps of this run
     average: Variables | None = None  # of the weights of all steps; None: the last weights play
 
     @property
@@ -134,14 +135,15 @@ def by_part(x: Array, num_parts: int) -> Array:
 
 
 def with_average(learner: Learner, decay: float) -> Learner:
-    """The learner with an average of the weights of all steps, as in `make_average`."""
-    average = make_average(decay)
+    """The learner with an exponential average of the weights of all steps, whose decay rises from 1 / 11 to `decay`."""
 
     def init(variables: Variables) -> TrainState:
         return learner.init(variables)._replace(average=jax.tree.map(jnp.copy, variables))
 
     def step(state: TrainState, frames: Frame) -> tuple[TrainState, dict[str, Array]]:
         after, metrics = learner.step(state, frames)
-        return after._replace(average=average(state.playing, after.variables, state.num_steps)), metrics
+        share = 1 - jnp.minimum(decay, (1 + state.num_steps) / (AVERAGE_WARMUP + 1 + state.num_steps))
+        average = jax.tree.map(lambda a, x: a + share * (x - a), state.playing, after.variables)
+        return after._replace(average=average), metrics
 
     return Learner(init, step)

@@ -73,7 +73,7 @@ def train(
         on_first(partial(run_folder.check_folder, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
         record = on_first(partial(run_record.read_record, folder), RunError)
-        progress, state, sick = begin(experiment, folder, trainer, record, init_from, reporter)
+        progress, state, start = begin(experiment, folder, trainer, record, init_from, reporter)
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
             is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # elsewhere kernels are timed
             phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say)
@@ -84,7 +84,7 @@ def train(
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
                 run = Run(experiment, folder, trainer, log, reporter, stop, on_iteration)
-                state = loop(run, state, progress, sick)
+                state = loop(run, state, progress, start)
         except Unhealthy as error:
             advice = on_first(partial(run_record.mark_unhealthy, folder, str(error)))
             raise everywhere(RunError(f"{error}; {advice}")) from None
@@ -97,8 +97,8 @@ def train(
 
 def begin(
     experiment: Experiment, folder: Path, trainer: Trainer, record: dict, init_from: Path | None, reporter: Reporter
-) -> tuple[Progress, RunState, list[str]]:
-    """Progress, state and symptoms of the newest checkpoint, or of a new run's first one."""
+) -> tuple[Progress, RunState, Checkpoint]:
+    """Progress and state of the newest checkpoint, or of a new run's first one."""
     found, variables = resume.newest_state(trainer, folder, reporter), None
     if found is not None:
         check_goes_on(experiment, folder, record, init_from, reporter)
@@ -114,7 +114,7 @@ def begin(
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")
         saved = resume.save(trainer, folder, trainer.init(variables or {}), Progress())
-        found = *read_back(trainer, saved), []
+        found = *read_back(trainer, saved), saved
     elif processes.is_first():
         resume.retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
     return found
@@ -164,14 +164,14 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
     return log._replace(aim=AimProcess(run, record.get("aim_run"), flatten(experiment), on_open))
 
 
-def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunState | None:
+def loop(run: Run, state: RunState, progress: Progress, start: Checkpoint) -> RunState | None:
     """Runs the iterations that are left; None if it is stopped, once a checkpoint holds all that was done.
 
-    `sick` are the symptoms of the last finished iteration.
+    `start` has the symptoms of the last finished iteration and the seconds of the one in progress.
     """
-    experiment = run.experiment
+    experiment, sick = run.experiment, start.manifest["symptoms"]
     counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
-    total, timer = experiment.num_iterations, Timer(resume.seconds_before(run.folder, progress), open_meter(counters))
+    total, timer = experiment.num_iterations, Timer(start.manifest.get("seconds", {}), open_meter(counters))
     time_left, saved = TimeLeft(progress.iteration), progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
         state, progress, is_stopped = one_iteration(run, state, progress, timer)

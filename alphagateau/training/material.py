@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import TrainingConfig
+from alphagateau.config.schema import MATERIAL_BATCH as BATCH
 from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, State
@@ -19,7 +20,6 @@ from alphagateau.training.selfplay.selfplay import start_games
 
 WORTH = np.array([0, 198, 817, 836, 1270, 2521, 0], np.float32)  # by piece code, as in Giraffe's published code
 SCALE = 0.001
-BATCH = 256  # games played side by side, and positions a step
 RESTART_SHARE = 1 / 40  # of the games a ply, so that a batch has positions of all ages
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from alphagateau.config import Experiment
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
-from alphagateau.games.symmetry import has_mirror, mirror_positions, mirror_slots, reflection, select
+from alphagateau.games.symmetry import has_mirror, mirror_edges, mirror_positions, mirror_slots, select
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
 from alphagateau.training.keys import MIRROR
 
@@ -37,7 +37,7 @@ def mirror_frames(game: Game, frames: Frame, is_sampled: Array) -> Frame:
 
     Targets in `extra` whose names end in `_edge` are edges (-1: none) and action values are by slot; others stay.
     """
-    edges = jnp.asarray(reflection(game).edges)
+    edges = jnp.asarray(mirror_edges(game))
 
     def mirror_target(name: str, target: Array) -> Array:
         if name.endswith("_edge"):

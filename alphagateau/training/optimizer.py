@@ -1,20 +1,16 @@
 """Makes the optimizer of `[training]`, its schedule and the number of its steps."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import optax
 import optax.contrib
 
 from alphagateau.config import Experiment, TrainingConfig
 from alphagateau.games.state import Array
-from alphagateau.networks.network import Variables
 from alphagateau.training.plan import Plan
 
 FEATURE_MATRICES = ("attacks", "embed_edges")  # rows are features of a square or an edge, not entries of a table
-AVERAGE_WARMUP = 10  # steps, in which the average forgets the first weights
 STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
 PAPER = TrainingConfig()
 
@@ -119,20 +115,12 @@ def num_made_frames(experiment: Experiment) -> int:
 
 def num_run_steps(plan: Plan) -> int:
     """Optimizer steps of a whole run in which each ply of self-play becomes a frame in its iteration."""
-    total = 0
-    for experiment in (board.experiment for board in plan.boards):
-        new, size = num_made_frames(experiment), experiment.window.size
-        for iteration in range(1, experiment.num_iterations + 1):
-            held = new if experiment.data else min(size, iteration * new)
-            total += num_steps(experiment, held // experiment.training.batch_size, new)
-    return total
+    whole = plan.experiment
+    boards = [(num_made_frames(board.experiment), board.experiment.window.size) for board in plan.boards]
 
+    def steps(iteration: int) -> int:
+        held = (new if whole.data else min(size, iteration * new) for new, size in boards)
+        return num_steps(whole, sum(n // whole.training.batch_size for n in held), sum(new for new, _ in boards))
 
-def make_average(decay: float) -> Callable[[Variables, Variables, Array], Variables]:
-    """(average, weights, step number) -> exponential average, whose decay rises from 1 / 11 to `decay`."""
-
-    def average(old: Variables, new: Variables, num_steps: Array) -> Variables:
-        share = 1 - jnp.minimum(decay, (1 + num_steps) / (AVERAGE_WARMUP + 1 + num_steps))
-        return jax.tree.map(lambda a, x: a + share * (x - a), old, new)
-
-    return average
+    filling = min(whole.num_iterations, max(-(-size // new) for new, size in boards))  # later ones are all alike
+    return sum(map(steps, range(1, filling + 1))) + (whole.num_iterations - filling) * steps(filling)

@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from alphagateau.games.state import Array
 from alphagateau.training.learner import TrainState
 
@@ -24,7 +21,7 @@ class RunState(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A part of an iteration. `num_segments` is called when the phase begins; 0: it has nothing to do."""
+    """A part of an iteration. `num_segments` stays the same through the phase; 0: it has nothing to do."""
 
     name: str  # also names its seconds in metrics.jsonl, `time/<name>`
     num_segments: Callable[[RunState], int]
@@ -38,7 +35,8 @@ class Producer(NamedTuple):
 
     Its state is a NamedTuple of arrays, sharded by `specs`. Fields in `transient` mean nothing between iterations and
     are not saved then. On each device, `batches(its part of the state, key, share_ids)` is a function from the number
-    of a step in the epoch to its batch. All processes call `metrics` and `sample_games` together after an iteration.
+    of a step in the epoch to its batch. All processes call `metrics` together after an iteration, and
+    `sample_games` once its `phases` are over.
     """
 
     init: Callable[[], Any]  # () -> state
@@ -50,11 +48,6 @@ class Producer(NamedTuple):
     batches: Callable[[Any, Array, Array], Callable[[Array], Any]]
     metrics: Callable[[RunState, int, Mapping[str, float]], dict[str, float]]  # seconds by phase -> by slash names
     sample_games: Callable[[Any, str, int, str], str]  # (state, run, iteration, hash of the weights that play) -> PGN
-
-
-def zeros_like(shapes: Any) -> Any:
-    """Zeros of a tree of shapes and types."""
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
 def saved_fields(state: Any) -> dict[str, Any]:

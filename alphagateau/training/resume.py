@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import NETWORKS, ConfigError, RetentionConfig, show
@@ -24,16 +25,18 @@ from alphagateau.training.phases import Phase, Progress, RunState, saved_fields,
 from alphagateau.training.trainer import Trainer, transient
 
 
-def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progress, RunState, list[str]] | None:
-    """Progress, state and symptoms of the newest whole checkpoint, if any. Raises CheckpointError if all are bad."""
-    found, complaints = find_all(run / "checkpoints")
-    for place, candidate in enumerate(found):
+def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progress, RunState, Checkpoint] | None:
+    """Progress, state and manifest of the newest whole checkpoint, if any. Raises CheckpointError if all are bad."""
+    (found, complaints), damaged = find_all(run / "checkpoints"), []
+    for candidate in found:
         try:
             progress, state = restore(trainer, candidate)
         except CheckpointError as error:
             if processes.count() > 1 and not processes.is_everywhere(error):
                 raise
             complaints.append(str(error))
+            if error.__cause__ is None:  # else it could not be read, and may be another day
+                damaged.append(candidate)
             continue
         for complaint in complaints:
             reporter.say(f"passed over: {complaint}")
@@ -41,9 +44,9 @@ def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progr
         for symptom in candidate.manifest["symptoms"]:
             reporter.say(f"that iteration was unhealthy: {symptom}")
         if processes.is_first():
-            for other in found[:place]:  # later ones are damaged, or stopped short of this
+            for other in damaged:
                 checkpoint.remove(other)
-        return progress, state, candidate.manifest["symptoms"]
+        return progress, state, candidate
     if complaints:
         raise everywhere(CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}"))
     return None
@@ -67,7 +70,7 @@ def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState
     weights = checkpoint.load(candidate, WEIGHTS, abstract.train.variables)
     is_between = candidate.manifest["order"][1:] == [0, 0]
     part = checkpoint.load(candidate, TRAINING, training_part(trainer, abstract, is_between))
-    part |= trainer.zeros_between() if is_between else {}
+    part |= jax.tree.map(jnp.zeros_like, transient(trainer.producer, abstract)) if is_between else {}
     average = {} if abstract.train.average is None else {"average": weights}
     train = abstract.train._replace(**({"variables": weights} | part.pop("train") | average))
     totals = part.pop("totals")
@@ -157,12 +160,6 @@ def save(
     }
     parts = {WEIGHTS: state.train.playing, TRAINING: training_part(trainer, state, progress.is_between)}
     return checkpoint.save(run / "checkpoints", name, parts, manifest)
-
-
-def seconds_before(run: Path, progress: Progress) -> dict[str, float]:
-    """Seconds by phase of the iteration in which the run was stopped; its metrics count them too."""
-    found = checkpoint.find(run / "checkpoints")[0]
-    return next((c.manifest.get("seconds", {}) for c in found if c.order == progress), {})
 
 
 def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.material import learn_material
 from alphagateau.training.optimizer import make_run_optimizer, num_steps
-from alphagateau.training.phases import Phase, Producer, RunState, saved_fields, zeros_like
+from alphagateau.training.phases import Phase, Producer, RunState, saved_fields
 from alphagateau.training.plan import BoardPlan, Plan, make_plan
 from alphagateau.training.selfplay.producer import make_selfplay_producer
 from alphagateau.training.selfplay.several_boards import make_boards_learner, make_boards_producer
@@ -34,7 +34,6 @@ class Trainer(NamedTuple):
     init_variables: Callable[[], Variables]  # drawn from the seed, and taught to count material if asked for
     init: Callable[[Variables], RunState]
     abstract_state: RunState  # shapes and shardings, for reading a checkpoint
-    zeros_between: Callable[[], dict[str, Any]]  # zeros for the fields that checkpoints between iterations leave out
 
 
 def make_producer(plan: Plan, mesh: Mesh) -> Producer:
@@ -96,9 +95,6 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
         abstract_state=jax.tree.map(
             lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), abstract, placed
         ),
-        zeros_between=jax.jit(
-            lambda: zeros_like(transient(producer, abstract)), out_shardings=transient(producer, placed)
-        ),
     )
 
 
@@ -115,7 +111,7 @@ def make_build(
     metrics = jax.eval_shape(first_step, like)  # traced once, as tracing a step takes seconds
 
     def build(variables: Variables) -> RunState:
-        return RunState(learner.init(variables), producer.init(), zeros_like(metrics))
+        return RunState(learner.init(variables), producer.init(), jax.tree.map(jnp.zeros_like, metrics))
 
     return build
 

@@ -8,7 +8,7 @@ import numpy as np
 from alphagateau.games.actions import random_positions
 from alphagateau.games.notation import from_fen
 from alphagateau.games.state import stack_rows
-from alphagateau.games.symmetry import mirror_positions, reflection
+from alphagateau.games.symmetry import mirror_edges, mirror_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import average_mirrors, make_network
@@ -16,7 +16,7 @@ from alphagateau.networks.make_network import average_mirrors, make_network
 
 def test_the_average_is_the_same_in_the_mirror(gardner, tiny):
     positions = jax.device_get(random_positions(gardner, 8))
-    image, edges = jax.device_get(jax.jit(partial(mirror_positions, gardner))(positions)), reflection(gardner).edges
+    image, edges = jax.device_get(jax.jit(partial(mirror_positions, gardner))(positions)), mirror_edges(gardner)
     plain, average = (
         jax.jit(network.apply, static_argnums=2) for network in (tiny.network, average_mirrors(gardner, tiny.network))
     )
@@ -39,7 +39,7 @@ def test_where_castling_is_left_the_average_is_what_the_network_says(stub_networ
     variables = {**network.init(None), "prior_logits": logits}  # pyright: ignore[reportArgumentType]
     evaluation, _ = jax.jit(lambda rows: network.apply(variables, jax.vmap(game.position)(rows), False))(rows)
     np.testing.assert_allclose(evaluation.prior_logits[0], logits, rtol=1e-6)
-    np.testing.assert_allclose(evaluation.prior_logits[1], (logits + logits[reflection(game).edges]) / 2, rtol=1e-5)
+    np.testing.assert_allclose(evaluation.prior_logits[1], (logits + logits[mirror_edges(game)]) / 2, rtol=1e-5)
 
 
 def test_bins_of_values_are_averaged_too(gardner):

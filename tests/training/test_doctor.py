@@ -47,7 +47,7 @@ def test_a_duration_in_words(hours, words):
 
 
 def test_a_short_run_fits_and_says_how_long_it_takes():
-    assert SMALL.is_memory_enough
+    assert not SMALL.advice
     first, second = advice_lines(SMALL)
     assert first == "memory fits: 25% of what is free"
     assert second.startswith("the run takes about 2 minutes here")
@@ -55,7 +55,7 @@ def test_a_short_run_fits_and_says_how_long_it_takes():
 
 def test_a_run_of_years_says_so_and_what_would_shorten_it():
     slow = SMALL._replace(num_iterations=6_330_060)
-    assert slow.is_memory_enough
+    assert not slow.advice
     fits, time, advice = advice_lines(slow)
     assert fits.startswith("memory fits") and "about 8 years" in time
     assert advice.startswith("most of it is self-play: lower search.num_simulations, selfplay.num_games or")
@@ -66,5 +66,5 @@ def test_a_run_of_years_says_so_and_what_would_shorten_it():
 
 def test_memory_that_does_not_fit_comes_first():
     large = SMALL._replace(advice=["memory does not fit: most of it is frame window; lower window.size"])
-    assert not large.is_memory_enough
+    assert large.advice
     assert advice_lines(large)[0] == large.advice[0] and len(advice_lines(large)) == 2

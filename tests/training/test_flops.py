@@ -27,7 +27,7 @@ def test_layers_of_gateau_by_hand():
 
 
 def test_fused_kernels_change_no_count():
-    experiment = config.load(config.find_experiment("smoke"))
+    experiment = config.load(config.find_file("smoke", "experiment"))
     network = GateauConfig(hidden_size=16, num_blocks=1, normalization="rms")
     plain, fused = (replace(experiment, network=replace(network, kernel=name)) for name in ("xla", "fused"))
     assert experiment_flops(plain) == experiment_flops(fused)

@@ -10,7 +10,7 @@ import pytest
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.notation import from_fen, to_fen
 from alphagateau.games.rules import Game
-from alphagateau.games.symmetry import reflection
+from alphagateau.games.symmetry import mirror_edges
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
@@ -41,7 +41,7 @@ def frames_of(game: Game, fens: list[str]) -> Frame:
 @pytest.mark.parametrize("name", FENS)
 def test_an_image_has_the_loss_of_its_frame(name):
     game = get_game(name)
-    frames, edges = frames_of(game, FENS[name]), reflection(game).edges
+    frames, edges = frames_of(game, FENS[name]), mirror_edges(game)
     mirror = jax.jit(partial(mirror_frames, game))
     images = jax.device_get(mirror(frames, np.array([True, True])))
     rows = [jax.tree.map(lambda x, row=row: x[row], images.position) for row in range(2)]

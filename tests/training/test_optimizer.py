@@ -17,9 +17,9 @@ from alphagateau.config import ConfigError, TrainingConfig
 from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
+from alphagateau.training.learner import Learner, TrainState, with_average
 from alphagateau.training.optimizer import (
     learning_rate_schedule,
-    make_average,
     make_optimizer,
     num_run_steps,
     num_steps,
@@ -165,10 +165,25 @@ def test_the_steps_of_a_run_are_those_that_it_makes():
 
 def test_the_average_forgets_its_first_weights_and_then_moves_slowly():
     """Step 0: decay 1 / 11, so 10 / 11 of the way; late: decay 0.9, a tenth of the way."""
-    average = make_average(0.9)
     old, new = {"w": jnp.float32(0)}, {"w": jnp.float32(11)}
-    np.testing.assert_allclose(average(old, new, jnp.int32(0))["w"], 10, rtol=1e-6)
-    np.testing.assert_allclose(average(old, new, jnp.int32(1000))["w"], 1.1, rtol=1e-5)
+    learner = with_average(
+        Learner(lambda x: TrainState(x, (), 0), lambda state, x: (state._replace(variables=x), {})), 0.9
+    )
+    for step, expected in ((0, 10), (1000, 1.1)):
+        after, _ = learner.step(learner.init(old)._replace(num_steps=jnp.int32(step)), new)
+        np.testing.assert_allclose(after.playing["w"], expected, rtol=1e-5)
+
+
+def test_boards_of_one_run_are_counted_together_and_a_run_without_end_at_once():
+    """Each of two boards makes 40 frames, of which a batch of 96 takes none, and both together one: a step each."""
+    experiment = small(batch_size=96, samples_per_frame=1.0)
+    selfplay = dataclasses.replace(
+        experiment.selfplay, num_games=16, num_plies=5, boards="gardner_chess 1, los_alamos_chess 1"
+    )
+    window = dataclasses.replace(experiment.window, size=960)
+    mixed = dataclasses.replace(experiment, selfplay=selfplay, window=window, num_iterations=100)
+    assert 98 <= num_run_steps(make_plan(mixed)) <= 100
+    assert num_run_steps(make_plan(dataclasses.replace(experiment, num_iterations=2 * 10**9))) > 10**9
 
 
 def test_a_lowest_step_size_above_the_highest_is_refused():

@@ -19,7 +19,7 @@ class AlphaZeroConfig(NetworkConfig):
     )
     normalization: Literal["batch", "layer", "rms"] = choice("what precedes each ReLU", default="batch")
     dtype: Literal["float32", "bfloat16"] = choice("number format of the computation", default="float32")
-    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=0.999999)
     history: bool = key("positions before the present one are seen", default=True)
     value_head: Literal["scalar", "wdl", "bins"] = choice(keys.VALUE_HEADS, default="scalar")
     action_values: bool = key(keys.ACTION_VALUES, default=False)

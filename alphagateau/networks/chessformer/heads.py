@@ -46,18 +46,20 @@ def make_square_heads(game: Game, config) -> SquareHeads:
 
 def head_weights(net: SquareHeads, d: int) -> Params:
     """The weights of all heads, by name."""
-    config, num_squares = net.config, net.game.num_squares
-    weights: Params = {"policy": dense(d, d)}
-    weights |= {name: pair_weights(d) for name in logit_names(net)}
-    weights["value"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, value_layer(config)[1])}
+    config = net.config
+    one, promotion = dense(VALUE_SIZE, 1), Weight((PROMOTIONS, d), GLOROT)
+    if config.value_pooling == "attention":
+        value = {"token": dense(d, d), "a": Weight((d, 1), GLOROT), "hidden": dense(d, VALUE_SIZE)}
+    else:
+        value = {"token": dense(d, TOKEN_SIZE), "hidden": dense(net.game.num_squares * TOKEN_SIZE, VALUE_SIZE)}
+    pair = {"query": dense(d, d), "key": dense(d, d), "promotion": promotion}
+    weights: Params = {"policy": dense(d, d)} | {name: pair for name in logit_names(net)}
+    weights["value"] = value | {"out": dense(VALUE_SIZE, value_layer(config)[1])}
     if config.moves_left_head:
-        weights["moves_left"] = value_weights(net, d, num_squares) | {"out": dense(VALUE_SIZE, 1)}
-    for name in value_names(net):
-        weights[name] = value_weights(net, d, num_squares)
-        weights[name] |= {"out": dense(VALUE_SIZE, 1), "error": dense(VALUE_SIZE, 1)}
-        weights[name] |= {"bins": dense(VALUE_SIZE, NUM_VALUE_BINS)} if config.categorical_values else {}
+        weights["moves_left"] = value | {"out": one}
+    bins = {"bins": dense(VALUE_SIZE, NUM_VALUE_BINS)} if config.categorical_values else {}
+    weights |= {name: value | {"out": one, "error": one} | bins for name in value_names(net)}
     if config.action_values:
-        promotion = Weight((PROMOTIONS, d), GLOROT)
         weights["action_values"] = {"sender": dense(d, d), "receiver": dense(d, d), "promotion": promotion}
         weights["action_values"]["out"] = dense(d, config.num_bins)
     return weights
@@ -71,18 +73,6 @@ def logit_names(net: SquareHeads) -> list[str]:
 def value_names(net: SquareHeads) -> list[str]:
     """The heads that predict a value and the error of that prediction."""
     return ["search_value"] * net.config.search_value_head + ["short_term"] * net.config.short_term_head
-
-
-def pair_weights(d: int) -> Params:
-    """The weights of logits over edges."""
-    return {"query": dense(d, d), "key": dense(d, d), "promotion": Weight((PROMOTIONS, d), GLOROT)}
-
-
-def value_weights(net: SquareHeads, d: int, num_squares: int) -> Params:
-    """The weights of a value head before its last layer."""
-    if net.config.value_pooling == "attention":
-        return {"token": dense(d, d), "a": Weight((d, 1), GLOROT), "hidden": dense(d, VALUE_SIZE)}
-    return {"token": dense(d, TOKEN_SIZE), "hidden": dense(num_squares * TOKEN_SIZE, VALUE_SIZE)}
 
 
 def outputs_of(net: SquareHeads, params: Params, x: Array, is_legal: Array) -> dict[str, Array]:

@@ -33,7 +33,7 @@ class GateauConfig(NetworkConfig):
         "what computes a layer in inference; fused: a kernel for its edges, auto: so on a GPU in bfloat16 if right",
         default="auto",
     )
-    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=1)
+    batch_norm_momentum: float = num("decay of the running statistics per step", default=0.9, high=0.999999)
     history: bool = key("positions before the present one are seen", default=True)
     value_head: Literal["scalar", "wdl", "bins"] = choice(keys.VALUE_HEADS, default="scalar")
     action_values: bool = key(keys.ACTION_VALUES, default=False)

@@ -1,7 +1,7 @@
 """GATEAU as printed in its paper: jraph segment operations over a batch of board graphs.
 
-The plain reference of `network.py`, with the same parameters by the same names, for tests and benchmarks. It does not
-use that the graph of a board is static.
+The plain reference of `network.py`, which has its initial weights of here, under the same names; beside that it is for
+tests and benchmarks. It does not use that the graph of a board is static.
 """
 
 # jraph types nodes and edges as any tree or None; they are arrays.

@@ -4,18 +4,18 @@
 author's code: docs/giraffe.md lists it. Squares are numbered as in `rules.py`; pieces come in the order a1 b1 .. h8.
 """
 
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.attacks import PIECE_VALUES, board_views, make_attack_maps, piece_sets
+from alphagateau.config import ConfigError
+from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps, piece_sets
 from alphagateau.games.bitsets import count, drop_lowest, lowest, pack
 from alphagateau.games.entries import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
-from alphagateau.games.legality import down, up
+from alphagateau.games.legality import down, make_views, up
 from alphagateau.games.moves import flip_boards
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
@@ -50,6 +50,8 @@ def slots_of(game: Game) -> Slots:
     """The Slots of a game."""
     white = [letter for letter in game.start_fen.split()[0] if letter.isupper()]
     at_start = tuple(white.count(letter) for letter in "QRBNP")
+    if not any(at_start[:4]):
+        raise ConfigError(f"Giraffe's features are of pieces, and {game.name} has kings and pawns alone")
     return Slots(tuple(min(number, 2) for number in at_start[:4]), at_start)
 
 
@@ -66,18 +68,7 @@ def piece_features(game: Game, positions: Position, from_mover: bool = False) ->
     if not from_mover:
         boards = jnp.where(is_white[:, None], boards, flip_boards(game.size, boards))
         castling = jnp.where(is_white[:, None], castling, jnp.roll(castling, 2, axis=-1))
-    return jax.vmap(board_features(game))(boards, is_white, castling)
-
-
-@lru_cache
-def _nearest_empty(size: int) -> np.ndarray:
-    """int32 [2 ** size, size]: by set of taken slots, the empty slot nearest to each, the lower of two, or size."""
-    table = np.full((2**size, size), size, np.int32)
-    for taken in range(2**size):
-        for slot in range(size):
-            empty = [other for other in range(size) if not taken >> other & 1]
-            table[taken, slot] = min(empty, key=lambda other: (abs(other - slot), other), default=size)
-    return table
+    return jax.vmap(partial(board_features, game))(boards, is_white, castling)
 
 
 def _pawn_slots(size: int, board: Array, sign: int) -> Array:
@@ -87,14 +78,13 @@ def _pawn_slots(size: int, board: Array, sign: int) -> Array:
     """
     pawns = jnp.equal(board.reshape(size, size).T, sign * PAWN)  # [rank, file]
     is_first = pawns & (jnp.cumsum(pawns, axis=0) == 1)
-    has_pawn, files = pawns.any(axis=0), jnp.arange(size)
-    slots = jnp.where(has_pawn, jnp.argmax(is_first, axis=0) * size + files, -1)
-    taken, others = (has_pawn.astype(jnp.int32) << files).sum(), pack((pawns & ~is_first).reshape(-1))
+    files = jnp.arange(size)
+    slots = jnp.where(pawns.any(axis=0), jnp.argmax(is_first, axis=0) * size + files, -1)
+    others = pack((pawns & ~is_first).reshape(-1))
     for _ in range(size - 1):
-        square = lowest(others)
-        slot = jnp.where(square < 0, size, jnp.asarray(_nearest_empty(size))[taken, square % size])
-        slots = jnp.where(files == slot, square, slots)
-        taken |= jnp.where(slot < size, 1 << slot, 0)
+        square = lowest(others)  # -1 when there is none, which changes nothing
+        distance = jnp.where(slots < 0, jnp.abs(files - square % size), size)
+        slots = jnp.where((files == jnp.argmin(distance)) & (slots < 0), square, slots)
         others = drop_lowest(others)
     return slots
 
@@ -117,31 +107,23 @@ def _piece_slots(size: int, slots: Slots, sets: Array) -> Array:
     return jnp.stack(squares)
 
 
-def board_features(game: Game) -> Callable[[Array, Array | bool, Array], Groups]:
-    """Makes the function (board [N], is White to move, castling bool [4]) -> Groups.
-
-    The board is that of the first side, which is White or the player to move.
-    """
+def board_features(game: Game, board: Array, is_white: Array, castling: Array) -> Groups:
+    """The Groups of a board [N] of the first side, White or the player to move, with rights `castling` bool [4]."""
     size, slots = game.size, slots_of(game)
-    attack_maps, order = make_attack_maps(size), _feature_order(size, slots, bool(game.castlings))
-
-    def features(board: Array, is_white: Array | bool, castling: Array) -> Groups:
-        by_rank = board.reshape(size, size).T.reshape(-1)
-        sets, maps = piece_sets(by_rank), attack_maps(board)
-        control = jnp.where(maps.least > 0, (2250 - maps.least) / 3000, 0.0).astype(jnp.float32)
-        pieces = _file_by_file(size, jnp.concatenate([_piece_slots(size, slots, own) for own in sets]))
-        pawns = _file_by_file(size, jnp.concatenate([_pawn_slots(size, board, sign) for sign in (1, -1)]))
-        rights = castling[jnp.array([1, 0, 3, 2])].astype(jnp.float32)  # short, long of each side
-        moves = _moves_of_pieces(size, slots, board, maps, pieces)
-        all_pieces = [_placed(size, control, pieces, moves), _placed(size, control, pawns, jnp.zeros((0, pawns.size)))]
-        flat = jnp.concatenate([x.reshape(-1) for x in all_pieces] + [rights])
-        return Groups(
-            material=_material(game, slots, sets, is_white, rights),
-            pieces=flat[order],
-            squares=control.reshape(-1),
-        )
-
-    return features
+    by_rank = board.reshape(size, size).T.reshape(-1)
+    sets, maps = piece_sets(by_rank), make_attack_maps(size)(board)
+    control = jnp.where(maps.least > 0, (2250 - maps.least) / 3000, 0.0).astype(jnp.float32)
+    pieces = _file_by_file(size, jnp.concatenate([_piece_slots(size, slots, own) for own in sets]))
+    pawns = _file_by_file(size, jnp.concatenate([_pawn_slots(size, board, sign) for sign in (1, -1)]))
+    rights = castling[jnp.array([1, 0, 3, 2])].astype(jnp.float32)  # short, long of each side
+    moves = _moves_of_pieces(size, slots, board, maps, pieces)
+    all_pieces = [_placed(size, control, pieces, moves), _placed(size, control, pawns, jnp.zeros((0, pawns.size)))]
+    flat = jnp.concatenate([x.reshape(-1) for x in all_pieces] + [rights])
+    return Groups(
+        material=_material(game, slots, sets, is_white, rights),
+        pieces=flat[_feature_order(size, slots, bool(game.castlings))],
+        squares=control.reshape(-1),
+    )
 
 
 def _file_by_file(size: int, squares: Array) -> Array:
@@ -163,7 +145,7 @@ def _moves_of_pieces(size: int, slots: Slots, board: Array, maps, squares: Array
     Reach counts the squares up to and with the first other piece. A move is safe if no enemy attacks its square, or if
     two own pieces attack it and all enemy attackers are worth as much or more.
     """
-    (views, _), at, kinds = board_views(size), jnp.maximum(squares, 0), np.array(2 * slots.kinds)
+    views, at, kinds = make_views(size), jnp.maximum(squares, 0), np.array(2 * slots.kinds)
     occupied, rays = pack(board != 0)[:, None], jnp.asarray(views.rays)[..., at]
     reached = jnp.stack([up(rays[0], occupied), down(rays[1], occupied)]).reshape(8, -1, at.size)
     reach = jax.lax.population_count(reached).astype(jnp.int32).sum(axis=1)[np.array(STRAIGHT + DIAGONAL)]

@@ -5,14 +5,13 @@ import jax.numpy as jnp
 import optax
 
 from alphagateau.config.losses import HEADS
-from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import edges_from_other_side
 from alphagateau.networks.heads import PLIES_SCALE
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame, Trajectory
-from alphagateau.training.losses.terms import LossTerms, bin_of, cross_entropy, join_terms
+from alphagateau.training.losses.terms import LossTerms, bin_of, join_terms, policy_terms
 
 REPLY_WEIGHT = 0.15  # of the opponent's reply (Wu 2020, KataGo)
 HUBER_DELTA = 0.5  # of plies left in units of PLIES_SCALE, as in Leela Chess Zero
@@ -91,13 +90,9 @@ def moves_left_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossT
 
 def soft_policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """Cross-entropy of the soft policy over the legal moves to the softened target, nats, times its weight."""
-    legal = legal_edge_mask(game, frames.position)
-    target = slots_to_edges(legal, soften(frames.policy_target.astype(jnp.float32)))
-    log_policy = jax.nn.log_softmax(jnp.where(legal, evaluation.extra["soft_logits"], -1e9), axis=-1)
-    loss = -SOFT_WEIGHT * jnp.sum(target * jnp.where(legal, log_policy, 0.0), axis=-1)
-    if frames.policy_mask is not None:
-        loss = jnp.where(frames.policy_mask, loss, 0.0)
-    return LossTerms({"soft_policy_loss": loss})
+    frames = frames._replace(policy_target=soften(frames.policy_target.astype(jnp.float32)))
+    terms = policy_terms(game, evaluation._replace(prior_logits=evaluation.extra["soft_logits"]), frames)
+    return LossTerms({"soft_policy_loss": SOFT_WEIGHT * terms.minimized["policy_loss"]})
 
 
 def soften(policy: Array) -> Array:
@@ -118,5 +113,5 @@ def value_and_error_terms(name: str, game: Game, evaluation: Evaluation, frames:
     if f"{name}_bins" in evaluation.extra:
         logits = evaluation.extra[f"{name}_bins"]
         bins = jax.nn.one_hot(bin_of(target, logits.shape[-1]), logits.shape[-1])
-        minimized[f"{name}_bins_loss"] = BINS_WEIGHT * cross_entropy(bins, logits)
+        minimized[f"{name}_bins_loss"] = BINS_WEIGHT * optax.softmax_cross_entropy(logits, bins)
     return LossTerms(minimized)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import jax.numpy as jnp
+import optax
 from jax.scipy.special import entr
 
 from alphagateau.games.actions import legal_edge_mask, slots_to_edges
@@ -15,7 +16,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.heads import mean_of_bins
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
-from alphagateau.training.losses.terms import LossTerms, cross_entropy, hl_gauss, join_terms, one_hot, policy_terms
+from alphagateau.training.losses.terms import LossTerms, hl_gauss, join_terms, one_hot, policy_terms
 
 ValueLoss = Callable[[Array, Array], tuple[Array, Array]]  # (q [...], logits [..., K]) -> (loss [...], its least [...])
 
@@ -23,7 +24,7 @@ ValueLoss = Callable[[Array, Array], tuple[Array, Array]]  # (q [...], logits [.
 def on_bins(make_target: Callable[[Array, int], Array], q: Array, logits: Array) -> tuple[Array, Array]:
     """Cross-entropy to the distribution over bins that encodes q, nats, and that distribution's entropy."""
     target = make_target(q, logits.shape[-1])
-    return cross_entropy(target, logits), entr(target).sum(axis=-1)
+    return optax.softmax_cross_entropy(logits, target), entr(target).sum(axis=-1)
 
 
 def squared(q: Array, logits: Array) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
 """Losses of policy and value, and the mean of a loss over a batch."""
 
-import jax
 import jax.numpy as jnp
+import optax
 
 from alphagateau.distributed.mesh import mean_over, sum_over
 from alphagateau.games.rules import Game
@@ -28,9 +28,8 @@ def policy_value_l1_loss(game: Game, evaluation: Evaluation, frames: Frame) -> L
 
 def policy_wdl_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
     """As `policy_value_loss`, with the cross-entropy of win, draw and loss to the result, nats, for the value."""
-    log_wdl = jax.nn.log_softmax(evaluation.extra["wdl_logits"])
-    cross_entropy = -jnp.sum(win_draw_loss(frames.value_target) * log_wdl, axis=-1)
-    return _with_policy(game, evaluation, frames, cross_entropy)
+    result = win_draw_loss(frames.value_target)
+    return _with_policy(game, evaluation, frames, optax.softmax_cross_entropy(evaluation.extra["wdl_logits"], result))
 
 
 def _with_policy(game: Game, evaluation: Evaluation, frames: Frame, value_losses: Array) -> LossTerms:

@@ -92,8 +92,3 @@ def hl_gauss(q: Array, num_bins: int) -> Array:
     edges = jnp.arange(num_bins + 1) / num_bins
     below = norm.cdf((edges - q[..., None]) * num_bins / SIGMA_BINS)
     return jnp.diff(below, axis=-1) / (below[..., -1:] - below[..., :1])
-
-
-def cross_entropy(target: Array, logits: Array) -> Array:
-    """[...] of two distributions [..., K], nats."""
-    return -jnp.sum(target * jax.nn.log_softmax(logits, axis=-1), axis=-1)

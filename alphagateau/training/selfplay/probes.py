@@ -11,7 +11,7 @@ from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_de
 from alphagateau.games.actions import edge_at
 from alphagateau.games.rules import Game
 from alphagateau.games.state import KEYS, Array, Position, State
-from alphagateau.games.symmetry import has_mirror, mirror_positions, reflection, select
+from alphagateau.games.symmetry import has_mirror, mirror_edges, mirror_positions, select
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 from alphagateau.training.keys import PROBE, key_of
@@ -61,7 +61,7 @@ def measure_roots(game: Game, search: Search, variables: Variables, roots: Posit
         "roots": jnp.ones(len(value)),
         "target_noise": divergence(one, other),
         "mirrored": has_mirror(roots).astype(jnp.float32),
-        "mirror_disagreements": has_mirror(roots) & (best != jnp.asarray(reflection(game).edges)[of_image]),
+        "mirror_disagreements": has_mirror(roots) & (best != jnp.asarray(mirror_edges(game))[of_image]),
         "mirror_value_gap": jnp.abs(value - value_there),
     }
 

@@ -24,12 +24,12 @@ from alphagateau.search.search import Search, SearchOutput
 from alphagateau.training.iteration_metrics import selfplay_metrics, selfplay_pace
 from alphagateau.training.keys import PLAY, key_of
 from alphagateau.training.optimizer import num_made_frames
-from alphagateau.training.phases import Phase, Producer, RunState, zeros_like
+from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.plan import BoardPlan
 from alphagateau.training.selfplay.openings import read_starts
 from alphagateau.training.selfplay.probes import Probe, make_probe, probe_metrics
 from alphagateau.training.selfplay.replay import init_window
-from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
+from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, sample_pgn
 from alphagateau.training.selfplay.selfplay import Games, SelfPlay, SelfPlayOptions, make_begin, make_selfplay
 from alphagateau.training.selfplay.state import SPECS, SelfPlayState, no_pending
 from alphagateau.training.selfplay.window_phase import epoch_batches, fill_statistics, make_to_frames, make_window_phase
@@ -149,8 +149,8 @@ def sample_games(
     tags = {"Event": run, "Round": str(iteration)}
     for color in ("White", "Black"):
         tags |= player_tags(color, f"{run}/{iteration - 1}", player)
-    games = first_games(finished_games(state.trajectory, are_new(experiment)), experiment.sample_games)
-    return sample_pgn(game, state.trajectory, games, tags)
+    games = finished_games(state.trajectory, are_new(experiment))
+    return sample_pgn(game, state.trajectory, games, experiment.sample_games, tags)
 
 
 def are_new(experiment: Experiment) -> bool:
@@ -178,11 +178,12 @@ def make_init(
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
         games = begin(0, rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
-        trajectory = zeros_like(played)
+        trajectory = jax.tree.map(jnp.zeros_like, played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))
         window = init_window(frame, experiment.num_shares, experiment.window.size)
         waiting = no_pending(played, game.max_plies - 1) if experiment.targets.wait_for_result else None
-        statistics = zeros_like(jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting))))
+        sums = jax.eval_shape(lambda: fill_statistics(game, trajectory, window, (waiting, waiting)))
+        statistics = jax.tree.map(jnp.zeros_like, sums)
         return SelfPlayState(games.states, window, trajectory, statistics, waiting, games.resigning)
 
     return init

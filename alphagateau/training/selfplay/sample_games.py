@@ -62,10 +62,14 @@ def duplicate_rate(trajectory: Trajectory, games: FinishedGames) -> float:
     return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
 
 
-def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers: Mapping[str, str]) -> str:
-    """The games, from the first position that is not random, as PGN with the search's values; rounds are `headers`'."""
+def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, count: int, headers: Mapping[str, str]) -> str:
+    """The first `count` games as PGN with the search's values, from the first position that is not random.
+
+    Their rounds are `headers`'.
+    """
+    sample = zip(games.row[:count], games.first[:count], games.last[:count], strict=True)
     values, plies, texts = to_host(trajectory.search_value), to_host(trajectory.position.ply), []
-    for index, (row, first, last) in enumerate(zip(games.row, games.first, games.last, strict=True)):
+    for index, (row, first, last) in enumerate(sample):
         start_fen = None
         if plies[first, row]:
             position = jax.tree.map(lambda x, at=(first, row): to_host(x[at]), trajectory.position)
@@ -79,8 +83,3 @@ def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, headers
             record = dataclasses.replace(record, result=result, termination="resignation")
         texts.append(to_pgn(record).strip())
     return "".join(text + "\n\n" for text in texts)
-
-
-def first_games(games: FinishedGames, count: int) -> FinishedGames:
-    """The first `count` games."""
-    return FinishedGames(games.edges, games.row[:count], games.first[:count], games.last[:count])

@@ -18,7 +18,7 @@ from alphagateau import config
 from alphagateau.config import ConfigError
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.actions import random_positions
-from alphagateau.games.symmetry import mirror_positions, reflection
+from alphagateau.games.symmetry import mirror_edges, mirror_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import CF_6M, CF_240M, ChessformerConfig
 from alphagateau.networks.chessformer.encoder import Encoder, layer_weights, mish, rms_norm
@@ -294,7 +294,7 @@ def test_mirrored_tables_see_a_mirrored_board_as_tables_see_the_board(attacks, g
     found, _ = evaluate({"params": params}, positions)
     images = mirror_positions(gardner, positions)
     image, _ = evaluate({"params": mirrored(params)}, images)
-    np.testing.assert_allclose(image.prior_logits[:, reflection(gardner).edges], found.prior_logits, atol=1e-4)
+    np.testing.assert_allclose(image.prior_logits[:, mirror_edges(gardner)], found.prior_logits, atol=1e-4)
     np.testing.assert_allclose(image.value, found.value, atol=1e-5)
     other, _ = evaluate({"params": params}, images)
     assert np.abs(other.value - found.value).max() > 1e-3
@@ -395,6 +395,17 @@ def test_bfloat16_changes_little(gardner):
     assert b.prior_logits.dtype == jnp.float32
     assert 0 < float(jnp.abs(a.prior_logits - b.prior_logits).max()) < 0.1
     assert float(jnp.abs(a.value - b.value).max()) < 0.05
+
+
+def test_a_program_of_bfloat16_made_beside_a_gpu_runs_on_the_cpu(gardner, monkeypatch):
+    """As the UCI option Device has it. Only the name of the usual device is pretended."""
+    network = make_network(gardner, ChessformerConfig(**TINY, dtype="bfloat16"))
+    variables, positions = network.init(jax.random.key(0)), random_positions(gardner, 4)
+    expected = jax.jit(network.apply)(variables, positions)[0].value
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    network = make_network(gardner, ChessformerConfig(**TINY, dtype="bfloat16"))
+    found = jax.jit(network.apply)(variables, positions)[0].value
+    np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 def test_heads_that_do_not_divide_the_width_are_refused():

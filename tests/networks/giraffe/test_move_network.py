@@ -11,7 +11,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
 from alphagateau.networks.giraffe.network import move_features, move_widths, rank_features
 from alphagateau.networks.make_network import make_network
-from alphagateau.networks.trained import Trained, with_policy
+from alphagateau.networks.trained import with_policy
 
 PROMOTING = "k4/3P1/5/2p2/K3R b - - 0 20", "k4/3P1/5/5/K3R w - - 0 20"  # black to move has a pawn; white promotes
 
@@ -57,7 +57,7 @@ def test_one_network_values_and_another_one_splits(gardner):
     for num_passes in (1, 2):
         network = make_network(gardner, GiraffeMovesConfig(num_passes=num_passes))
         variables = jax.tree.map(lambda x: 10 * x, network.init(jax.random.key(1)))
-        apply = jax.jit(with_policy(valuing, Trained(network, variables)).apply, static_argnums=2)
+        apply = jax.jit(with_policy(valuing, network, variables).apply, static_argnums=2)
         evaluation, _ = apply(values, positions, False)
         np.testing.assert_array_equal(evaluation.value, jax.jit(valuing.apply)(values, positions)[0].value)
         logits[num_passes] = np.asarray(evaluation.prior_logits)

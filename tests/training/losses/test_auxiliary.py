@@ -12,7 +12,7 @@ from stopping import StopAfter, share_trainer
 from alphagateau import config
 from alphagateau.config import ConfigError, TargetsConfig
 from alphagateau.config.losses import heads_of
-from alphagateau.games.symmetry import edges_from_other_side, reflection
+from alphagateau.games.symmetry import edges_from_other_side, mirror_edges
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
@@ -76,7 +76,7 @@ def test_a_move_of_the_other_side_is_between_the_same_squares():
     assert other[edge(chess, E2, E4)] == edge(chess, E7, E5)
     a7, a8, a2, a1 = 6, 7, 1, 0
     assert {other[edge(chess, a7, a8, promotion)] for promotion in (0, 2, 3, 4)} == {edge(chess, a2, a1)}
-    mirrored = reflection(chess).edges
+    mirrored = mirror_edges(chess)
     np.testing.assert_array_equal(mirrored[other], other[mirrored])
 
 

@@ -10,7 +10,7 @@ import pytest
 from boards import BATCH, KIWIPETE, batched, play
 
 from alphagateau.games.notation import uci_to_edge
-from alphagateau.games.symmetry import reflection
+from alphagateau.games.symmetry import mirror_edges
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search
 from alphagateau.search.search import SearchOutput
@@ -55,7 +55,7 @@ def test_a_favourite_move_is_another_in_the_mirror_unless_its_image_is_as_good(g
     likes = np.zeros(gardner.num_edges, np.float32)
     likes[uci_to_edge(gardner, gardner.init(), "b1c3")] = 1
     keys = jax.random.split(jax.random.key(0), (NUM, 3))
-    for prior, disagreements in ((likes, NUM), (likes + likes[reflection(gardner).edges], 0)):
+    for prior, disagreements in ((likes, NUM), (likes + likes[mirror_edges(gardner)], 0)):
         found = look({**network.init(None), "prior_logits": jnp.asarray(prior)}, roots, keys)
         assert float(found["mirror_disagreements"].sum()) == disagreements
         assert float(found["mirrored"].sum()) == NUM and float(found["mirror_value_gap"].sum()) == 0

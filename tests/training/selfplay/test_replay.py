@@ -142,7 +142,7 @@ def test_a_run_fills_its_window_as_its_experiment_names(keep, monkeypatch):
         return add_frames(*given)
 
     monkeypatch.setattr(window_phase, "add_frames", add_and_tell)
-    experiment = config.change(config.load(config.find_experiment("smoke")), {"window.keep": keep})
+    experiment = config.change(config.load(config.find_file("smoke", "experiment")), {"window.keep": keep})
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     next(phase for phase in trainer.phases if phase.name == "window").compile(trainer.abstract_state)
     assert seen == [keep == "newest"]

@@ -10,7 +10,7 @@ from chess.engine import Cp
 from alphagateau.games.notation import to_fen, uci_to_edge
 from alphagateau.games.pgn.pgn import Identity, player_tags, read_pgn
 from alphagateau.games.variants import get_game
-from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, first_games, sample_pgn
+from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, sample_pgn
 
 
 def test_sample_games_say_what_the_search_thought():
@@ -28,13 +28,13 @@ def test_sample_games_say_what_the_search_thought():
     )
     tags = {"Event": "run"} | player_tags("White", "run/3", Identity("run", 3, "0123456789abcdef", "gumbel"))
     tags, games = tags | {"Round": "4"}, finished_games(trajectory)
-    text = sample_pgn(game, trajectory, games, tags)
+    text = sample_pgn(game, trajectory, games, 9, tags)
     (record,) = read_pgn(text)
     assert record.moves == ("b1c3", "d4c3", "b2c3")
     assert [note.score for note in record.notes] == [Cp(298), Cp(-298), Cp(0)]
     assert (record.headers["Round"], record.headers["WhiteWeights"]) == ("4.1", "0123456789abcdef")
-    assert text == sample_pgn(game, trajectory, first_games(games, 1), tags)
-    assert sample_pgn(game, trajectory, first_games(games, 0), tags) == ""
+    assert text == sample_pgn(game, trajectory, games, 1, tags)
+    assert sample_pgn(game, trajectory, games, 0, tags) == ""
 
 
 def test_a_resigned_game_is_lost_by_whoever_was_to_move():
@@ -53,7 +53,7 @@ def test_a_resigned_game_is_lost_by_whoever_was_to_move():
         search_value=np.full((3, 2), -0.95, np.float32),
     )
     games = finished_games(trajectory, are_new=True)
-    white, black = read_pgn(sample_pgn(game, trajectory, games, {"Round": "1"}))
+    white, black = read_pgn(sample_pgn(game, trajectory, games, 2, {"Round": "1"}))
     assert (white.moves, white.result, white.termination) == (("b2b3", "a4b3"), "0-1", "resignation")
     assert (black.moves, black.result, black.termination) == ((), "1-0", "resignation")
     assert len(white.notes) == 2 and duplicate_rate(trajectory, games) == 0
@@ -82,7 +82,7 @@ def test_a_game_from_random_plies_is_the_game_of_their_fen():
     assert len(finished_games(trajectory).row) == 0
     games = finished_games(trajectory, are_new=True)
     assert (games.row.tolist(), games.first.tolist(), games.last.tolist()) == ([0, 1], [0, 0], [1, 1])
-    first, _ = read_pgn(sample_pgn(game, trajectory, games, {"Round": "1"}))
+    first, _ = read_pgn(sample_pgn(game, trajectory, games, 2, {"Round": "1"}))
     assert first.start_fen == to_fen(game, opened) and first.moves == ("a4b3", "a2b3")
     later = jax.tree.map(lambda x: x[1:], trajectory.__dict__)
     assert len(finished_games(SimpleNamespace(**later)).row) == 0

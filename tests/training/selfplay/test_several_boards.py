@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import tomllib
 from collections import namedtuple
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def test_each_board_has_its_part_of_the_games_and_of_the_window(mixed):
     assert (six.game, six.selfplay.num_games, six.window.size) == ("los_alamos_chess", 8, 128)
     assert five.seed == mixed.seed != six.seed and five.selfplay.boards == "none"
     assert board_experiments(five) == (five,)
-    assert config.loads(config.dumps(mixed)) == mixed
+    assert config.from_dict(tomllib.loads(config.dumps(mixed))) == mixed
 
 
 @pytest.mark.parametrize(
