@@ -148,5 +148,6 @@ def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     view = f"value {line.value:+z.2f}"
     if line.mate is not None:
         view = f"{'mate' if line.mate > 0 else 'mated'} in {(abs(line.mate) + 1) // 2}"
-    text = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view}, {line.visits} visits)"
+    view += "" if thinker.evaluate_root else f", {line.visits} visits"
+    text = f"{color} plays {board.san(chess.Move.from_uci(move))} ({view})"
     return Answer(replay(thinker, played.fen, [*played.moves, move], played), (text,))

@@ -96,7 +96,7 @@ def test_it_plays_at_the_terminal(gardner, thinker):
 
 
 def test_a_saved_game_names_the_player(gardner, spec):
-    asked = GameRequest(board="gardner_chess", fen=gardner.start_fen, white="0", black="Human", simulations=200)
+    asked = GameRequest(board="gardner_chess", fen=gardner.start_fen, white_player=0, black="Human", simulations=200)
     assert '[WhiteSearch "action_value"]' in pgn_of(gardner, asked, [find_player(spec + ACTION_VALUE)])
     assert '[WhiteSearch "growing gumbel 200 simulations"]' in pgn_of(gardner, asked, [find_player(spec)])
 

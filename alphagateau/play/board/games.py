@@ -69,17 +69,18 @@ def games_of(text: str) -> list[dict[str, Any]]:
 def pgn_of(game: Game, request: GameRequest, players: Sequence[PlayerSpec]) -> str:
     """The game as PGN, with its result if it is over. Raises ValueError, in one sentence."""
     last = positions(game, request)[-1]
-    reason = last["reason"] if last["result"] != "*" else ""
+    result, reason = (last["result"], last["reason"]) if last["result"] != "*" else (request.result, "")
     headers = {"Event": "alphagateau board", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-"}
-    for color, name in (("White", request.white), ("Black", request.black)):
-        headers |= _player_tags(color, name, request.simulations, players)
+    who = ("White", request.white, request.white_player), ("Black", request.black, request.black_player)
+    for color, name, number in who:
+        player = players[number] if 0 <= number < len(players) else None
+        headers |= _player_tags(color, name, player, request.simulations)
     notes = [MoveNote(white_score(value, is_white=True)) for value in request.values]
-    return to_pgn(GameRecord(game.name, request.fen, request.moves, last["result"], reason, headers, tuple(notes)))
+    return to_pgn(GameRecord(game.name, request.fen, request.moves, result, reason, headers, tuple(notes)))
 
 
-def _player_tags(color: str, name: str, simulations: int, players: Sequence[PlayerSpec]) -> dict[str, str]:
-    """The tags of a checkpoint, if `name` is the number of one, else of whoever plays by that name."""
-    if not name.isdecimal() or int(name) >= len(players):
+def _player_tags(color: str, name: str, player: PlayerSpec | None, simulations: int) -> dict[str, str]:
+    """The tags of a checkpoint, or of whoever plays by a name."""
+    if player is None:
         return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
-    player = players[int(name)]
     return player_tags(color, name_of(player.found), identity_of(player, simulations))

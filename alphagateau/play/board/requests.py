@@ -28,8 +28,11 @@ class GameRequest:
     simulations: int = num("of the search", default=200, high=MAX_SIMULATIONS)
     temperature: float = num("of the move sampled by visits; 0: the best", default=0.0, high=MAX_TEMPERATURE)
     seed: int = num("of that sample", default=0)
-    white: str = key("who plays white: a name, or the number of a checkpoint", default="?")
-    black: str = key("who plays black", default="?")
+    white: str = key("the name of who plays white", default="?")
+    black: str = key("the name of who plays black", default="?")
+    white_player: int = num("the checkpoint that plays white in place of that name; -1: none", default=-1, low=-1)
+    black_player: int = num("the checkpoint that plays black", default=-1, low=-1)
+    result: str = key("of a game that a file has ended before the board does", default="*")
     values: tuple[float, ...] = names("for White, of the positions after the first moves", default=())
 
 

@@ -109,13 +109,14 @@ def searched(thinker: Thinker, played: Played, done: int) -> dict[str, Any]:
             "uci": edge_to_uci(game, board, line.edges[0]),
             "prior": priors[line.edges[0]],
             "visits": line.visits,
-            "value": sign * line.value if line.visits else None,
+            "value": sign * line.value if line.visits or thinker.evaluate_root else None,
             "mate": None if line.mate is None else sign * line.mate,
         }
         for line in found
     ]
     line = _line(game, board, found[0]) if found else []
-    return {"done": done, "value": sign * root_value(thinker.tree), "moves": moves, "line": line}
+    unit = "positions" if thinker.evaluate_root else "simulations"
+    return {"done": done, "unit": unit, "value": sign * root_value(thinker.tree), "moves": moves, "line": line}
 
 
 def _line(game: Game, board: chess.Board, line: Line) -> list[dict[str, str]]:

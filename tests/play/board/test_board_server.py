@@ -249,12 +249,15 @@ def test_a_pgn_is_read_and_written(port: int):
 
 def test_a_saved_game_says_who_played_and_what_was_thought(port: int):
     """White is the first checkpoint; 0.5 is half way to a win: 298 centipawns."""
-    asked = {**GARDNER, "moves": ["b1c3", "b4c3"], "white": "0", "black": "Human", "values": [0.5], "simulations": 9}
+    asked = {**GARDNER, "moves": ["b1c3", "b4c3"], "values": [0.5], "simulations": 9}
+    asked |= {"white_player": 0, "black": "Human", "result": "1-0"}
     written = ask(port, "/write-pgn", asked).json()["pgn"]
     (record,) = read_pgn(written)
     assert "[%eval 2.98]" in written and len(record.notes) == 1
     assert record.headers["WhiteSearch"] == "growing gumbel 9 simulations" and len(record.headers["WhiteWeights"]) == 16
-    assert record.headers["BlackType"] == "human" and "BlackWeights" not in record.headers
+    assert record.headers["BlackType"] == "human" and "BlackWeights" not in record.headers and record.result == "1-0"
+    named = ask(port, "/write-pgn", {**GARDNER, "moves": [], "white": "0", "black": "1"}).json()["pgn"]
+    assert '[White "0"]' in named and "WhiteWeights" not in named  # whose name is a number is no checkpoint
     for values in ([0.1] * 3, [1.5], [float("nan")]):
         assert "expected one in [-1, 1] a move" in said(ask(port, "/write-pgn", asked | {"values": values}))
 

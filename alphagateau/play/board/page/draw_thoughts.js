@@ -11,7 +11,7 @@ function verdict() {
   if (isOver(shown())) return [{ "1-0": 1, "0-1": -1 }[shown().result] || 0, shown().result.replace("-", "–").replaceAll("1/2", "½"), shown().reason];
   if (found?.done) {
     const mate = found.moves[0]?.mate;
-    return [found.value, mate == null ? signed(found.value) : mateIn(mate), `for White, ${found.done} simulations`];
+    return [found.value, mate == null ? signed(found.value) : mateIn(mate), `for White, ${found.done} ${found.unit}`];
   }
   if (raw === undefined) return [0, "…", "compiling for this board"];
   return [raw, signed(raw), "for White, network alone"];

@@ -41,8 +41,9 @@ function valuesSeen() {
 }
 
 async function save() {
-  const name = (color) => (players[color] === "you" ? names?.[color] || "Human" : `${players[color]}`);
-  const asked = { white: name("w"), black: name("b"), simulations: simulations(), values: valuesSeen() };
+  const name = (color) => names?.[color] || "Human", number = (color) => (players[color] === "you" ? -1 : +players[color]);
+  const who = { white: name("w"), black: name("b"), white_player: number("w"), black_player: number("b") };
+  const asked = { ...who, result: names?.result || "*", simulations: simulations(), values: valuesSeen() };
   const { pgn } = await ask("write-pgn", about(last(), asked));
   const link = make("a", document.body, { download: `${board.name}.pgn`, href: URL.createObjectURL(new Blob([pgn], { type: "application/x-chess-pgn" })) });
   link.click();
