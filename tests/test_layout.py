@@ -29,7 +29,7 @@ TABLE: dict[str, set[str]] = {
     "data": {"games", "runs", "engines"},
     "training": {"config", "games", "networks", "search", "distributed", "runs", "data"},
     "matches": {"config", "games", "networks", "search", "distributed", "runs", "ratings", "engines"},
-    "suites": {"config", "games", "networks", "search", "distributed", "runs", "data", "matches"},
+    "suites": {"config", "games", "networks", "search", "distributed", "runs", "data", "matches", "ratings"},
     "studies": {"config", "ratings", "runs"},
     "reports": {"config", "games", "ratings", "runs", "studies"},
     "play": {"config", "games", "networks", "search", "distributed", "runs", "matches", "ratings", "reports"},

@@ -1,6 +1,5 @@
-"""Settings that make a start quick: the compilation cache, and rare garbage collection."""
+"""The cache of compiled programs, which makes a start quick."""
 
-import gc
 import os
 from pathlib import Path
 
@@ -13,9 +12,3 @@ def use_compilation_cache() -> None:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alphagateau" / "jax"
         jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # there are many small ones
-
-
-def collect_rarely() -> None:
-    """Makes garbage collection rare: tracing creates objects that stay, and visiting them took a fifth of its time."""
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 1000)

@@ -26,7 +26,7 @@ RATINGS = Output("folder", ("ratings.csv", "results.csv", "games.pgn", "ratings.
 LADDER = Output("folder", ("games.jsonl", *RATINGS.names))
 PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
 BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
-STUDY = Output("folder", ("study.json", "study.md"))
+STUDY = Output("folder", ("study.json", "study.md", "index.html", "curves.svg", "ladder.toml"))
 BEGINNINGS = {"HTML": ("<!doctype html",), "SVG": ("<svg", "<?xml")}  # of a file, in lower case
 BEGINNINGS["HTML or SVG"] = BEGINNINGS["HTML"] + BEGINNINGS["SVG"]
 

@@ -46,7 +46,7 @@ class Arguments:
     """the square that attends; None: one in the middle"""
     positions: Annotated[int, number(int, 1, 1024)] = 32
     """positions of random games over which correlations are taken"""
-    least: float = 0.5
+    least: Annotated[float, number(float, 0, 1)] = 0.5
     """correlation from which a head counts as following a pattern"""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), JSON] = None
     """also write the correlations"""

@@ -19,7 +19,7 @@ from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
     from alphagateau.matches.players import Player
-    from alphagateau.suites.intervals import Estimate
+    from alphagateau.ratings.intervals import Estimate
     from alphagateau.suites.labelled_moves import LabelledBoards
 
 SHARES = ("action_accuracy", "policy_top_1", "policy_top_3")  # shown in percent
@@ -87,7 +87,7 @@ def run(arguments: Arguments) -> int:
 def measures_of(player: "Player", boards: "LabelledBoards", seed: int, is_best_only: bool) -> "dict[str, Estimate]":
     """The measures of a player by name. Raises PlayerError."""
     from alphagateau.networks.make_network import make_network
-    from alphagateau.suites.intervals import mean
+    from alphagateau.ratings.intervals import mean
     from alphagateau.suites.labelled_moves import measure, predict
     from alphagateau.training.labels.measures import measure_bins
 
@@ -122,7 +122,6 @@ def write_measures(path: Path, found: "Mapping[str, Mapping[str, Estimate]]", ab
     rows = []
     for name, measures in found.items():
         accuracy = measures["action_accuracy"]
-        score = round(accuracy.value * accuracy.count) if accuracy.count else 0
         known = {key: estimate._asdict() for key, estimate in measures.items()}
-        rows.append({"name": name, "score": score, "total": accuracy.count, "measures": known, **about})
+        rows.append({"name": name, "score": accuracy.successes, "total": accuracy.count, "measures": known, **about})
     write_json(path, rows)

@@ -72,6 +72,8 @@ def print_description(description: dict[str, Any], as_json: bool) -> None:
         print(to_json(description))
         return
     table = Table(show_header=False, box=None)
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in description.items():
         if isinstance(value, dict):
             value = ", ".join(f"{k} {v}" for k, v in value.items())

@@ -15,7 +15,7 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import HTML, JSON, PGN, check_own_games
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
-from alphagateau.games.pgn.text import WrittenGame, read_games
+from alphagateau.games.pgn.text import read_games
 from alphagateau.games.pgn.text_files import read_lines
 from alphagateau.runs.files import write_json, write_result
 
@@ -189,21 +189,16 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", ta
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
     from alphagateau.suites.analysis import analyse_games
 
-    def analysed() -> "Iterator[CheckedGame]":
-        for one in sound:
-            pending.append(one.game.written)
-            yield one
-
-    pending: deque[WrittenGame] = deque()  # games that are being analysed
     shown, num_games = [], 0
-    for game in analyse_games(str(arguments.analyse), arguments.simulations, analysed()):
+    for written, game in analyse_games(str(arguments.analyse), arguments.simulations, sound):
         if arguments.annotate and not num_games:
             check_own_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst))
         num_games += 1
         shown += [game] if len(shown) < MAX_GAMES else []
-        one = pending.popleft()
         if arguments.annotate:
-            tally.texts[one.number - 1] = annotated_text(one, game)
+            tally.texts[written.number - 1] = annotated_text(written, game)
+    if not num_games and (arguments.annotate or arguments.output):
+        report(f"{name} has no game that the rules allow: nothing is analysed or written")
     if not num_games:
         return
     if arguments.annotate:

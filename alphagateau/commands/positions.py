@@ -109,10 +109,10 @@ def games_of(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"
                     yield replayed.record
 
 
-def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]":
+def played_games(arguments: Arguments, left_out: list[str]) -> Iterator["GameRecord"]:
     """The finished games of the players against one another, kept as games.pgn. Raises PlayerError, ValueError."""
     if not arguments.players:
-        return []
+        return
     from alphagateau.games.variants import get_game
     from alphagateau.matches.match import games_to_pgn, play_games
     from alphagateau.matches.match_games import Match, PlayedGame
@@ -142,4 +142,4 @@ def played_games(arguments: Arguments, left_out: list[str]) -> "list[GameRecord]
     left_out += [f"{name} left: {why}" for name, why in statistics.failures.items()]
     finished = [played for played in records if played.score is not None]
     write_text(arguments.output / "games.pgn", games_to_pgn(finished, "alphagateau positions"))
-    return [played.record for played in sorted(finished, key=lambda x: (x.match, x.opening, not x.a_is_white))]
+    yield from (played.record for played in sorted(finished, key=lambda x: (x.match, x.opening, not x.a_is_white)))

@@ -15,7 +15,9 @@ from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON, PUZZLES
 from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
-from alphagateau.reports.puzzles_page import Band, PuzzleResult, Share, puzzles_drawing, puzzles_json, puzzles_page
+from alphagateau.ratings.intervals import share
+from alphagateau.reports.drawing.charts import standalone
+from alphagateau.reports.puzzles_page import Band, PuzzleResult, band_chart, puzzles_json, puzzles_page
 from alphagateau.runs.files import write_json, write_text
 from alphagateau.runs.logging.progress import print_results
 
@@ -63,6 +65,8 @@ def run(arguments: Arguments) -> int:
     from alphagateau.suites.solving import solve
 
     *specs, file = arguments.words
+    if file == "-":
+        raise UsageError("puzzles names the hash of its file: expected a path, got -")
     with usage_errors():
         game = get_game(arguments.game)
         puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, arguments.bounds)
@@ -97,16 +101,10 @@ def summarize(name: str, puzzles: "Sequence[Puzzle]", solutions: "Sequence[Solut
         of_bands.setdefault(puzzle.rating // width * width, []).append(solution.is_solved)
         for theme in puzzle.themes:
             of_themes.setdefault(theme, []).append(solution.is_solved)
-    bands = [Band(low, low + width, _share(solved)) for low, solved in sorted(of_bands.items())]
-    themes = {theme: _share(solved) for theme, solved in sorted(of_themes.items())}
-    return PuzzleResult(name, _share([solution.is_solved for solution in solutions]), bands, themes)
-
-
-def _share(solved: Sequence[bool]) -> Share:
-    from alphagateau.suites.intervals import share
-
-    found = share(sum(solved), len(solved))
-    return Share(sum(solved), len(solved), found.lower, found.upper)
+    bands = [Band(low, low + width, share(sum(x), len(x))) for low, x in sorted(of_bands.items())]
+    themes = {theme: share(sum(solved), len(solved)) for theme, solved in sorted(of_themes.items())}
+    whole = share(sum(solution.is_solved for solution in solutions), len(solutions))
+    return PuzzleResult(name, whole, bands, themes)
 
 
 def write(
@@ -117,7 +115,7 @@ def write(
     title = f"Puzzles of {about['file']}"
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_text(arguments.out / "index.html", puzzles_page(title, results, notes, protocol))
-    write_text(arguments.out / "puzzles.svg", puzzles_drawing(title, results))
+    write_text(arguments.out / "puzzles.svg", standalone(title, [band_chart(results)]))
     if arguments.json:
         write_json(arguments.json, puzzles_json(results, about))
 
@@ -138,7 +136,7 @@ def print_shares(results: Sequence[PuzzleResult], title: str) -> None:
     bands, rows = [f"{band.low}-" for band in results[0].bands] if results else [], []
     for result in results:
         whole = result.whole
-        shares = [f"{band.share.share:.0%}" for band in result.bands]
+        shares = [f"{band.share.value:.0%}" for band in result.bands]
         span = f"{whole.lower:.1%} - {whole.upper:.1%}"
-        rows.append((result.name, whole.solved, f"{whole.share:.1%}", span, *shares))
+        rows.append((result.name, whole.successes, f"{whole.value:.1%}", span, *shares))
     print_results(title, ("player", "solved", "share", "2 sigma", *bands), rows, 160)

@@ -9,7 +9,7 @@ import tyro
 from rich.table import Column
 
 from alphagateau import config
-from alphagateau.cli.arguments import DURATION
+from alphagateau.cli.arguments import DURATION, usage_errors
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
@@ -70,7 +70,7 @@ def run(arguments: Arguments) -> int:
 def check_outputs(plan: Plan, path: Path, out: Path, runs: Path) -> None:
     """Raises OutputError if a file to write in the folders `out` and `runs` is one that the study reads."""
     study, ladder = plan.study, plan.study.ladder
-    targets = [out / name for name in ("index.html", "curves.svg", "ladder.toml", *STUDY.names)]
+    targets = [out / name for name in STUDY.names]
     targets += [runs / f"{run.name}.toml" for run in plan.runs]
     targets += ladder_files(out / "ladder", ladder.boards) if ladder else []
     sources = [path, study.base, study.variants, (ladder.openings, ladder.players) if ladder else ()]
@@ -147,8 +147,9 @@ def print_plan(plan: Plan) -> None:
     study, of_ladder, pool = plan.study, LadderForecast(0, 1, 0), None
     if study.ladder:
         if study.ladder.pool:
-            board = get_game((study.ladder.boards or (plan.reference.experiment.game,))[0]).name
-            pool = read_pool(find_pool(study.ladder.pool), board).pool
+            with usage_errors(f"{study.name}, [ladder]"):
+                board = get_game((study.ladder.boards or (plan.reference.experiment.game,))[0]).name
+                pool = read_pool(find_pool(study.ladder.pool), board).pool
         known = [v.experiment.num_iterations for v in plan.variants if v.budget.iterations or v.budget.frames]
         end = max(known, default=0)  # unknown where time or FLOPs end the runs
         rated = {*range(0, end + 1, study.ladder.every), *range(end - study.last + 1, end + 1)}
@@ -158,19 +159,19 @@ def print_plan(plan: Plan) -> None:
     num_games = (of_ladder.num_games + direct) * max(len(study.ladder.boards) if study.ladder else 0, 1)
     is_linked = math.isfinite(of_ladder.game_sd)
     pilot = read_pilot(study.pilot, of_ladder.games_a_run, of_ladder.game_sd if is_linked else 0.0)
-    found = forecast(plan, pilot, num_games)
-    say(f"study {study.name}: {found.num_runs} runs, {found.num_games:,} games, {found.core_hours:.1f} core-hours")
+    hours, detectable = forecast(plan, pilot, num_games)
+    say(f"study {study.name}: {len(plan.runs)} runs, {num_games:,} games, {hours:.1f} core-hours")
     if not is_linked:
         say(f"it tells no difference: {counted(of_ladder.num_games, 'game')} are too few to link all players")
         return
-    if not (study.ladder and found.detectable):
+    if not (study.ladder and detectable):
         say("it tells no difference: that takes a ladder, and two seeds or more of two variants or more")
         return
     say(
-        f"a rating scatters by {found.seed_sd:.0f} Elo over seeds and by {found.game_sd:.0f} Elo over "
+        f"a rating scatters by {pilot.seed_sd:.0f} Elo over seeds and by {pilot.game_sd:.0f} Elo over "
         f"{of_ladder.games_a_run:.0f} games"
     )
-    powers = [f"{elo:.0f} Elo with a power of {100 * power:.0f} %" for power, elo in found.detectable.items()]
+    powers = [f"{elo:.0f} Elo with a power of {100 * power:.0f} %" for power, elo in detectable.items()]
     say(f"it finds a true difference of {', of '.join(powers)}")
 
 

@@ -11,7 +11,7 @@ from alphagateau.games.scores import score_text
 from alphagateau.games.small_boards import board_class
 from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
-from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
+from alphagateau.reports.drawing.game_viewer import GameView, view_record, viewer_data
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, number_cell, table
 
@@ -33,6 +33,7 @@ def analysis_page(name: str, games: Sequence[AnalysedGame], num_games: int) -> s
     """The HTML of the first games, of `num_games` analysed ones."""
     left_out = num_games - len(games)
     notes = [f"{left_out} of {num_games} games are left out of this page"] if left_out else []
+    views = [_view(game, number) for number, game in enumerate(games, 1)]
     thresholds = ", ".join(f"{j.name} {j.glyph} from {j.least:g} %" for j in reversed(JUDGEMENTS))
     return render(
         "analysis.html",
@@ -41,8 +42,8 @@ def analysis_page(name: str, games: Sequence[AnalysedGame], num_games: int) -> s
         summary=summary_table(games),
         notes=notes,
         thresholds=thresholds,
-        sections_of_games=[game_section(game, number) for number, game in enumerate(games)],
-        games=viewer_data([_view(game, number) for number, game in enumerate(games)]),
+        sections_of_games=[game_section(game, view.title) for game, view in zip(games, views, strict=True)],
+        games=viewer_data(views),
     )
 
 
@@ -57,7 +58,7 @@ def summary_table(games: Sequence[AnalysedGame]) -> Table:
     return table(header, rows)
 
 
-def game_section(game: AnalysedGame, number: int) -> tuple[str, list[tuple[str, str]], Chart | None, list[Swing], int]:
+def game_section(game: AnalysedGame, title: str) -> tuple[str, list[tuple[str, str]], Chart | None, list[Swing], int]:
     """(title, accuracy of each side, curve, the worst swings from the first on, number of all swings) of a game."""
     found = list(_swings(game))
     worst = sorted(sorted(found, key=lambda swing: -swing.lost)[:MAX_SWINGS])
@@ -66,15 +67,11 @@ def game_section(game: AnalysedGame, number: int) -> tuple[str, list[tuple[str, 
         (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
         for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
     ]
-    return _title(game, number), accuracy, _curve(game, found), worst, len(found)
+    return title, accuracy, _curve(game, found), worst, len(found)
 
 
 def _names(game: AnalysedGame) -> tuple[str, str]:
     return game.record.headers.get("White", "?"), game.record.headers.get("Black", "?")
-
-
-def _title(game: AnalysedGame, number: int) -> str:
-    return f"{number + 1}. {' - '.join(_names(game))}  {game.record.result}"
 
 
 def _losses(game: AnalysedGame) -> tuple[str, str]:
@@ -112,8 +109,5 @@ def _swings(game: AnalysedGame) -> Iterator[Swing]:
 
 def _view(game: AnalysedGame, number: int) -> GameView:
     """For the page's board, each move with its glyph."""
-    board, fens, moves = board_class(game.record.game)(game.record.start_fen), [game.record.start_fen], []
-    for uci, judgement in zip(game.record.moves, judgements(game), strict=True):
-        moves.append(board.san_and_push(chess.Move.from_uci(uci)) + (judgement.glyph if judgement else ""))
-        fens.append(board.fen())
-    return GameView(_title(game, number), fens, moves, game.record.result, game.record.headers)
+    view, glyphs = view_record(game.record, number), (one.glyph if one else "" for one in judgements(game))
+    return view._replace(moves=[move + glyph for move, glyph in zip(view.moves, glyphs, strict=True)])

@@ -42,8 +42,8 @@ BESIDE = {
 class RatedPlayer(NamedTuple):
     """A rated player: Elo and its standard error (NaN: not rated), games, points a game.
 
-    Players of the same `run` with an `iteration` are one line of the chart; `also`: their places on other lines.
-    costs, beside: of COST_AXES and BESIDE, what is known of them.
+    places: (run, iteration) on the chart, whose lines are the runs. costs, beside: of COST_AXES and BESIDE, what is
+    known of them.
     """
 
     name: str
@@ -51,16 +51,9 @@ class RatedPlayer(NamedTuple):
     standard_error: float
     games: int
     score: float = math.nan
-    run: str = ""
-    iteration: int | None = None
-    also: Sequence[tuple[str, int]] = ()
+    places: Sequence[tuple[str, int]] = ()
     costs: Mapping[str, float] = {}
     beside: Mapping[str, float] = {}
-
-    @property
-    def places(self) -> list[tuple[str, int]]:
-        own = [(self.run, self.iteration)] if self.iteration is not None else []
-        return [*own, *self.also]
 
 
 class LearntOn(NamedTuple):
@@ -144,7 +137,7 @@ def transfer_chart(
     rated = [p for p in players if math.isfinite(p.rating)]
     series = []
     for run, known in learnt_on.items():
-        own = [p._replace(run=run, iteration=i, also=()) for p in rated for name, i in p.places if name == run]
+        own = [p._replace(places=[(run, i)]) for p in rated for name, i in p.places if name == run]
         before = known.iterations_before
         boards = [*known.boards_before, known.board]
         said = f"{run}, learnt on {', then '.join(boards)}" + ("" if board in boards else ": zero-shot")
@@ -155,12 +148,12 @@ def transfer_chart(
 
 
 def cost_charts(players: Sequence[RatedPlayer], has_band: bool = False) -> list[Chart]:
-    """Rating against each cost that two players or more of a run have."""
+    """Rating against each cost that two players or more of a run have, and somebody more than nothing of."""
     rated, charts = [p for p in players if math.isfinite(p.rating)], []
     for unit, (name, factor) in COST_AXES.items():
         known = [p for p in rated if unit in p.costs]
         series = rating_series(known, lambda p, _, unit=unit, factor=factor: factor * p.costs[unit], has_band)
-        if any(len(one.x) > 1 for one in series):
+        if any(len(one.x) > 1 for one in series) and any(p.costs[unit] for p in known):
             charts.append(line_chart(series, Labels(f"Elo by {name}", x=name, y="Elo"), levels=rating_levels(rated)))
     return charts
 
@@ -224,10 +217,10 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 def player_of(row: dict[str, str]) -> RatedPlayer:
     """A row's player. Raises ValueError, KeyError, TypeError."""
-    run, iteration = place_of(row["player"]) or ("", None)
+    place = place_of(row["player"])
     costs, beside = ({key: float(row[key]) for key in keys if row.get(key)} for keys in (COST_AXES, BESIDE))
     numbers = float(row["rating"]), float(row["standard_error"]), int(row["games"]), float(row["score"])
-    return RatedPlayer(row["player"], *numbers, run, iteration, costs=costs, beside=beside)
+    return RatedPlayer(row["player"], *numbers, [place] if place else [], costs, beside)
 
 
 def draw_curves(folder: Path, out: Path | None = None) -> Path:
@@ -237,8 +230,6 @@ def draw_curves(folder: Path, out: Path | None = None) -> Path:
     """
     rows = read_rows(folder / "ratings.csv")
     players = [player_of(row) for row in rows]
-    known = {unit for unit in COST_AXES if any(player.costs.get(unit) for player in players)}
-    players = [p._replace(costs={unit: x for unit, x in p.costs.items() if unit in known}) for p in players]
     has_band = bool(rows) and rows[0].get("method") == "history"
     first = rating_chart(players, has_band)
     if first is None:

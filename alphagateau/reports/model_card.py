@@ -8,7 +8,7 @@ from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import describe_search
 from alphagateau.games.entries import GAMES, have_equal_moves
 from alphagateau.ratings.curves import place_of
-from alphagateau.reports.drawing.tables import markdown_table, number
+from alphagateau.reports.drawing.tables import in_markdown, markdown_table, number
 from alphagateau.reports.ladder_page import read_rows
 from alphagateau.runs.spent import Spent
 
@@ -166,8 +166,8 @@ def ladder_lines(rows: Sequence[Mapping[str, str]], own: str) -> list[str]:
     protocol = first.get("protocol") or "played by an unknown protocol"
     found = [["player", "Elo", "games", "score", "search"]]
     for row in rows:
-        elo = f"{float(row['rating']):z.0f} ± {2 * float(row['standard_error']):.0f}"
-        player = row["player"] + (", this network" if row["player"].partition(" (")[0] == own else "")
+        elo = f"{float(row['rating']):z.0f} ± {2 * float(row['standard_error']):.0f}".replace("nan ± nan", "–")
+        player = in_markdown(row["player"]) + (", this network" if row["player"].partition(" (")[0] == own else "")
         found.append([player, elo, row["games"], row["score"], row.get("search", "")])
     heading = f"{first.get('method') or 'unknown method'}, {scale}, ± 2 standard errors; {protocol}."
     return [heading, "", markdown_table(found), ""]

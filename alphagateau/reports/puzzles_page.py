@@ -1,27 +1,15 @@
-"""Turns players' shares of puzzles solved into a page (templates/puzzles.html), a drawing and JSON."""
+"""Turns players' shares of puzzles solved into a page (templates/puzzles.html), a chart and JSON."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart, standalone
+from alphagateau.ratings.intervals import Estimate
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Cell, Table, key_values, number_cell, table
 
 MAX_THEMES = 30  # on the page, the most frequent ones
-
-
-class Share(NamedTuple):
-    """Puzzles solved, of a total, and the interval of 2 standard errors of their share."""
-
-    solved: int
-    total: int
-    lower: float
-    upper: float
-
-    @property
-    def share(self) -> float:
-        return self.solved / self.total if self.total else float("nan")
 
 
 class Band(NamedTuple):
@@ -29,21 +17,21 @@ class Band(NamedTuple):
 
     low: int
     high: int
-    share: Share
+    share: Estimate
 
 
 class PuzzleResult(NamedTuple):
     """Shares of puzzles solved by a player; all players have the same bands."""
 
     name: str
-    whole: Share
+    whole: Estimate
     bands: Sequence[Band]
-    themes: Mapping[str, Share]
+    themes: Mapping[str, Estimate]
 
 
 def puzzles_page(title: str, results: Sequence[PuzzleResult], notes: Sequence[str], protocol: Mapping[str, Any]) -> str:
     """The page as HTML; notes: what was left out."""
-    ranked = sorted(results, key=lambda result: -result.whole.solved)
+    ranked = sorted(results, key=lambda result: -result.whole.value)
     return render(
         "puzzles.html",
         title=title,
@@ -62,8 +50,8 @@ def player_table(results: Sequence[PuzzleResult]) -> Table:
     rows = []
     for place, result in enumerate(results, 1):
         whole = result.whole
-        numbers = (number_cell(x, ".1%") for x in (whole.share, whole.lower, whole.upper))
-        rows.append([place, result.name, whole.solved, whole.total, *numbers])
+        numbers = (number_cell(x, ".1%") for x in whole[:3])
+        rows.append([place, result.name, whole.successes, whole.count, *numbers])
     return table(["#", "Player", "Solved", "Puzzles", "Share", "from", "to"], rows)
 
 
@@ -74,7 +62,7 @@ def band_chart(results: Sequence[PuzzleResult]) -> Chart:
         middles = [(band.low + band.high) / 2 for band in result.bands]
         shares = [band.share for band in result.bands]
         edges = [(100 * x.lower, 100 * x.upper) for x in shares]
-        series.append(Series(result.name, middles, [100 * x.share for x in shares], band=edges))
+        series.append(Series(result.name, middles, [100 * x.value for x in shares], band=edges))
     labels = Labels("Puzzles solved, shaded: 2 standard errors", x="rating of the puzzle", y="%")
     return line_chart(series, labels, levels=[("", 0.0), ("", 100.0)], kind="wide")
 
@@ -84,13 +72,13 @@ def band_table(results: Sequence[PuzzleResult]) -> Table:
     rows = []
     for number, band in enumerate(results[0].bands if results else ()):
         cells = [_cell(result.bands[number].share) for result in results]
-        rows.append([Cell(f"{band.low} - {band.high - 1}", band.low), band.share.total, *cells])
+        rows.append([Cell(f"{band.low} - {band.high - 1}", band.low), band.share.count, *cells])
     return table(["Rating", "Puzzles", *(result.name for result in results)], rows)
 
 
 def theme_table(results: Sequence[PuzzleResult]) -> Table:
     """One row a theme, the most frequent first, a column a player."""
-    totals = Counter({name: share.total for name, share in results[0].themes.items()} if results else {})
+    totals = Counter({name: share.count for name, share in results[0].themes.items()} if results else {})
     rows = [
         [name, total, *(_cell(result.themes[name]) for result in results)]
         for name, total in totals.most_common(MAX_THEMES)
@@ -98,13 +86,8 @@ def theme_table(results: Sequence[PuzzleResult]) -> Table:
     return table(["Theme", "Puzzles", *(result.name for result in results)], rows)
 
 
-def _cell(share: Share) -> Cell:
-    return Cell(f"{share.share:.0%} ({share.lower:.0%} - {share.upper:.0%})", share.share)
-
-
-def puzzles_drawing(title: str, results: Sequence[PuzzleResult]) -> str:
-    """The chart as an SVG file."""
-    return standalone(title, [band_chart(results)])
+def _cell(share: Estimate) -> Cell:
+    return Cell(f"{share.value:.0%} ({share.lower:.0%} - {share.upper:.0%})", share.value)
 
 
 def puzzles_json(results: Sequence[PuzzleResult], about: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -121,5 +104,5 @@ def puzzles_json(results: Sequence[PuzzleResult], about: Mapping[str, Any]) -> l
     ]
 
 
-def _numbers(share: Share) -> dict[str, Any]:
-    return {"score": share.solved, "total": share.total, "lower": share.lower, "upper": share.upper}
+def _numbers(share: Estimate) -> dict[str, Any]:
+    return {"score": share.successes, "total": share.count, "lower": share.lower, "upper": share.upper}

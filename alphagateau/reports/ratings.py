@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Column
 
-from alphagateau.games.small_boards import board_class
 from alphagateau.ratings.pairs import residuals, table_columns
 from alphagateau.ratings.rate import Ratings, ranked
 from alphagateau.ratings.results import Results, without_colors
 from alphagateau.ratings.results_files import write_ratings, write_results
-from alphagateau.reports.drawing.game_viewer import GameView, view_game
+from alphagateau.reports.drawing.game_viewer import view_record
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Table, in_markdown, latex_table, markdown_table, number_cell, table
 from alphagateau.reports.ladder_page import (
@@ -89,39 +88,29 @@ def write_ratings_report(folder: Path, report: RatingsReport) -> None:
         board=report.board,
         learnt_on=report.learnt_on,
         reading=describe_table(report.ratings),
-        games=[game_view(record, number) for number, record in enumerate(shown, num_games - len(shown) + 1)],
+        games=[view_record(record, number) for number, record in enumerate(shown, num_games - len(shown) + 1)],
     )
     write_text(folder / "index.html", page)
 
 
 def rated_players(report: RatingsReport) -> list[RatedPlayer]:
-    """The players for a table, with what is known of BESIDE, and the costs that are more than nothing for somebody."""
+    """The players for a table, with what is known of their costs and of BESIDE."""
     players, ratings = [], report.ratings
     columns = table_columns(report.results, ratings)
-    known = {unit: report.columns[unit] for unit in COST_AXES if any(report.columns.get(unit, {}).values())}
     for k in ranked(ratings):
         name = ratings.players[k]
-        places = report.curves.get(name, ())
-        run, iteration = places[0] if places else ("", None)
         numbers = float(ratings.rating[k]), float(ratings.standard_error[k])
-        costs = {unit: float(by_name[name]) for unit, by_name in known.items() if by_name.get(name, "") != ""}
-        beside = {key: columns[key][name] for key in BESIDE if name in columns[key]}
         shown = int(ratings.games[k]), float(ratings.score[k])
-        players.append(RatedPlayer(name, *numbers, *shown, run, iteration, places[1:], costs, beside))
+        cells = {unit: report.columns.get(unit, {}).get(name, "") for unit in COST_AXES}
+        costs = {unit: float(cell) for unit, cell in cells.items() if cell != ""}
+        beside = {key: columns[key][name] for key in BESIDE if name in columns[key]}
+        players.append(RatedPlayer(name, *numbers, *shown, report.curves.get(name, ()), costs, beside))
     return players
 
 
 def is_band(ratings: Ratings) -> bool:
     """Whether standard errors are of a whole curve, not of each of its players by itself."""
     return ratings.method == "history"
-
-
-def game_view(record: "GameRecord", number: int) -> GameView:
-    """A game for the page's board."""
-    white, black = (record.headers.get(side, "?") for side in ("White", "Black"))
-    board = board_class(record.game)(record.start_fen)
-    title = f"{number}. {white} - {black}  {record.result}"
-    return view_game(board, record.moves, record.result, title, dict(record.headers))
 
 
 def describe_method(ratings: Ratings) -> str:

@@ -7,16 +7,15 @@ from typing import Any
 from alphagateau import config
 from alphagateau.config.losses import declared_meaning
 from alphagateau.games.pgn.pgn import GameRecord, read_pgn
-from alphagateau.reports.drawing.charts import CalibrationBin
-from alphagateau.reports.ladder_page import RatedPlayer, player_of, read_rows
-from alphagateau.reports.ratings import game_view
-from alphagateau.reports.run_page import Event, run_page
+from alphagateau.reports.drawing.game_viewer import view_record
+from alphagateau.reports.ladder_page import player_of, read_rows
+from alphagateau.reports.run_page import run_page
 from alphagateau.runs.checkpoint import find
 from alphagateau.runs.files import write_text
 from alphagateau.runs.health import symptoms
 from alphagateau.runs.logging.log import MEANING, read_metrics
-from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.run_record import read_final_match, read_record
+from alphagateau.runs.spent import read_spent
 
 MAX_GAMES = 40  # sample games on the page, the newest
 
@@ -27,17 +26,13 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         raise config.ConfigError(f"{run} is not a run: it has no config.toml")
     experiment = config.load(run / "config.toml")
     metrics = read_metrics(run / "metrics.jsonl")
-    health = [
-        Event(row["iteration"], experiment.health.action, sentence)
-        for row in metrics
-        for sentence in symptoms(row, experiment.health)
-    ]
+    health = [(row["iteration"], sentence) for row in metrics for sentence in symptoms(row, experiment.health)]
     games, notes = _sample_games(run)
+    ratings = run / "ladder" / "ratings.csv"  # of this run's checkpoints, if a ladder was written there
     scores = {
         f"{player} against {opponent}": f"{wins} won, {draws} drawn, {losses} lost"
         for player, opponent, wins, draws, losses, _ in read_final_match(run).get("scores", ())
     }
-    calibration = metrics[-1].get("train/calibration", []) if metrics else []
     page = run_page(
         f"Run {run.name}",
         facts=_facts(run, metrics) | scores,
@@ -45,9 +40,10 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         config=config.to_dict(experiment),
         meaning=MEANING | declared_meaning(),
         health=health,
-        calibration=[CalibrationBin(predicted, observed, int(count)) for count, predicted, observed in calibration],
-        players=_ladder(run),
-        games=[game_view(record, number) for number, record in enumerate(games, 1)],
+        level=experiment.health.action,
+        calibration=metrics[-1].get("train/calibration", []) if metrics else [],
+        players=[player_of(row) for row in read_rows(ratings)] if ratings.exists() else [],
+        games=[view_record(record, number) for number, record in enumerate(games, 1)],
         notes=notes,
         subtitle=f"{experiment.game}, {len(metrics)} of {experiment.num_iterations} iterations",
     )
@@ -59,7 +55,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
 def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The run's size, machines, cost and versions."""
     starts = read_record(run)["starts"]
-    seconds = sum(v for row in metrics for k, v in row.items() if k.startswith("time/"))
+    spent = [x.device_seconds for x in read_spent(run, lambda _: {}).values()]  # from the weights begun from on
     devices = starts[-1]["devices"] if starts else []
     newest = next(iter(find(run / "checkpoints")[0]), None)
     facts: dict[str, Any] = {
@@ -68,7 +64,7 @@ def _facts(run: Path, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "parameters": newest.manifest["parameters"] if newest else None,
         "weights hash": newest.manifest["weights_hash"] if newest else None,
         "devices": ", ".join(sorted(set(devices))) + f" ({len(devices)})" if devices else None,
-        "device-hours": round(seconds * max(len(devices), 1) / 3600, 3),
+        "device-hours": round((spent[-1] - spent[0]) / 3600, 3) if spent else 0.0,
         "starts": len(starts),
     }
     if starts:
@@ -90,12 +86,3 @@ def _sample_games(run: Path) -> tuple[list[GameRecord], list[str]]:
         except ValueError as error:
             notes.append(f"{path.name} is left out: {error}")
     return games[:MAX_GAMES], notes
-
-
-def _ladder(run: Path) -> list[RatedPlayer]:
-    """The ratings of this run's checkpoints, if a ladder was written into its folder `ladder/`."""
-    path = run / "ladder" / "ratings.csv"
-    try:
-        return [player_of(row) for row in read_rows(path)] if path.exists() else []
-    except config.ConfigError as error:
-        raise RunError(f"{path} is damaged: {error}") from None

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
-from typing import Any, NamedTuple
+from typing import Any
 
-from alphagateau.reports.drawing.charts import CalibrationBin, Chart, Labels, Series, calibration_chart, line_chart
+from alphagateau.reports.drawing.charts import Chart, Labels, Series, calibration_chart, line_chart
 from alphagateau.reports.drawing.game_viewer import GameView, viewer_data
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import Cell, key_values, table
@@ -25,14 +25,6 @@ SECTIONS = {"train": "Learning", "window": "Learning", "selfplay": "Self-play", 
 OTHER = "Other metrics"
 
 
-class Event(NamedTuple):
-    """An unhealthy iteration; level: `warn` or `stop`."""
-
-    iteration: int
-    level: str
-    message: str
-
-
 def run_page(
     title: str,
     facts: Mapping[str, Any],
@@ -41,15 +33,19 @@ def run_page(
     subtitle: str = "",
     config: Mapping[str, Any] = {},
     meaning: Mapping[str, str] = {},
-    health: Sequence[Event] = (),
-    calibration: Sequence[CalibrationBin] = (),
+    health: Sequence[tuple[int, str]] = (),
+    level: str = "warn",
+    calibration: Sequence[tuple[float, float, float]] = (),
     players: Sequence[RatedPlayer] = (),
     games: Sequence[GameView] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """The report as HTML: of rows of metrics.jsonl, each with an `iteration`, and of what else is known of the run."""
+    """The report as HTML: of rows of metrics.jsonl, each with an `iteration`, and of what else is known of the run.
+
+    health: (iteration, what is unhealthy); level: what that does, `warn` or `stop`.
+    """
     ranked = rank(players)
-    events = [[e.iteration, Cell(e.level, tone="bad" if e.level == "stop" else ""), e.message] for e in health]
+    shown = Cell(level, tone="bad" if level == "stop" else "")
     return render(
         "run.html",
         title=title,
@@ -57,7 +53,7 @@ def run_page(
         facts=key_values(facts),
         config=key_values(config),
         notes=notes,
-        health=table(["Iteration", "Level", "What"], events),
+        health=table(["Iteration", "Level", "What"], [[iteration, shown, what] for iteration, what in health]),
         num_iterations=len(metrics),
         metric_charts=metric_charts(metrics, health),
         calibration=calibration_chart(calibration, "Value against result") if calibration else None,
@@ -68,11 +64,13 @@ def run_page(
     )
 
 
-def metric_charts(metrics: Sequence[Mapping[str, Any]], health: Sequence[Event] = ()) -> dict[str, list[Chart]]:
+def metric_charts(
+    metrics: Sequence[Mapping[str, Any]], health: Sequence[tuple[int, str]] = ()
+) -> dict[str, list[Chart]]:
     """Charts of all metrics against iteration by section, with a vertical line at each health event."""
     events: dict[int, list[str]] = {}
-    for event in health:
-        events.setdefault(event.iteration, []).append(event.message)
+    for iteration, what in health:
+        events.setdefault(iteration, []).append(what)
     marks = [(iteration, f"iteration {iteration}: {'; '.join(said)}") for iteration, said in events.items()]
     placed: dict[tuple[str, str, bool], list[Series]] = {}
     for name in dict.fromkeys(key for row in metrics for key in row if key != "iteration"):

@@ -48,7 +48,7 @@ def write_study(folder: Path, result: "StudyResult") -> None:
 
     write_json(folder / "study.json", as_json(result))
     write_text(folder / "study.md", markdown(result))
-    _draw(folder / "index.html", result)
+    _draw(folder, result)
 
 
 def rewrite_study(folder: Path, out: Path | None = None) -> Path:
@@ -58,11 +58,13 @@ def rewrite_study(folder: Path, out: Path | None = None) -> Path:
     """
     from alphagateau.studies.result_files import read_result
 
-    result, out = read_result(folder / "study.json"), out or folder / "index.html"
+    result = read_result(folder / "study.json")
     if not result.rating_notes:
         found = {board: notes_of_ladder(folder / "ladder", board) for board in result.num_games}
         result = result._replace(rating_notes=found)
-    _draw(out, result)
+    if out is None:
+        return _draw(folder, result)
+    write_text(out, study_page(result))
     return out
 
 
@@ -82,11 +84,12 @@ def notes_of_ladder(folder: Path, board: str) -> list[str]:
     return [f"rated anew by a later version: {note}" for note in notes]
 
 
-def _draw(page: Path, result: "StudyResult") -> None:
-    """The page, and beside it curves.svg, if iterations other than the last were rated."""
-    write_text(page, study_page(result))
+def _draw(folder: Path, result: "StudyResult") -> Path:
+    """Writes the page, whose path it returns, and curves.svg, if iterations other than the last were rated."""
+    write_text(folder / "index.html", study_page(result))
     if charts := curve_charts(result):
-        write_text(page.with_name("curves.svg"), standalone(result.name, charts))
+        write_text(folder / "curves.svg", standalone(result.name, charts))
+    return folder / "index.html"
 
 
 def study_page(result: "StudyResult") -> str:

@@ -12,10 +12,11 @@ from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs.costs import costs, make_prices, reached
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.programs import python_environment
+from alphagateau.runs.run_folder import RunError
 
 
 def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:
-    """FLOPs of a forward pass on a position of each board, of each experiment. RuntimeError if they cannot be counted.
+    """FLOPs of a forward pass on a position of each board, of each experiment. Raises RunError.
 
     Counted in a process of its own that sees no accelerator: the same number on every machine, and the caller, which
     may be about to start a run, takes no memory of one.
@@ -27,7 +28,8 @@ def count_flops(experiments: Sequence[Experiment]) -> list[dict[str, float]]:
         command = [sys.executable, "-P", "-m", "alphagateau.training.flops", *map(str, files)]
         done = subprocess.run(command, env=python_environment(JAX_PLATFORMS="cpu"), capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"the FLOPs of the networks cannot be counted: {done.stderr.strip().splitlines()[-1]}")
+        why = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise RunError(f"the FLOPs of the networks cannot be counted: {why[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
 
 from alphagateau.config import PilotConfig
 from alphagateau.ratings.over_seeds import detectable_errors, dunnett_quantile, sidak_quantile
+from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.plan import Plan
 from alphagateau.studies.result_files import read_result
 from alphagateau.studies.results import StudyResult
@@ -17,23 +17,12 @@ from alphagateau.studies.results import StudyResult
 POWERS = (0.5, 0.8, 0.95)
 
 
-class Forecast(NamedTuple):
-    """A study's size, and by the chance to find it the true difference, Elo; none without seeds to compare."""
+def forecast(plan: Plan, pilot: PilotConfig, num_games: int) -> tuple[float, dict[float, float]]:
+    """(core-hours, by the chance to find it a true difference, Elo) of a study, by the numbers of a pilot.
 
-    num_runs: int
-    num_games: int
-    core_hours: float
-    seed_sd: float
-    game_sd: float
-    detectable: dict[float, float]
-
-
-def forecast(plan: Plan, pilot: PilotConfig, num_games: int) -> Forecast:
-    """The forecast of a study by the numbers of a pilot; `num_games` of its ladder, direct games included.
-
-    A rating scatters by seeds and games, and a difference is found if it exceeds its interval that holds with all
-    others at once, as the study's page reads it: of differences to the reference Dunnett's bound, of main effects
-    Sidak's.
+    `num_games` of its ladder, direct games included; no differences without seeds to compare. A rating scatters by
+    seeds and games, and a difference is found if it exceeds its interval that holds with all others at once, as the
+    study's page reads it: of differences to the reference Dunnett's bound, of main effects Sidak's.
     """
     num_runs, num_seeds, num_factors = len(plan.runs), len(plan.study.seeds), len(plan.study.factors)
     if plan.levels:
@@ -47,8 +36,7 @@ def forecast(plan: Plan, pilot: PilotConfig, num_games: int) -> Forecast:
         bound = quantile(count, freedom)
         detectable = {power: error * detectable_errors(freedom, bound, power) for power in POWERS}
     seconds = sum(run.variant.budget.seconds * pilot.cores or pilot.run_seconds for run in plan.runs)
-    hours = (seconds + num_games * pilot.game_seconds) / 3600
-    return Forecast(num_runs, num_games, hours, pilot.seed_sd, pilot.game_sd, detectable)
+    return (seconds + num_games * pilot.game_seconds) / 3600, detectable
 
 
 def read_pilot(pilot: PilotConfig, games_a_run: float, game_sd: float) -> PilotConfig:
@@ -84,5 +72,8 @@ def _games_of_runs(folder: Path, result: StudyResult) -> Sequence[int]:
     last = {f"{run.name}/{run.cost.iterations}" for run in result.runs}
     if path is None:
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [int(row["games"]) for row in csv.DictReader(file) if row["player"] in last]
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [int(row["games"]) for row in csv.DictReader(file) if row["player"] in last]
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(f"{path} is no ratings.csv of a ladder: {error!r}") from None

@@ -63,7 +63,7 @@ def _from_json(runs: dict, measures: dict, curves: dict, machine: dict, seeds: l
     return StudyResult(
         **rest,  # of an earlier version without `last` and `rating_notes`
         seeds=tuple(seeds),
-        runs=[_run(**run, **machine["runs"][name]) for name, run in runs.items()],
+        runs=[RunResult(**_with_cost(**run, **machine["runs"][name])) for name, run in runs.items()],
         measures=[
             Measure(name, m["form"], [_row(**row) for row in m["variants"].values()], m.get("effects", {}))
             for name, m in measures.items()
@@ -74,10 +74,6 @@ def _from_json(runs: dict, measures: dict, curves: dict, machine: dict, seeds: l
             for variant, points in variants.items()
         ],
     )
-
-
-def _run(commits: list[str], **rest: Any) -> RunResult:
-    return RunResult(commits=tuple(commits), **_with_cost(**rest))
 
 
 def _row(values: dict[str, float], differences: dict[str, float], **rest: Any) -> Measured:

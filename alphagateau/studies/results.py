@@ -40,7 +40,7 @@ class RunResult(NamedTuple):
     parameters: int
     weights_hash: str
     devices: str
-    commits: tuple[str, ...]
+    commits: list[str]
     metrics: dict[str, float]
 
 

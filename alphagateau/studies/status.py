@@ -90,7 +90,7 @@ def describe_devices(folder: Path) -> str:
     return "; ".join(dict.fromkeys(f"{len(devices)} x {kind}" for devices, kind in zip(found, kinds, strict=True)))
 
 
-def commits_of(folder: Path) -> tuple[str, ...]:
+def commits_of(folder: Path) -> list[str]:
     """The commits of the code that the starts of a run ran."""
     starts = run_record.read_record(folder)["starts"]
-    return tuple(dict.fromkeys(start.get("commit") or "unknown" for start in starts))
+    return list(dict.fromkeys(start.get("commit") or "unknown" for start in starts))

@@ -12,6 +12,7 @@ from alphagateau.games.notation import board_from_fen
 from alphagateau.games.pgn.accuracy import AnalysedGame
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.pgn.rule_checks import CheckedGame, RuleCheck
+from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.scores import centipawns
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import load_player
@@ -23,8 +24,10 @@ ROWS = 32  # positions of a search
 GAMES = 16  # whose positions are searched together
 
 
-def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame]) -> Iterator[AnalysedGame]:
-    """The games that were ruled with their States, analysed by the player `spec`, such as a checkpoint.
+def analyse_games(
+    spec: str, num_simulations: int, games: Iterable[CheckedGame]
+) -> Iterator[tuple[WrittenGame, AnalysedGame]]:
+    """The games that were ruled with their States, as written and analysed by the player `spec`, such as a checkpoint.
 
     `num_simulations` of each search, 0 for none, where the spec has no options. Raises SpecError, CheckpointError.
     """
@@ -32,17 +35,17 @@ def analyse_games(spec: str, num_simulations: int, games: Iterable[CheckedGame])
     found_spec = read_spec(spec if has_options or num_simulations else f"{spec}?simulations=0")
     simulations = None if has_options else num_simulations
     players: dict[str, Player] = {}
-    left = ((one.game.record, one.check) for one in games if one.game.record and one.check)
+    left = ((one.game.written, one.game.record, one.check) for one in games if one.game.record and one.check)
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
-        for name in {record.game for record, _ in batch}:
+        for name in {record.game for _, record, _ in batch}:
             if name not in players:
                 players[name] = load_player(found_spec, name, simulations)
                 if players[name].search is None or not players[name].variables:
                     raise SpecError(f"player {found_spec.path!r} has no network: expected a run or a checkpoint")
-            rows = [row for row, (record, _) in enumerate(batch) if record.game == name]
-            found |= dict(zip(rows, _analyse(players[name], [batch[row] for row in rows]), strict=True))
-        yield from (found[row] for row in range(len(batch)))
+            rows = [row for row, (_, record, _) in enumerate(batch) if record.game == name]
+            found |= dict(zip(rows, _analyse(players[name], [batch[row][1:] for row in rows]), strict=True))
+        yield from ((written, found[row]) for row, (written, _, _) in enumerate(batch))
 
 
 def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:

@@ -20,9 +20,9 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State, pad_rows
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
+from alphagateau.ratings.intervals import Estimate, mean, share
 from alphagateau.search.search import ILLEGAL
 from alphagateau.suites.answers import Answers, find_answers, positions_of_states
-from alphagateau.suites.intervals import Estimate, mean, share
 
 ROWS = 128  # boards of a device call
 TOPS = 1, 3  # moves of the highest prior

@@ -16,8 +16,8 @@ HEADER = "player,rating,standard_error,games,score,flops\n"
 def test_a_row_is_a_player_of_its_run_or_of_none(tmp_path):
     (tmp_path / "ratings.csv").write_text(HEADER + '"a-1/12 (policy, abc123)",10,2,3,0.5,7\nrandom,0,0,3,0.5,\n')
     first, second = map(player_of, read_rows(tmp_path / "ratings.csv"))
-    assert (first.run, first.iteration, first.costs, first.rating) == ("a-1 (policy)", 12, {"flops": 7.0}, 10.0)
-    assert (second.run, second.iteration, second.costs) == ("", None, {})
+    assert (first.places, first.costs, first.rating) == ([("a-1 (policy)", 12)], {"flops": 7.0}, 10.0)
+    assert (second.places, second.costs) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_row_is_a_player_of_its_run_or_of_none(tmp_path):
 )
 def test_iterations_of_a_run_under_one_search_are_one_curve(name, run, iteration):
     player = player_of({"player": name, "rating": "0", "standard_error": "1", "games": "2", "score": "0.5"})
-    assert (player.run, player.iteration) == (run, iteration)
+    assert player.places == [(run, iteration)]
 
 
 def test_the_curves_of_a_ladder_are_drawn_from_its_table(tmp_path, capsys):

@@ -17,12 +17,11 @@ from markup import HOSTILE, SHOWN, Outline, browser, dom_of, drawn, said_by
 
 from alphagateau.ratings.pairs import Residual
 from alphagateau.ratings.results import Row
-from alphagateau.reports.drawing.charts import CalibrationBin
 from alphagateau.reports.drawing.game_viewer import GameView, view_game
 from alphagateau.reports.drawing.pages import render
 from alphagateau.reports.drawing.tables import table
 from alphagateau.reports.ladder_page import LearntOn, RatedPlayer, ladder_page
-from alphagateau.reports.run_page import Event, run_page
+from alphagateau.reports.run_page import run_page
 
 
 def sample_games(name: str = "Ada") -> list[GameView]:
@@ -38,8 +37,8 @@ def sample_games(name: str = "Ada") -> list[GameView]:
 
 def sample_ladder(name: str = "Ada") -> str:
     players = [
-        RatedPlayer(f"{name}/2", 1100.0, 25.0, 40, 0.7, name, 2),
-        RatedPlayer(f"{name}/1", 900.0, 20.0, 40, 0.4, name, 1),
+        RatedPlayer(f"{name}/2", 1100.0, 25.0, 40, 0.7, [(name, 2)]),
+        RatedPlayer(f"{name}/1", 900.0, 20.0, 40, 0.4, [(name, 1)]),
         RatedPlayer(f"random {name}", 10.0, 0.0, 20, 0.05),
         RatedPlayer("idle", math.nan, math.nan, 0),
     ]
@@ -71,9 +70,10 @@ def sample_report(name: str = "Ada") -> str:
         metrics=rows,
         config={name: {"size": 3}},
         meaning={name: name},
-        health=[Event(7, name, name)],
-        calibration=[CalibrationBin(v / 4, v / 5, 30 + v) for v in range(-4, 5)],
-        players=[RatedPlayer(name, 1.0, 2.0, 3, 0.5, name, 1)],
+        health=[(7, name)],
+        level=name,
+        calibration=[(30 + v, v / 4, v / 5) for v in range(-4, 5)],
+        players=[RatedPlayer(name, 1.0, 2.0, 3, 0.5, [(name, 1)])],
         games=sample_games(name),
         notes=[name],
         subtitle=name,
@@ -120,7 +120,7 @@ def test_ladder_ranks_and_marks_what_it_does_not_know():
 
 
 def test_a_curve_rated_as_one_has_a_band_and_one_of_single_players_bars():
-    players = [RatedPlayer(f"r/{k}", 100.0 * k, 30.0, 9, 0.5, "r", k, costs={"frames": 64.0 * k}) for k in range(4)]
+    players = [RatedPlayer(f"r/{k}", 100.0 * k, 30.0, 9, 0.5, [("r", k)], costs={"frames": 64.0 * k}) for k in range(4)]
     engine = RatedPlayer("engine", 250.0, 10.0, 9)
     with_band, with_bars = (
         ladder_page("a", "b", [*players, engine], (), has_band=has_band) for has_band in (True, False)
@@ -131,7 +131,7 @@ def test_a_curve_rated_as_one_has_a_band_and_one_of_single_players_bars():
 
 
 def test_a_run_is_zero_shot_where_neither_it_nor_its_weights_have_learnt():
-    players = [RatedPlayer(f"{run}/{k}", 9.0, 3.0, 9, 0.5, run, k) for run in ("pre", "tuned") for k in range(3)]
+    players = [RatedPlayer(f"{run}/{k}", 9.0, 3.0, 9, 0.5, [(run, k)]) for run in ("pre", "tuned") for k in range(3)]
     runs = {"pre": LearntOn("gardner_chess"), "tuned": LearntOn("los_alamos_chess", 2, ("gardner_chess",))}
 
     def lines(board):

@@ -4,18 +4,19 @@ import json
 
 from markup import HOSTILE, Outline
 
+from alphagateau.ratings.intervals import Estimate
+from alphagateau.reports.drawing.charts import standalone
 from alphagateau.reports.puzzles_page import (
     Band,
     PuzzleResult,
-    Share,
-    puzzles_drawing,
+    band_chart,
     puzzles_json,
     puzzles_page,
 )
 
 
 def result(name: str, solved: int) -> PuzzleResult:
-    share = Share(solved, 10, solved / 10 - 0.1, solved / 10 + 0.1)
+    share = Estimate(solved / 10, solved / 10 - 0.1, solved / 10 + 0.1, 10)
     return PuzzleResult(name, share, [Band(800, 1000, share), Band(1000, 1200, share)], {"mate": share})
 
 
@@ -30,7 +31,7 @@ def test_the_page_ranks_players_and_escapes_their_names():
 
 
 def test_the_drawing_has_a_line_and_a_band_a_player():
-    drawn = puzzles_drawing("Puzzles", RESULTS)
+    drawn = standalone("Puzzles", [band_chart(RESULTS)])
     outline = Outline(drawn)
     assert drawn.startswith("<svg") and any("rating of the puzzle" in text for text in outline.texts)
     assert sum(text == "random" for text in outline.texts) == 1

@@ -14,7 +14,6 @@ from alphagateau.commands.main import main
 from alphagateau.config import ConfigError
 from alphagateau.reports.run import write_report
 from alphagateau.runs import checkpoint
-from alphagateau.runs.run_folder import RunError
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 TAME = "Ada"
@@ -125,7 +124,7 @@ def test_a_report_of_what_is_no_run_is_one_sentence(tmp_path):
 def test_a_damaged_ratings_file_is_one_sentence(tmp_path, text):
     run = make_run(tmp_path / "run", TAME)
     (run / "ladder" / "ratings.csv").write_text(text)
-    with pytest.raises(RunError, match=r"ratings.csv is damaged") as caught:
+    with pytest.raises(ConfigError, match=r"is no ratings.csv of a ladder") as caught:
         write_report(run)
     assert "\n" not in str(caught.value)
 

@@ -58,7 +58,7 @@ def sample_result(name: str = "train/loss", seeds: tuple[int, ...] = SEEDS) -> S
             parameters=7,
             weights_hash="ab",
             devices=name,
-            commits=("c0ffee",),
+            commits=["c0ffee"],
             metrics={},
         )
         for r in plan.runs
@@ -174,7 +174,7 @@ def test_runs_that_failed_are_named():
 def test_runs_of_different_code_are_pointed_out():
     result = sample_result()
     assert not any("commits" in sentence for sentence in sentences(result))
-    runs = [result.runs[0]._replace(commits=("c0ffee", "decade")), *result.runs[1:]]
+    runs = [result.runs[0]._replace(commits=["c0ffee", "decade"]), *result.runs[1:]]
     assert any("code of 2 commits, c0ffee, decade" in sentence for sentence in sentences(result._replace(runs=runs)))
 
 

@@ -40,14 +40,6 @@ class Series(NamedTuple):
     band: Sequence[tuple[float, float]] = ()
 
 
-class CalibrationBin(NamedTuple):
-    """Positions whose predicted value is about the same: both means, and their number."""
-
-    predicted: float
-    observed: float
-    count: int  # pyright: ignore[reportIncompatibleMethodOverride]
-
-
 class Labels(NamedTuple):
     """The title of a chart and the names of its axes."""
 
@@ -134,12 +126,15 @@ def line_chart(
     )
 
 
-def calibration_chart(bins: Sequence[CalibrationBin], title: str = "") -> Chart:
-    """Observed against predicted value, both in [-1, 1]; grey columns count the positions of a bin."""
+def calibration_chart(bins: Sequence[tuple[float, float, float]], title: str = "") -> Chart:
+    """Observed against predicted value, both in [-1, 1]; grey columns count the positions of a bin.
+
+    bins: (positions, mean predicted value, mean observed value) of those predicted about the same.
+    """
     width, height = SIZES["square"]
     x_axis, y_axis = make_axis([-1, 1], LEFT, width - RIGHT), make_axis([-1, 1], height - BOTTOM, TOP)
     corners = [f"{x_axis.place(value):.1f} {y_axis.place(value):.1f}" for value in (-1, 1)]
-    observed = Series("observed", [b.predicted for b in bins], [b.observed for b in bins])
+    observed = Series("observed", [predicted for _, predicted, _ in bins], [value for *_, value in bins])
     return _chart(
         Labels(title, "predicted value", "observed value"),
         "square",
@@ -202,17 +197,17 @@ def _level(name: str, y: float, x_axis: Axis, y_axis: Axis) -> Level:
     return Level(f"M{x_axis.start} {place}H{x_axis.stop}", shortened(name), round(place - 4, 1))
 
 
-def _count_columns(bins: Sequence[CalibrationBin], x_axis: Axis, y_axis: Axis) -> list[tuple[str, str]]:
+def _count_columns(bins: Sequence[tuple[float, float, float]], x_axis: Axis, y_axis: Axis) -> list[tuple[str, str]]:
     """One for each bin with positions, the highest a quarter of the drawing."""
-    most = max((b.count for b in bins), default=0)
+    most = max((count for count, *_ in bins), default=0)
     width = 0.7 * (x_axis.stop - x_axis.start) / max(len(bins), 1)
     columns = []
-    for one in bins:
-        if is_shown(one.predicted, False) and one.count:
-            height = 0.25 * (y_axis.start - y_axis.stop) * one.count / most
-            left, top = x_axis.place(one.predicted) - width / 2, y_axis.start - height
+    for count, predicted, _ in bins:
+        if is_shown(predicted, False) and count:
+            height = 0.25 * (y_axis.start - y_axis.stop) * count / most
+            left, top = x_axis.place(predicted) - width / 2, y_axis.start - height
             path = f"M{left:.1f} {y_axis.start}h{width:.1f}V{top:.1f}h{-width:.1f}z"
-            columns.append((path, f"{one.count} positions predicted {number(one.predicted)}"))
+            columns.append((path, f"{count:.0f} positions predicted {number(predicted)}"))
     return columns
 
 

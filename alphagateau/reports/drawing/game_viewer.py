@@ -1,9 +1,14 @@
 """Turns games into what templates/viewer.html and page.js step through, for any square board."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import chess
+
+from alphagateau.games.small_boards import board_class
+
+if TYPE_CHECKING:  # imported with JAX, which pages without games do not need
+    from alphagateau.games.pgn.pgn import GameRecord
 
 
 class GameView(NamedTuple):
@@ -29,11 +34,17 @@ def view_game(
     """The game played by UCI `moves` from `board`, of any variant; raises ValueError for an illegal move."""
     board, fens, sans = board.copy(), [board.fen()], []
     for uci in moves:
-        move = board.parse_uci(uci)
-        sans.append(board.san(move))
-        board.push(move)
+        sans.append(board.san_and_push(board.parse_uci(uci)))
         fens.append(board.fen())
     return GameView(title, fens, sans, result, headers or {})
+
+
+def view_record(record: "GameRecord", number: int) -> GameView:
+    """A recorded game, its title with its number and players."""
+    white, black = (record.headers.get(side, "?") for side in ("White", "Black"))
+    board = board_class(record.game)(record.start_fen)
+    title = f"{number}. {white} - {black}  {record.result}"
+    return view_game(board, record.moves, record.result, title, dict(record.headers))
 
 
 def viewer_data(games: Sequence[GameView]) -> list[dict[str, Any]]:

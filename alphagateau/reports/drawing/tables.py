@@ -85,13 +85,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     Raises ValueError for a row that is not as long as the header.
     """
     cells = [[_cell(value) for value in row] for row in rows]
-    for row in cells:
-        if len(row) != len(header):
-            raise ValueError(f"a table row has {len(row)} cells: expected {len(header)}")
-    is_number = [
-        any(cell.order is not None and math.isfinite(cell.order) for cell in column)
-        for column in zip(*cells, strict=True)
-    ]
+    columns = [column for _, *column in zip(header, *cells, strict=True)]
+    is_number = [any(cell.order is not None and math.isfinite(cell.order) for cell in column) for column in columns]
     return Table(
         header, [[c if n else c._replace(order=None) for c, n in zip(row, is_number, strict=True)] for row in cells]
     )

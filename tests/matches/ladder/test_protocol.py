@@ -1,6 +1,7 @@
 """What a ladder pools: openings counted before the first game, protocols, the parts of a team, games merged."""
 
 import csv
+import dataclasses
 import gzip
 import json
 from functools import partial
@@ -79,7 +80,7 @@ def test_every_part_of_a_protocol_makes_another(gardner: Game, tmp_path, monkeyp
         protocol(plies=3),
         protocol(seed=1),
         protocol(plies=0),
-        protocol(gardner._replace(max_plies=9)),
+        protocol(dataclasses.replace(gardner, max_plies=9)),
     ]
     found += [protocol(path=str(tmp_path / name)) for name in ("one.txt", "two.txt")]
     monkeypatch.setattr("alphagateau.matches.ladder.protocol.RULES_VERSION", 2)

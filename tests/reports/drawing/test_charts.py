@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markup import HOSTILE, SHOWN, drawn
 
 from alphagateau.reports.drawing import axes, charts
-from alphagateau.reports.drawing.charts import CalibrationBin, Labels, Series, calibration_chart, line_chart
+from alphagateau.reports.drawing.charts import Labels, Series, calibration_chart, line_chart
 from alphagateau.reports.ladder_page import MAX_LEVELS, RatedPlayer, rating_drawing, rating_levels
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -49,7 +49,7 @@ def test_any_numbers_make_a_chart(rows, is_log):
 
 
 def test_calibration_without_positions_in_a_bin():
-    bins = [CalibrationBin(math.nan, math.nan, 0), CalibrationBin(0.5, 0.25, 9)]
+    bins = [(0, math.nan, math.nan), (9, 0.5, 0.25)]
     markup = drawn("charts.html", "chart", calibration_chart(bins))
     assert "observed: 0.25 at 0.5" in markup and "9 positions predicted 0.5" in markup
     assert "observed:" not in drawn("charts.html", "chart", calibration_chart([]))
@@ -58,7 +58,8 @@ def test_calibration_without_positions_in_a_bin():
 @pytest.mark.parametrize("iteration", [None, 3])
 def test_drawing_with_hostile_names(iteration):
     """A file of its own is well-formed XML in which every name is text, and asks for nothing."""
-    players = [RatedPlayer(name, 5.0, 2.0, 9, 0.5, name, iteration) for name in ("_a", "$x_{$", HOSTILE)]
+    places = {name: [] if iteration is None else [(name, iteration)] for name in ("_a", "$x_{$", HOSTILE)}
+    players = [RatedPlayer(name, 5.0, 2.0, 9, 0.5, at) for name, at in places.items()]
     players += [RatedPlayer("random", 0.0, 0.0, 9), RatedPlayer("idle", math.nan, math.nan, 0)]
     drawing = rating_drawing(players, HOSTILE)
     root = ElementTree.fromstring(drawing)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from alphagateau.suites.intervals import NOTHING, mean, share
+from alphagateau.ratings.intervals import NOTHING, mean, share
 
 
 @pytest.mark.parametrize(("successes", "count"), [(0, 10), (3, 10), (10, 10), (612, 1000)])

@@ -20,6 +20,11 @@ class Estimate(NamedTuple):
     upper: float
     count: int  # of positions  # pyright: ignore[reportIncompatibleMethodOverride]
 
+    @property
+    def successes(self) -> int:
+        """Of a share."""
+        return round(self.value * self.count) if self.count else 0
+
 
 NOTHING = Estimate(math.nan, math.nan, math.nan, 0)
 
