@@ -120,7 +120,7 @@ def check(arguments: Arguments) -> None:
 def read(arguments: Arguments) -> Setup:
     """The players, the board and the openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
-    from alphagateau.matches.openings import first_openings, make_openings, read_openings
+    from alphagateau.matches.openings import make_openings, read_openings
     from alphagateau.matches.player_specs import distinct, load_player
     from alphagateau.matches.specs import board_of, read_spec
 
@@ -130,8 +130,9 @@ def read(arguments: Arguments) -> Setup:
         openings, notes = read_openings(game, arguments.openings, arguments.bounds)
         for note in notes:
             report(note)
-        if arguments.games:
-            openings = first_openings(openings, arguments.games // 2)
+        if (number := arguments.games // 2) > len(openings):
+            raise ValueError(f"{number} openings were asked for, and there are {len(openings)}: ask for fewer games")
+        openings = openings[: number or None]
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in specs)

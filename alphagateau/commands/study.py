@@ -149,7 +149,7 @@ def print_plan(plan: Plan) -> None:
         if study.ladder.pool:
             with usage_errors(f"{study.name}, [ladder]"):
                 board = get_game((study.ladder.boards or (plan.reference.experiment.game,))[0]).name
-                pool = read_pool(find_pool(study.ladder.pool), board).pool
+                pool = read_pool(find_pool(study.ladder.pool), board)[1]
         known = [v.experiment.num_iterations for v in plan.variants if v.budget.iterations or v.budget.frames]
         end = max(known, default=0)  # unknown where time or FLOPs end the runs
         rated = {*range(0, end + 1, study.ladder.every), *range(end - study.last + 1, end + 1)}

@@ -1,6 +1,6 @@
 """Plays the match that ends a run, and prints its table of scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +60,8 @@ def known_scores(experiment: Experiment, run: Path, variables: Any) -> list[Scor
     known, identity = read_final_match(run), checkpoint.weights_hash(variables)
     if not known or (known["weights_hash"], known["evaluation"]) != (identity, _wanted(experiment)):
         return []
-    return [Score._make([*row, pairs]) for row, pairs in zip(known["scores"], _known_pairs(known), strict=True)]
+    pairs = [row["pairs"] for row in known.get("strengths", ())] or [()] * len(known["scores"])  # of earlier versions
+    return [Score._make([*row, of_row]) for row, of_row in zip(known["scores"], pairs, strict=True)]
 
 
 def _wanted(experiment: Experiment) -> list[Any]:
@@ -89,11 +90,6 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
     files.write_text(run / "results.json", files.to_json(record))
     return scores
-
-
-def _known_pairs(known: Mapping[str, Any]) -> list[Sequence[int]]:
-    """The pairs of each score in results.json; none in one of an earlier version."""
-    return [row["pairs"] for row in known.get("strengths", ())] or [()] * len(known["scores"])
 
 
 def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):

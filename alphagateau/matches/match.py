@@ -38,7 +38,7 @@ def play_games(
     game: Game,
     matches: Sequence[Match],
     *,
-    more: More = lambda in_progress: (),
+    more: More = lambda matches, failures: (),
     num_rows: int = 0,
     rows_per_search: int | Sequence[int] | None = None,
     on_game: Callable[[PlayedGame], None] | None = None,
@@ -94,9 +94,10 @@ def play_match(
     def take(played: PlayedGame) -> None:
         nonlocal is_over
         records.append(played)
-        if is_over or is_decided is None or played.score is None:
+        if played.score is not None:
+            scores.setdefault(played.opening, []).append(played.score)
+        if is_over or is_decided is None:
             return
-        scores.setdefault(played.opening, []).append(played.score)
         num_before = len(tested)
         while len(scores.get(len(tested), ())) == 2:
             tested.append(sum(scores[len(tested)]))
@@ -110,36 +111,24 @@ def play_match(
         on_game=take,
         should_stop=lambda: is_over or (should_stop is not None and should_stop()),
     )
-    return _result(match, records, statistics, tested)
-
-
-def _result(match: Match, records: list[PlayedGame], statistics: Statistics, tested: Sequence[float]) -> MatchResult:
-    def nodes_of(player: Player) -> float:
-        name = player.name, player.identity.search
-        moves = statistics.counted_moves[name]
-        return float(statistics.visited[name] / moves) if moves else math.nan
-
     points = [played.score for played in records if played.score is not None]
     return MatchResult(
         wins=points.count(1.0),
         draws=points.count(0.5),
         losses=points.count(0.0),
         unfinished=match.num_games - len(points),
-        pentanomial=pentanomial(opening_points(records).values()),
+        pentanomial=pentanomial(sum(both) for both in scores.values() if len(both) == 2),
         tested=pentanomial(tested),
         records=records,
-        nodes=(nodes_of(match.a), nodes_of(match.b)),
+        nodes=(_nodes_of(statistics, match.a), _nodes_of(statistics, match.b)),
         statistics=statistics,
     )
 
 
-def opening_points(records: Iterable[PlayedGame]) -> dict[int, float]:
-    """Opening -> a's points in its two games, of one match; without openings not played to the end."""
-    scores: dict[int, list[float]] = {}
-    for played in records:
-        if played.score is not None:
-            scores.setdefault(played.opening, []).append(played.score)
-    return {opening: sum(both) for opening, both in scores.items() if len(both) == 2}
+def _nodes_of(statistics: Statistics, player: Player) -> float:
+    name = player.name, player.identity.search
+    moves = statistics.counted_moves[name]
+    return float(statistics.visited[name] / moves) if moves else math.nan
 
 
 def games_to_pgn(records: Iterable[PlayedGame], event: str) -> str:

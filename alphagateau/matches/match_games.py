@@ -1,6 +1,6 @@
 """Games of a match: openings and colors to play, and the record of each game."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -35,13 +35,6 @@ class PlayedGame(NamedTuple):
     a_is_white: bool
     score: float | None  # for a: 1, 1/2, 0; None: no result, and `record.termination` has the reason
     record: GameRecord  # with the opening's moves
-
-
-class InProgress(NamedTuple):
-    """The numbers of the matches that have games in progress, and who has failed, with what it did."""
-
-    matches: frozenset[int]
-    failures: Mapping[str, str]
 
 
 class LiveGame(NamedTuple):

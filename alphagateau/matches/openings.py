@@ -133,13 +133,6 @@ def _random_lines(game: Game, states: State, key: Array, num_plies: int) -> list
     return plies
 
 
-def first_openings(openings: list[Opening], number: int) -> list[Opening]:
-    """The first of them. Raises ValueError if there are not so many."""
-    if number > len(openings):
-        raise ValueError(f"{number} openings were asked for, and there are {len(openings)}: ask for fewer games")
-    return openings[:number]
-
-
 def read_openings(game: Game, path: str | PathLike, bounds: Bounds = BOUNDS) -> tuple[list[Opening], tuple[str, ...]]:
     """(openings, a sentence on what was passed over) of FENs, EPD or UCI moves, one a line, or of games of PGN.
 
@@ -180,11 +173,11 @@ def _read_opening(game: Game, line: str) -> Opening:
     if is_position(line):
         fen = read_position(line).fen
         return Opening(jax.device_get(from_fen(game, fen)), fen, ())
-    state, words = jax.device_get(game.init()), line.rstrip(" ;").split()
+    state, words = jax.device_get(game.init()), line.rstrip(" ;").lower().split()
     if len(words) > game.max_plies:
         raise ValueError(f"it has {len(words)} moves: expected at most {game.max_plies}")
     for word in words:
-        edge = np.array([uci_to_edge(game, state, word.lower())], np.int16)
+        edge = np.array([uci_to_edge(game, state, word)], np.int16)
         state = one_state(step_states(game, jax.tree.map(lambda x: x[None], state), edge), 0)
     return Opening(state, game.start_fen, tuple(words))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from alphagateau.games.pgn.text import WrittenGame, read_games, result_of
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.ratings.results import Alike, Results, ResultsError
-from alphagateau.ratings.results_files import UNFINISHED, GameResult, read_results, tabulate
+from alphagateau.ratings.results_files import NAMELESS, UNFINISHED, GameResult, read_results, tabulate
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -38,7 +38,7 @@ def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> t
 
 def _results(
     path: str | os.PathLike[str], bounds: Bounds, made_of: dict[tuple[str, str], dict[str, None]]
-) -> Iterator[tuple[str, GameResult]]:
+) -> Iterator[GameResult]:
     """By the White and Black tags of every game, and its Result tag or what ends its moves, which are not replayed.
 
     `made_of` takes the names by weights and search.
@@ -46,7 +46,7 @@ def _results(
     for written in read_games(read_lines(path, bounds), bounds):
         where = f"{path}, game {written.number} (line {written.line})"
         try:
-            yield where, _result(written)
+            yield _result(written)
         except ValueError as error:
             raise ResultsError(f"{where}: {error}") from None
         for side in ("White", "Black"):
@@ -63,8 +63,11 @@ def _result(written: WrittenGame) -> GameResult:
     lacking = [tag for tag in ("White", "Black") if tag not in written.tags]
     if lacking and (result != UNFINISHED or not written.tags):
         raise ValueError(f"no {lacking[0]} tag, expected one")
-    moves = hash(tuple(move.text for move in written.moves))
-    return GameResult(_name(written, "White"), _name(written, "Black"), result, _opening(written), moves)
+    white, black = _name(written, "White"), _name(written, "Black")
+    if result != UNFINISHED and {white, black} & {*NAMELESS}:
+        raise ValueError("a player is '?' or has no name, expected names in the White and Black tags")
+    moves = hash(tuple(move.text for move in written.moves)) if written.moves else None  # not known
+    return GameResult(white, black, result, _opening(written), moves)
 
 
 def _opening(written: WrittenGame) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ game goes to the next one at once. While the device searches, the host does its 
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from alphagateau.games.notation import edge_to_uci, outcome
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
 from alphagateau.matches.find_moves import FoundMoves, compiled_search, move_on_host
-from alphagateau.matches.match_games import InProgress, LiveGame, Match, PlayedGame, games_of, to_played
+from alphagateau.matches.match_games import LiveGame, Match, PlayedGame, games_of, to_played
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player
 from alphagateau.matches.specs import PlayerError
@@ -30,7 +30,8 @@ from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
 WAIT_SECONDS = 0.1  # for moves, after which a request to stop is noticed
-More = Callable[[InProgress], Sequence[Match]]  # what else there is to play
+# What else there is to play, by the numbers of the matches in progress and by who has failed, with what it did.
+More = Callable[[frozenset[int], Mapping[str, str]], Sequence[Match]]
 
 
 class Sizes(NamedTuple):
@@ -166,7 +167,7 @@ def _next_game(scheduler: Scheduler) -> LiveGame | None:
     if live is None and scheduler.may_have_more:
         scheduler.may_have_more = False
         matches = frozenset(one.match_number for one in scheduler.live.values())
-        found = scheduler.more(InProgress(matches, scheduler.statistics.failures))
+        found = scheduler.more(matches, scheduler.statistics.failures)
         scheduler.to_start = games_of(found, scheduler.num_matches)
         scheduler.first_new = scheduler.num_matches if found else scheduler.first_new
         scheduler.num_matches += len(found)

@@ -14,8 +14,8 @@ import atexit
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,10 +47,6 @@ class UciError(PlayerError):
     """An engine cannot go on; one sentence naming it."""
 
 
-class UciSpecError(UciError, SpecError):
-    """There is no engine of a spec, or it does not start; one sentence naming it."""
-
-
 class EngineSearch(NamedTuple):
     """An engine and the length of its searches."""
 
@@ -62,13 +58,13 @@ class EngineSearch(NamedTuple):
 
 
 def engine_search(spec: PlayerSpec) -> EngineSearch:
-    """The engine of a spec. Raises UciSpecError for a spec that is none, SpecError for a number that is none."""
+    """The engine of a spec. Raises SpecError."""
     command, options, text = spec.path.removeprefix("uci:"), dict(spec.options), spec.text
     if not command.strip():
-        raise UciSpecError(f"player {text!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
+        raise SpecError(f"player {text!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
     limits = [(name, parse_count(text, name, options.pop(name))) for name in LIMITS if name in options]
     if len(limits) > 1:
-        raise UciSpecError(f"player {text!r}: expected one of nodes, movetime and depth")
+        raise SpecError(f"player {text!r}: expected one of nodes, movetime and depth")
     processes = parse_count(text, "processes", options.pop("processes", "1"))
     timeout = _parse_seconds(text, options.pop("timeout", str(TIMEOUT)))
     return EngineSearch(command, limits[0] if limits else ("nodes", 1000), options, timeout, processes)
@@ -78,7 +74,7 @@ def _parse_seconds(spec: str, text: str) -> float:
     with suppress(ValueError):
         if 0 < float(text) < threading.TIMEOUT_MAX:
             return float(text)
-    raise UciSpecError(f"player {spec!r}: timeout is {text!r}, expected seconds above 0")
+    raise SpecError(f"player {spec!r}: timeout is {text!r}, expected seconds above 0")
 
 
 def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
@@ -92,7 +88,7 @@ def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
     try:
         for _ in range(wanted.processes):
             engines.append(_start(wanted, game))
-    except UciSpecError:
+    except SpecError:
         close()
         raise
     called = engines[0].name.split()
@@ -112,22 +108,18 @@ def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Seq
     name, value = wanted.limit
     seconds = value / 1000 if name == "movetime" else 0.0
     played = f" moves {' '.join(move.uci() for move in board.move_stack)}" if board.move_stack else ""
-    with _as_failure_of_a_player():
-        position = f"fen {board.root().fen(en_passant='fen')}{played}"
+    position = f"fen {board.root().fen(en_passant='fen')}{played}"
+    try:
         return engine.go(position, f"{name} {value}", [move.uci() for move in moves], seconds=seconds)
+    except EngineError as error:
+        raise UciError(str(error)) from None
 
 
 def _start(wanted: EngineSearch, game: Game) -> Engine:
-    with _as_failure_of_a_player(UciSpecError):
-        return start_engine(EngineSetup(wanted.command, wanted.options, wanted.timeout, words=WORDS), game)
-
-
-@contextmanager
-def _as_failure_of_a_player(kind: type[PlayerError] = UciError) -> Iterator[None]:
     try:
-        yield
+        return start_engine(EngineSetup(wanted.command, wanted.options, wanted.timeout, words=WORDS), game)
     except EngineError as error:
-        raise kind(str(error)) from None
+        raise SpecError(str(error)) from None
 
 
 def _make_move(engines: list[Engine], wanted: EngineSearch, game: Game) -> Callable[[str, Sequence[str]], Reply]:
@@ -184,7 +176,7 @@ def _close(engines: list[Engine]) -> None:
 
 @lru_cache
 def make_finish(game_name: str, command: str) -> TieBreak:
-    """A tie break by an engine, which runs until this program ends. Raises UciError if it cannot be started."""
+    """A tie break by an engine, which runs until this program ends. Raises SpecError if it cannot be started."""
     game, wanted = get_game(game_name), EngineSearch(command, ("nodes", TIE_BREAK_NODES), {}, TIMEOUT, 1)
     engine, lock = _start(wanted, game), threading.Lock()
     atexit.register(engine.close)

@@ -18,7 +18,6 @@ from alphagateau.ratings.results import (
     Results,
     ResultsError,
     Row,
-    check_name,
     check_row,
     make_results,
     without_colors,
@@ -74,20 +73,15 @@ def _parse_row(fields: list[str]) -> Row:
     return row
 
 
-def tabulate(games: Iterable[tuple[str, GameResult]]) -> tuple[Results, tuple[str, ...]]:
-    """The table of games between two different players, and a note on each kind of game that was left out.
-
-    Each game comes with its place in a file. Raises ResultsError for a finished game without names.
-    """
+def tabulate(games: Iterable[GameResult]) -> tuple[Results, tuple[str, ...]]:
+    """The table of games between two different players, and a note on each kind of game that was left out."""
     left_out: Counter[str] = Counter()
     players: dict[str, None] = {}
 
     def counted() -> Iterator[GameResult]:
-        for where, game in games:
-            names, is_finished = (game.white, game.black), game.result != UNFINISHED
-            if is_finished:
-                _check_players(names, where)
-            players.update((name, None) for name in names if name not in NAMELESS)
+        for game in games:
+            is_finished = game.result != UNFINISHED
+            players.update((name, None) for name in game[:2] if name not in NAMELESS)
             left_out["unfinished (result *)"] += not is_finished
             left_out["of a player against itself"] += is_finished and game.white == game.black
             if is_finished and game.white != game.black:
@@ -108,7 +102,8 @@ def count_games(games: Sequence[GameResult], players: Iterable[str]) -> Results:
         counts[white, black, result] += 1
         twin = single.pop((black, white, opening), "") if opening is not None else ""
         if twin:
-            pairs[white, black, _doubled(result) + 2 - _doubled(twin)] += 1
+            (won, drawn, _), (_, also_drawn, also_won) = COUNTS[result], COUNTS[twin]  # colors exchanged
+            pairs[white, black, 2 * (won + also_won) + drawn + also_drawn] += 1
         elif opening is not None:
             single[white, black, opening] = result
     rows = [
@@ -145,22 +140,6 @@ def _seats(game: GameResult) -> Iterator[tuple[str, Hashable]]:
     white, black, _, opening, _ = game
     yield from ((white, (True, black, opening)), (black, (False, white, opening)))
     yield white, (frozenset((white, black)), opening)
-
-
-def _doubled(result: str) -> int:
-    """Twice the points of white."""
-    wins, draws, _ = COUNTS[result]
-    return 2 * wins + draws
-
-
-def _check_players(names: Iterable[str], where: str) -> None:
-    try:
-        for name in names:
-            check_name(name)
-            if name in NAMELESS:
-                raise ResultsError("a player is '?', expected names in the White and Black tags")
-    except ResultsError as error:
-        raise ResultsError(f"{where}: {error}") from None
 
 
 def write_results(results: Results, path: str | os.PathLike[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from alphagateau.commands import main as command
 from alphagateau.commands.main import explain, main
 from alphagateau.matches.specs import PlayerError, SpecError
-from alphagateau.matches.uci_player import UciError, UciSpecError
+from alphagateau.matches.uci_player import UciError
 from alphagateau.runs.checkpoint import CheckpointError, NoCheckpointError
 from alphagateau.runs.run_folder import RunError
 
@@ -39,10 +39,13 @@ NO_ENGINE = "cannot be started"
         ("match random uci:x?nodes=x --game chess", "nodes is 'x', expected a whole number"),
         ("match random random --game chess --openings nowhere", "nowhere"),
         ("match random random --game chess --opening-plies 0", "different openings of 0 plies"),
-        ("match a b --alpha 1", "--alpha and --beta must be above 0, and below 1 together, got 1 and 0.05"),
+        ("match a b --alpha 1", "--alpha, --beta and --normalized are of a sequential test"),
         ("match a b --beta 0.1", "give its bounds, such as --sprt 0,10"),
         ("match a b --normalized", "give its bounds, such as --sprt 0,10"),
-        ("match a b --normalized --sprt 0,300", "--sprt takes up to 200 normalized Elo either way"),
+        (
+            "match a b --normalized --sprt 0,300",
+            "elo1 300.0, expected at most 200 normalized Elo either way",
+        ),
         ("ladder nowhere random", "no such run or checkpoint"),
         ("ladder random uci:no-such-engine --boards chess", NO_ENGINE),
         ("ladder random nowhere --boards chess", "no such run or checkpoint"),
@@ -73,7 +76,6 @@ def test_what_the_user_named_wrong_exits_2(words, said, capfd, tmp_path, monkeyp
     ("error", "code"),
     [
         (SpecError("x"), 2),
-        (UciSpecError("x"), 2),
         (NoCheckpointError("x"), 2),
         (FileNotFoundError(errno.ENOENT, "No such file", "x"), 2),
         (PlayerError("x"), 1),

@@ -10,7 +10,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
 from alphagateau.matches.find_moves import compiled_search
-from alphagateau.matches.specs import PlayerError
+from alphagateau.matches.specs import PlayerError, SpecError
 from alphagateau.matches.uci_player import UciError, make_finish
 from alphagateau.search.search import SearchOutput
 
@@ -60,5 +60,5 @@ def test_an_engine_that_fails_within_a_search_is_its_players_failure():
 
 
 def test_a_finisher_that_is_no_engine_is_named():
-    with pytest.raises(UciError, match=r"engine 'nothing-here' cannot be started"):
+    with pytest.raises(SpecError, match=r"engine 'nothing-here' cannot be started"):
         make_finish("chess", "nothing-here")

@@ -2,7 +2,6 @@
 
 import json
 
-from alphagateau.matches import final_match
 from alphagateau.matches.final_match import Score, print_scores
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs.files import to_json
@@ -14,8 +13,6 @@ def test_strengths_are_kept_as_json_and_read_back():
     known = json.loads(to_json(record))
     (row,) = known["strengths"]
     assert row["elo"] is None and row["num_pairs"] == 2 and 0.9 < row["superiority"] < 1
-    assert final_match._known_pairs(known) == [[0, 0, 0, 0, 2]]
-    assert final_match._known_pairs({"scores": known["scores"]}) == [()]  # of an earlier version
 
 
 def test_a_match_ends_with_elo_and_likelihood_of_superiority(capsys):

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,9 +24,9 @@ from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.state import Array, State
 from alphagateau.games.variants import get_game
-from alphagateau.matches.match import opening_points, play_games, play_match
-from alphagateau.matches.match_games import InProgress, Match, PlayedGame
-from alphagateau.matches.openings import Opening, first_openings, make_openings, read_openings
+from alphagateau.matches.match import play_games, play_match
+from alphagateau.matches.match_games import Match, PlayedGame
+from alphagateau.matches.openings import Opening, make_openings, read_openings
 from alphagateau.matches.players import Player, random_player
 from alphagateau.matches.search_rows import choose_rows
 from alphagateau.matches.specs import PlayerError
@@ -199,6 +199,14 @@ def random_result(gardner: Game, openings: list[Opening]):
     return play_match(gardner, Match(random_player(), random_player(), openings, seed=3), rows_per_search=ROWS)
 
 
+def opening_points(records: list[PlayedGame]) -> dict[int, float]:
+    """Opening -> a's points in its two games."""
+    points: dict[int, float] = {}
+    for played in records:
+        points[played.opening] = points.get(played.opening, 0.0) + played.score
+    return points
+
+
 def test_books_of_a_match(random_result, openings: list[Opening]) -> None:
     result = random_result
     assert result.wins + result.draws + result.losses == 128
@@ -311,21 +319,15 @@ def test_sequential_test_sees_openings_in_order(gardner: Game, random_result, op
     assert result.draws == sum(p.record.result == "1/2-1/2" for p in result.records)
 
 
-def test_the_first_of_some_openings(openings: list[Opening]) -> None:
-    assert first_openings(openings, 3) == openings[:3]
-    with pytest.raises(ValueError, match=r"^65 openings were asked for, and there are 64"):
-        first_openings(openings, 65)
-
-
 def test_more_matches_are_asked_for_while_games_are_in_progress(gardner: Game, openings: list[Opening]) -> None:
     """At once where a place is free, and after each game that ended; the last time when all have."""
     ended: list[PlayedGame] = []
     asked: list[tuple[int, frozenset[int]]] = []
     first, *others = [Match(random_player(), random_player(), openings[:8], seed) for seed in range(3)]
 
-    def more(playing: InProgress) -> list[Match]:
-        asked.append((len(ended), playing.matches))
-        return [others.pop(0)] if others and 0 not in playing.matches else []
+    def more(matches: frozenset[int], failures: Mapping[str, str]) -> list[Match]:
+        asked.append((len(ended), matches))
+        return [others.pop(0)] if others and 0 not in matches and not failures else []
 
     play_games(gardner, [first], more=more, num_rows=18, rows_per_search=ROWS, on_game=ended.append)
     assert Counter(played.match for played in ended) == {0: 16, 1: 16, 2: 16}

@@ -20,7 +20,7 @@ from alphagateau.matches.match import play_match
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Opening, make_openings
 from alphagateau.matches.players import Player, Reply, random_player
-from alphagateau.matches.specs import PlayerError, parse_spec, read_spec
+from alphagateau.matches.specs import PlayerError, SpecError, parse_spec, read_spec
 from alphagateau.matches.uci_player import UciError, engine_search, load_uci_player, score_after
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -207,7 +207,7 @@ def test_engine_hears_no_interrupt_and_ends_with_the_program(script: Path) -> No
 
 
 def test_engine_that_does_not_greet(fake) -> None:
-    with pytest.raises(UciError, match=r"deaf' did not answer 'uci' within 0.3 s"):
+    with pytest.raises(SpecError, match=r"deaf' did not answer 'uci' within 0.3 s"):
         fake("deaf", "timeout=0.3")
 
 
@@ -220,7 +220,7 @@ def test_engine_that_does_not_greet(fake) -> None:
     ],
 )
 def test_program_that_is_no_engine(gardner: Game, command: str, message: str) -> None:
-    with pytest.raises(UciError) as error:
+    with pytest.raises(SpecError) as error:
         load_uci_player(parse_spec(f"uci:{command}"), gardner)
     assert message in str(error.value)
 
@@ -238,7 +238,7 @@ def test_program_that_is_no_engine(gardner: Game, command: str, message: str) ->
     ],
 )
 def test_option_that_the_engine_would_ignore(fake, settings: str, message: str) -> None:
-    with pytest.raises(UciError) as error:
+    with pytest.raises(SpecError) as error:
         fake("well", settings)
     assert message in str(error.value)
 
@@ -260,7 +260,7 @@ def test_stockfish_scores_half_against_itself_and_plays_no_gardner(gardner: Game
     result = play_match(game, Match(player, player, make_openings(game, 2, 4, 0)), rows_per_search=1)
     player.close()
     assert result.pentanomial == (0, 0, 2, 0, 0)
-    with pytest.raises(UciError, match="does not play gardner_chess"):
+    with pytest.raises(SpecError, match="does not play gardner_chess"):
         load_uci_player(parse_spec(f"uci:{STOCKFISH}"), gardner)
 
 

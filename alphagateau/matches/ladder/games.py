@@ -48,6 +48,13 @@ def key_of(game: StoredGame) -> GameKey:
     return game.white, game.black, game.opening, game.protocol
 
 
+def store(record: GameRecord, players: tuple[PlayerKey, PlayerKey], opening: int, protocol: str = "") -> StoredGame:
+    """The line of a finished game of white and black."""
+    date, comments = record.headers.get("Date", "?"), tuple(map(write_note, record.notes))
+    told = record.result, record.termination, record.start_fen, record.moves
+    return StoredGame(*players, opening, *told, comments, protocol, "" if "?" in date else date)
+
+
 def append_game(path: Path, game: StoredGame) -> None:
     """The game is on disk when this returns."""
     append_text(path, json.dumps(game._asdict()) + "\n")
@@ -139,20 +146,11 @@ def read_records(path: Path) -> list[StoredGame]:
 
 
 def _from_record(record: GameRecord, where: str) -> StoredGame:
-    tags, date = record.headers, record.headers.get("Date", "?")
+    tags = record.headers
     if not (re.fullmatch("[1-9][0-9]{0,8}", tags.get("Round", "")) and record.result in COUNTS):
         raise LadderGamesError(f"{where}: expected a finished game of a ladder, its Round the number of its opening")
-    return StoredGame(
-        _key_of_tags(tags, "White", record.game),
-        _key_of_tags(tags, "Black", record.game),
-        int(tags["Round"]) - 1,
-        record.result,
-        record.termination,
-        record.start_fen,
-        record.moves,
-        tuple(map(write_note, record.notes)),
-        date="" if "?" in date else date,
-    )
+    players = _key_of_tags(tags, "White", record.game), _key_of_tags(tags, "Black", record.game)
+    return store(record, players, int(tags["Round"]) - 1)
 
 
 def _key_of_tags(tags: Mapping[str, str], color: str, board: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from alphagateau.matches.ladder.games import (
 from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
-from alphagateau.matches.ladder.pool_files import GAMES, find_pool, read_pool, seat_members, write_pool
+from alphagateau.matches.ladder.pool_files import GAMES, OPENINGS, find_pool, read_pool, seat_members, write_pool
 from alphagateau.matches.ladder.protocol import (
     describe_protocol,
     merge_games,
@@ -109,16 +109,16 @@ def _seated(
     ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
 ) -> Iterator[Table]:
     """The table; engines run until the block ends."""
-    game, known, openings_file = get_game(board), None, ladder.openings
+    game, known, pool, openings_file = get_game(board), None, None, ladder.openings
     if ladder.pool:
-        known = read_pool(place := find_pool(ladder.pool), board)
+        known, pool = read_pool(place := find_pool(ladder.pool), board)
         if place.resolve() == folder.resolve():
             raise LadderGamesError(f"{folder} is the pool's own folder: write somewhere else by --out")
-        specs, openings_file = [*map(read_spec, known.specs), *specs], str(known.openings)
+        specs, openings_file = [*map(read_spec, known.specs), *specs], str(place / OPENINGS)
     players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
     try:
         if known:
-            players = seat_members(known, players, notes)
+            players = seat_members(known.members, players, notes)
         for note in notes:
             callbacks.report(note)
         names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
@@ -131,7 +131,7 @@ def _seated(
         protocol = write_protocol(game, openings)
         if known and protocol != known.protocol:
             raise LadderGamesError(f"pool {ladder.pool}: its games have another protocol ({known.protocol})")
-        yield Table(ladder, game, folder, players, openings, protocol, notes, known and known.pool)
+        yield Table(ladder, game, folder, players, openings, protocol, notes, pool)
     finally:
         for one in players:
             one.close()

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from alphagateau.config import LadderConfig
-from alphagateau.games.pgn.pgn import write_note
 from alphagateau.games.rules import Game
-from alphagateau.matches.ladder.games import StoredGame
+from alphagateau.matches.ladder.games import StoredGame, store
 from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.openings import Opening, random_openings, read_openings
 from alphagateau.matches.players import Player
@@ -98,16 +97,6 @@ def is_random(pair: Sequence[Player]) -> bool:
 
 def to_stored(played: PlayedGame, match: Match, protocol: str) -> StoredGame:
     """A finished game of this match."""
-    a, b, record = match.a.key, match.b.key, played.record
-    return StoredGame(
-        white=a if played.a_is_white else b,
-        black=b if played.a_is_white else a,
-        opening=match.numbers[played.opening],
-        result=record.result,
-        termination=record.termination,
-        start_fen=record.start_fen,
-        moves=tuple(record.moves),
-        comments=tuple(map(write_note, record.notes)),
-        protocol=protocol,
-        date=record.headers.get("Date", ""),
-    )
+    a, b = match.a.key, match.b.key
+    players = (a, b) if played.a_is_white else (b, a)
+    return store(played.record, players, match.numbers[played.opening], protocol)

@@ -12,7 +12,7 @@ from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
 from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
-from alphagateau.ratings.rate import rate
+from alphagateau.ratings.rate import UCI_ELO, rate
 from alphagateau.ratings.results import Results, games_between, restrict
 
 
@@ -96,7 +96,9 @@ def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     if not ladder.target_error or standing.pool:
         return False
     results = restrict(standing.results, standing.names)
-    ratings = rate(results, ladder.method, _anchor(ladder, standing), curves=standing.rules.curves)
+    has_levels = ladder.anchor == UCI_ELO and any(UCI_ELO in name for name in standing.names)
+    anchor = UCI_ELO if has_levels else _anchor(ladder, standing)
+    ratings = rate(results, ladder.method, anchor, curves=standing.rules.curves)
     return is_precise(ratings, ladder.target_error)
 
 

@@ -39,7 +39,8 @@ def load_players(
         except (CheckpointError, PlayerError) as error:
             notes.append(f"left out: {error}")
             continue
-        same = players.get(player.key)
+        if same := players.get(player.key):
+            player.close()  # an engine would run on beside the other
         if same and spec.path.startswith("uci:") and spec.path != sources[player.key].path:
             notes.append(f"left out: {spec.text} calls itself {player.name}, as {sources[player.key].text} does")
             continue
@@ -48,7 +49,8 @@ def load_players(
             notes.append(f"left out: {player.name} has the weights of {same.name}, in another network")
             continue
         if same:
-            notes.append(f"{player.name} is {same.name}: the same weights and search, one player")
+            why = "the same weights and search, one player" if player.network else "one player, named twice"
+            notes.append(f"{player.name} is {same.name}: {why}")
             if player.folder is not None and player.identity.iteration is not None:
                 players[player.key] = same._replace(also=(*same.also, (player.folder, player.identity.iteration)))
             continue

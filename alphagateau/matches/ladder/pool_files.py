@@ -43,16 +43,6 @@ class PoolText(NamedTuple):
     dispersion: float = 1.0
 
 
-class PoolFile(NamedTuple):
-    """A pool that was read: who its members are, and what they play from."""
-
-    pool: Pool
-    names: dict[tuple[str, ...], str]  # of the members, by key
-    specs: list[str]
-    protocol: str
-    openings: Path
-
-
 def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str]) -> None:
     """Writes pool.json, by which other ladders rate newcomers. Raises LadderGamesError for a pool in several parts."""
     if ratings.component.any() or not np.isfinite(ratings.rating).all():
@@ -88,7 +78,7 @@ def find_pool(name: str) -> Path:
     return found
 
 
-def read_pool(folder: Path, board: str) -> PoolFile:
+def read_pool(folder: Path, board: str) -> tuple[PoolText, Pool]:
     """The pool of a folder, as trusted as a ladder file: it names programs. Raises LadderGamesError."""
     path = folder / FILE
     try:
@@ -99,13 +89,15 @@ def read_pool(folder: Path, board: str) -> PoolFile:
         raise LadderGamesError(f"{path} is no pool: {why}") from None
     if text.board != board:
         raise LadderGamesError(f"{path} is a pool of {text.board}, expected one of {board}")
-    return PoolFile(pool, {m.key: m.name for m in text.members}, text.specs, text.protocol, folder / OPENINGS)
+    return text, pool
 
 
 def _pool_of(text: PoolText) -> Pool:
     """Raises ValueError, LinAlgError for what no ladder can have written."""
-    names, rating = tuple(m.name for m in text.members), np.array([m.rating for m in text.members])
-    covariance = np.array(text.covariance, dtype=np.float64)
+    names, rating = tuple(m.name for m in text.members), np.asarray_chkfinite([m.rating for m in text.members])
+    covariance = np.asarray_chkfinite(text.covariance, dtype=np.float64)
+    if len({m.key for m in text.members}) < len(names) or not np.isfinite([text.anchor_rating, text.dispersion]).all():
+        raise ValueError("two members of one key, or a number that is not finite")
     if covariance.shape != (len(names),) * 2 or len({*names}) < len(names):
         raise ValueError(f"covariance {covariance.shape} of {len({*names})} members")
     np.linalg.cholesky(covariance[1:, 1:] - covariance[1:, :1] - covariance[:1, 1:] + covariance[0, 0])
@@ -113,11 +105,11 @@ def _pool_of(text: PoolText) -> Pool:
     return Pool(names, rating, covariance, text.anchor, text.anchor_rating, text.dispersion)
 
 
-def seat_members(known: PoolFile, players: Sequence[Player], notes: list[str]) -> list[Player]:
+def seat_members(members: Sequence[Member], players: Sequence[Player], notes: list[str]) -> list[Player]:
     """The players, members under their names in the pool, which no newcomer has.
 
     `notes` gets a sentence on each member that is not here.
     """
-    names, here = known.names, {p.key for p in players}
+    names, here = {m.key: m.name for m in members}, {p.key for p in players}
     notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in here]
     return [p._replace(name=names[p.key]) if p.key in names else distinct(p, names.values()) for p in players]

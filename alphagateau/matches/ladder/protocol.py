@@ -12,7 +12,7 @@ from alphagateau.config.records import counted
 from alphagateau.games.rules import RULES_VERSION, Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.matches.ladder.games import LadderGamesError, StoredGame, key_of, read_games, read_records, write_games
-from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings
+from alphagateau.matches.ladder.meetings import NumberedOpenings, take_openings
 
 UNKNOWN = "unknown openings"  # of games stored before protocols were, if they began otherwise
 
@@ -41,9 +41,7 @@ def with_protocols(games: Sequence[StoredGame], protocol: str, openings: Numbere
 
 
 def _began_with(game: StoredGame, openings: NumberedOpenings) -> bool:
-    if count_openings(openings, game.opening + 1) <= game.opening:
-        return False
-    _, start_fen, line = openings.made[game.opening]
+    ((_, start_fen, line),) = take_openings(openings, [game.opening])
     return game.start_fen == start_fen and game.moves[: len(line)] == line
 
 

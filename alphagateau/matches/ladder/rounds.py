@@ -5,7 +5,7 @@ by the results of the rounds before that one, and by what that one is expected t
 not have ended yet: so the pairings do not depend on how fast the players are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from alphagateau.matches.ladder.meetings import NumberedOpenings, meet, to_store
 from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import play_games
-from alphagateau.matches.match_games import InProgress, Match, PlayedGame
+from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.players import Player
 from alphagateau.matches.scheduler import Statistics
 from alphagateau.matches.search_rows import choose_rows
@@ -119,14 +119,14 @@ def may_overlap(ladder: LadderConfig) -> bool:
     return ladder.matching == "informative" and not ladder.pool
 
 
-def _more(sitting: Sitting, playing: InProgress) -> list[Match]:
+def _more(sitting: Sitting, playing: frozenset[int], failures: Mapping[str, str]) -> list[Match]:
     """The matches of the next round, once all but the latest have ended; none if there is no other."""
     *before, latest = sitting.in_progress
     is_over = not (may_overlap(sitting.table.ladder) and latest.meetings)
-    if is_over or any(number < latest.first for number in playing.matches):
+    if is_over or any(number < latest.first for number in playing):
         return []
     sitting.games += [game for one in before for game in one.games]
-    sitting.failures |= playing.failures
+    sitting.failures |= failures
     sitting.in_progress = [latest]
     meetings = _next_meetings(sitting)
     sitting.in_progress.append(Round(meetings, latest.first + len(latest.meetings), []))
