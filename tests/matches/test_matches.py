@@ -120,7 +120,7 @@ def test_there_are_seven_openings_of_one_ply(gardner: Game) -> None:
 
 def test_openings_file(gardner: Game, tmp_path: Path) -> None:
     path = tmp_path / "openings.txt"
-    path.write_text("# mine\n\na2a3 b4a3  # a capture\nrnbqk/1pppp/p4/PPPPP/RNBQK w - - 0 1\n1r2k/5/5/5/1R2K b - -\n")
+    path.write_text("# mine\n\nA2a3 b4A3  # a capture\nrnbqk/1pppp/p4/PPPPP/RNBQK w - - 0 1\n1r2k/5/5/5/1R2K b - -\n")
     openings, notes = read_openings(gardner, path)
     assert lines_of(openings) == [("a2a3", "b4a3"), (), ()] and notes == ()
     assert openings[0].start_fen == gardner.start_fen

@@ -89,6 +89,13 @@ def test_pgn_comments_and_variant_games_are_passed_over(results_file):
     assert found[0].rows == (Row("a", "b", 3, 0, 0, 1),)
 
 
+def test_games_whose_moves_are_not_told_are_not_the_same_games(results_file):
+    """Two players of whom results alone are known, in equal rounds against one opponent."""
+    tag = '[Round "{}"]\n[Result'
+    rounds = [game(p, "x", moves="").replace("[Result", tag.format(k)) for k in range(6) for p in "ab"]
+    assert read_any_results(results_file("".join(rounds), "games.pgn"))[0].alike == ()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

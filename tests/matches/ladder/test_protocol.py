@@ -117,6 +117,12 @@ def test_from_the_start_position_noise_makes_every_game_another(seat, tmp_path):
     games = read_games(tmp_path / "games.jsonl")
     assert len({game.moves for game in games}) == len(games) == 12
     assert sorted(game.opening for game in games) == [k // 2 for k in range(12)]
+    (tmp_path / "packed").mkdir()
+    text = "".join(map(to_pgn, pool.records))
+    (tmp_path / "packed" / "games.pgn.gz").write_bytes(gzip.compress(text.encode()))
+    ladder, said = ladder_of(opening_plies=0, games_per_pair=12), []
+    merge_ladders(ladder, [], tmp_path / "merged", [tmp_path / "packed"], Callbacks(said.append))
+    assert "12 games on gardner_chess were added" in said[0]
 
 
 def test_openings_are_counted_and_none_is_made_that_is_not_played(gardner: Game, seat, tmp_path):
