@@ -84,6 +84,8 @@ def check(arguments: Arguments) -> None:
         raise UsageError(
             f"--engine {arguments.engine} and --player {arguments.player} were given: expected one of them"
         )
+    if arguments.player and arguments.nodes != Arguments.nodes:
+        raise UsageError(f"--nodes is of an engine: --player takes its own, as in {arguments.player}?nodes=4000")
     if arguments.player and arguments.known:
         raise UsageError("--known was given with --player: only labels of engines can be taken over")
     if arguments.player and arguments.target == "actions":

@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> int:
     from alphagateau.distributed.mesh import choose_platform
     from alphagateau.games.variants import get_game
     from alphagateau.matches.specs import name_of
-    from alphagateau.play.opponents import check_plays, find_player, identity_of
+    from alphagateau.play.opponents import find_player, identity_of
     from alphagateau.play.terminal import Setup, converse, fit
     from alphagateau.play.thinking import make_thinker
 
@@ -54,7 +54,6 @@ def run(arguments: Arguments) -> int:
     found = player.found
     with usage_errors("--game"):
         game = get_game(arguments.game or found.manifest["game"])
-    check_plays(found, game.name)
     print(f"compiling for {game.name}", flush=True)
     thinker = make_thinker(player, game.name, TREE_MEGABYTES)
     identity = identity_of(player, arguments.simulations)

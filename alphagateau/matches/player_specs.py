@@ -35,8 +35,6 @@ from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search
 
-MAY_BE_ZERO = ("quiescence_plies",)
-
 
 def searches() -> dict[str, type[SearchConfig]]:
     """The records of keys of the searches that need weights, by name."""
@@ -110,10 +108,10 @@ def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
         raise SpecError(
             f"player {spec!r}: {name} is {text!r}, expected {(' or ' if kind is bool else ', ').join(choices)}"
         )
-    if kind is str or (text == "0" and name in MAY_BE_ZERO):
-        return kind(text)
+    if kind is str:
+        return text
     if kind is int:
-        return parse_count(spec, name, text)
+        return 0 if text == "0" else parse_count(spec, name, text)  # which the record refuses where it must not be
     with contextlib.suppress(ValueError):
         if 0 <= (value := float(text)) < math.inf:
             return value

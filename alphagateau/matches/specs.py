@@ -81,12 +81,12 @@ def parse_count(spec: str, name: str, text: str) -> int:
 
 def run_of(found: Checkpoint) -> str:
     """The name of the run that a checkpoint is of, or its own if it is of none."""
-    return (found.run or found.path).name
+    return (found.run or found.path).resolve().name
 
 
 def name_of(found: Checkpoint) -> str:
     """The name of a checkpoint as a player, such as quickstart/14."""
-    return f"{found.run.name}/{found.path.name}" if found.run else found.path.name
+    return f"{run_of(found)}/{found.path.name}" if found.run else run_of(found)
 
 
 def board_of(specs: Sequence[PlayerSpec], game_name: str | None = None) -> str:

@@ -9,7 +9,7 @@ import jax
 from alphagateau.config import NETWORKS, ConfigError, NetworkConfig, SearchConfig
 from alphagateau.config.searches import describe_search
 from alphagateau.distributed.processes import everywhere
-from alphagateau.games.entries import have_equal_moves
+from alphagateau.games.entries import GAMES, have_equal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
@@ -34,7 +34,8 @@ def check_board(found: Checkpoint, config: NetworkConfig, game_name: str) -> Non
     """Raises NoCheckpointError if the weights of a checkpoint have the size of another board."""
     learnt = found.manifest["game"]
     if not have_equal_moves(learnt, game_name) and not config.plays_every_board:
-        misfit = f"the weights of its {config.architecture} have the size of {learnt}"
+        own = f"{learnt} (UCI_Variant {GAMES[learnt].uci_variant})"
+        misfit = f"the weights of its {config.architecture} have the size of {own}"
         raise everywhere(NoCheckpointError(f"{found.path} does not play {game_name}: {misfit}"))
 
 

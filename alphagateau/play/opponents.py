@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from alphagateau.config import NETWORKS, SEARCHES
-from alphagateau.games.entries import GAMES, have_equal_moves
+from alphagateau.games.entries import have_equal_moves
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.matches.specs import PlayerSpec, SpecError, parse_spec, run_of
-from alphagateau.runs.checkpoint import Checkpoint, NoCheckpointError, verify_weights
+from alphagateau.runs.checkpoint import Checkpoint, verify_weights
 from alphagateau.runs.newest import newest_checkpoint
 
 
@@ -47,16 +47,6 @@ def plays(found: Checkpoint, game_name: str) -> bool:
         have_equal_moves(found.manifest["game"], game_name)
         or NETWORKS.read(found.manifest["network"]).plays_every_board
     )
-
-
-def check_plays(found: Checkpoint, game_name: str) -> None:
-    """Raises NoCheckpointError, naming the board to choose, if the weights do not fit this one."""
-    if not plays(found, game_name):
-        own = found.manifest["game"]
-        raise NoCheckpointError(
-            f"the network of {found.path} does not play {game_name}: "
-            f"expected {own} (UCI_Variant {GAMES[own].uci_variant})"
-        )
 
 
 def identity_of(spec: PlayerSpec, num_simulations: int) -> Identity:

@@ -34,7 +34,7 @@ def write_report(run: Path, out: Path | None = None) -> Path:
         for player, opponent, wins, draws, losses, _ in read_final_match(run).get("scores", ())
     }
     page = run_page(
-        f"Run {run.name}",
+        f"Run {run.resolve().name}",
         facts=_facts(run, metrics) | scores,
         metrics=[{k: v for k, v in row.items() if not isinstance(v, list)} for row in metrics],
         config=config.to_dict(experiment),

@@ -24,7 +24,6 @@ from alphagateau.networks.gateau.attention import make_attention
 from alphagateau.networks.network import Variables
 from alphagateau.networks.trained import network_config
 from alphagateau.play.board.requests import GameRequest
-from alphagateau.play.opponents import check_plays
 from alphagateau.play.thinking import Limits, Played, Thinker, Watch, choose, make_thinker, replay, think
 from alphagateau.search.growing.anytime import BATCH, Leaves
 from alphagateau.search.growing.tree_lines import Line, lines, prior_weights, root_value
@@ -48,8 +47,7 @@ class Engine:
 
 def load_engine(player: PlayerSpec, game_name: str) -> Engine:
     """Raises CheckpointError if the weights are damaged, or do not fit the board."""
-    check_plays(player.found, game_name)
-    game = get_game(game_name)
+    thinker, game = make_thinker(player, game_name, TREE_MEGABYTES), get_game(game_name)
     config = network_config(player.found)
     of_squares = make_square_attention(game, config)
     attention = of_squares or make_attention(game, config)
@@ -60,7 +58,7 @@ def load_engine(player: PlayerSpec, game_name: str) -> Engine:
         return weights.reshape(-1, game.num_squares**2) if of_squares else weights
 
     heads = config.num_heads if of_squares else 0
-    return Engine(make_thinker(player, game_name, TREE_MEGABYTES), jax.jit(attend) if attention else None, heads)
+    return Engine(thinker, jax.jit(attend) if attention else None, heads)
 
 
 def view(engine: Engine, request: GameRequest) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from alphagateau.games.entries import GAMES
 from alphagateau.matches.specs import PlayerSpec
 from alphagateau.play.levels import Levels, read_levels
-from alphagateau.play.opponents import check_plays, plays
+from alphagateau.play.opponents import plays
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.text import (
     LIMIT_STRENGTH,
@@ -197,7 +197,6 @@ def _thinker(session: Session) -> "Thinker":
     """The network on the board that the options name; compiled, where it is not yet. Raises CheckpointError."""
     if session.thinker is None:
         name = _board_of(session)
-        check_plays(session.player.found, name)
         session.write(f"info string compiling for {name}")
         from alphagateau.play.thinking import find_device, make_thinker
 

@@ -23,17 +23,6 @@ from alphagateau.training.selfplay.state import Pending, SelfPlayState, settle
 from alphagateau.training.selfplay.targets import frames_from, td_leaf_frames
 
 
-def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, new_games: Callable | None) -> Phase:
-    """The phase that fills the window with the trajectory's frames; `new_games` as in `make_fill_window`."""
-    fill_window = make_fill_window(experiment, game, mesh, new_games)
-    return Phase(
-        "window",
-        num_segments=lambda _: 1,
-        run_segment=lambda state, iteration, _: state._replace(producer=fill_window(state.producer, iteration)),
-        compile=lambda state: fill_window.lower(state.producer, 0).compile(),
-    )
-
-
 def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callable[[Trajectory], Frame]:
     """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]) of `[targets]`, with the targets of `heads`."""
     if targets.kind == "td_leaf":
@@ -47,8 +36,8 @@ def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callab
     )
 
 
-def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> jax.stages.Wrapped:
-    """(SelfPlayState, iteration) -> SelfPlayState, compiled; `begin` as of `make_new_games`, None: games go on."""
+def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Phase:
+    """The phase that fills the window with frames; `begin` is that of `make_new_games`, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
     keeps_newest = experiment.window.keep == "newest"
@@ -76,7 +65,12 @@ def make_fill_window(experiment: Experiment, game: Game, mesh: Mesh, begin: Call
             games = new_games(iteration + 1, jnp.arange(len(state.games.ply)))
         return SelfPlayState(games.states, window, state.trajectory, statistics, waiting, games.resigning)
 
-    return fill_window
+    return Phase(
+        "window",
+        num_segments=lambda _: 1,
+        run_segment=lambda state, iteration, _: state._replace(producer=fill_window(state.producer, iteration)),
+        compile=lambda state: fill_window.lower(state.producer, 0).compile(),
+    )
 
 
 def fill_statistics(

@@ -421,7 +421,7 @@ def test_a_network_without_edges_attends_to_none():
 
 
 def test_a_board_that_the_weights_do_not_fit_is_named(port: int):
-    assert "does not play chess: expected gardner_chess" in said(ask(port, "/view", {"board": "chess", "player": 1}))
+    assert "does not play chess: the weights of its" in said(ask(port, "/view", {"board": "chess", "player": 1}))
 
 
 def test_the_command_refuses_what_it_cannot_serve(

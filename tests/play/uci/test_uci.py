@@ -406,7 +406,7 @@ def test_a_network_tied_to_its_board_refuses_others(tmp_path: Path):
     serve(player_of(save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig)), iter(lines_in), heard.append)
     said = "\n".join(heard)
     assert "UCI_Variant type combo default gardner" in said and said.count("readyok") == 2
-    assert "does not play chess: expected gardner_chess (UCI_Variant gardner)" in said
+    assert "have the size of gardner_chess (UCI_Variant gardner)" in said
     assert said.endswith("bestmove (none)")
 
 
