@@ -121,7 +121,7 @@ def test_from_the_start_position_noise_makes_every_game_another(seat, tmp_path):
     text = "".join(map(to_pgn, pool.records))
     (tmp_path / "packed" / "games.pgn.gz").write_bytes(gzip.compress(text.encode()))
     ladder, said = ladder_of(opening_plies=0, games_per_pair=12), []
-    merge_ladders(ladder, [], tmp_path / "merged", [tmp_path / "packed"], Callbacks(said.append))
+    (_,) = merge_ladders(ladder, [], tmp_path / "merged", [tmp_path / "packed"], Callbacks(said.append))
     assert "12 games on gardner_chess were added" in said[0]
 
 
