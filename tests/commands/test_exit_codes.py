@@ -39,6 +39,13 @@ NO_ENGINE = "cannot be started"
         ("match random uci:x?nodes=x --game chess", "nodes is 'x', expected a whole number"),
         ("match random random --game chess --openings nowhere", "nowhere"),
         ("match random random --game chess --opening-plies 0", "different openings of 0 plies"),
+        ("puzzles random -", "puzzles names the hash of its file: expected a path, got -"),
+        (
+            "label x --player random --target best --nodes 4000 --output y",
+            "--nodes is of an engine: --player takes its own",
+        ),
+        ("attention x --least 7", "--least must be"),
+        ("train smoke --until=", "must be a unit and a number"),
         ("match a b --alpha 1", "--alpha, --beta and --normalized are of a sequential test"),
         ("match a b --beta 0.1", "give its bounds, such as --sprt 0,10"),
         ("match a b --normalized", "give its bounds, such as --sprt 0,10"),

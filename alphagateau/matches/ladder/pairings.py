@@ -96,7 +96,7 @@ def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     if not ladder.target_error or standing.pool:
         return False
     results = restrict(standing.results, standing.names)
-    has_levels = ladder.anchor == UCI_ELO and any(UCI_ELO in name for name in standing.names)
+    has_levels = ladder.anchor == UCI_ELO and any(f"{UCI_ELO}=" in name for name in standing.names)
     anchor = UCI_ELO if has_levels else _anchor(ladder, standing)
     ratings = rate(results, ladder.method, anchor, curves=standing.rules.curves)
     return is_precise(ratings, ladder.target_error)
