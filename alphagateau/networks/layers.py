@@ -142,30 +142,29 @@ def row_means(x: Array) -> Array:
     return x.mean(axis=1, keepdims=True)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def normalize_rows(kind: str, params: Variables, x: Array) -> Array:
     """Layer or RMS normalization of rows x [R, K], and ReLU."""
-    return _normalize_rows_forward(kind, params, x)[0]
+    y = standardize(kind, EPSILON[kind], x) * params["scale"]
+    return jax.nn.relu(y + params["bias"] if kind == "layer" else y)
 
 
-def _normalize_rows_forward(kind: str, params: Variables, x: Array) -> tuple[Array, tuple]:
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def standardize(kind: str, epsilon: float, x: Array) -> Array:
+    """Rows x [R, K] over their root mean square ("rms"), or less their mean over their deviation ("layer")."""
+    return _standardize_forward(kind, epsilon, x)[0]
+
+
+def _standardize_forward(kind: str, epsilon: float, x: Array) -> tuple[Array, tuple[Array, Array]]:
     mean = row_means(x) if kind == "layer" else jnp.zeros((), x.dtype)
-    inverse = jax.lax.rsqrt(jnp.maximum(row_means(jnp.square(x)) - jnp.square(mean), 0.0) + EPSILON[kind])
-    y = (x - mean) * inverse * params["scale"]
-    return jax.nn.relu(y + params["bias"] if kind == "layer" else y), (params, x, mean, inverse)
+    inverse = jax.lax.rsqrt(jnp.maximum(row_means(jnp.square(x)) - jnp.square(mean), 0.0) + epsilon)
+    y = (x - mean) * inverse
+    return y, (y, inverse)
 
 
-def _normalize_rows_backward(kind: str, saved: tuple, dy: Array) -> tuple[Variables, Array]:
-    params, x, mean, inverse = saved
-    scaled = (x - mean) * inverse
-    y = scaled * params["scale"]
-    dy = jnp.where((y + params["bias"] if kind == "layer" else y) > 0, dy, 0)
-    d_scaled = dy * params["scale"]
-    d_x = d_scaled - scaled * row_means(d_scaled * scaled)
-    d_params = {"scale": (dy * scaled).sum(axis=0)}
-    if kind == "layer":
-        return d_params | {"bias": dy.sum(axis=0)}, inverse * (d_x - row_means(d_scaled))
-    return d_params, inverse * d_x
+def _standardize_backward(kind: str, epsilon: float, saved: tuple[Array, Array], dy: Array) -> tuple[Array]:
+    y, inverse = saved
+    d_x = dy - y * row_means(dy * y)
+    return (inverse * (d_x - row_means(dy) if kind == "layer" else d_x),)
 
 
-normalize_rows.defvjp(_normalize_rows_forward, _normalize_rows_backward)
+standardize.defvjp(_standardize_forward, _standardize_backward)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from alphagateau.games.state import Array
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.relative_attention import attend, make_places, place_weights
-from alphagateau.networks.layers import GLOROT, ONES, ZEROS, Weight, dot, glorot, row_means
+from alphagateau.networks.layers import GLOROT, ONES, ZEROS, Weight, dot, glorot, standardize
 
 EPSILON = 1e-5
 MISH_IS_LINEAR = 20.0  # above it Mish(x) is x in float32, and exp(x)^2 still finite
@@ -101,24 +101,6 @@ def _mish_backward(x: Array, dy: Array) -> tuple[Array]:
 mish.defvjp(lambda x: (mish(x), x), _mish_backward)
 
 
-@jax.custom_vjp
 def rms_norm(g: Array, y: Array) -> Array:
     """Rows g y / sqrt(mean(y^2) + 1e-5) of rows y [..., d] (Zhang and Sennrich 2019)."""
-    return _rms_forward(g, y)[0]
-
-
-def _rms_forward(g: Array, y: Array) -> tuple[Array, tuple]:
-    rows = y.reshape(-1, y.shape[-1])
-    inverse = jax.lax.rsqrt(row_means(jnp.square(rows)) + EPSILON)
-    return (rows * inverse * g).reshape(y.shape), (g, rows, inverse)
-
-
-def _rms_backward(saved: tuple, dz: Array) -> tuple[Array, Array]:
-    g, rows, inverse = saved
-    d_rows, scaled = dz.reshape(rows.shape), rows * inverse
-    d_scaled = d_rows * g
-    d_y = inverse * (d_scaled - scaled * row_means(d_scaled * scaled))
-    return (d_rows * scaled).sum(axis=0), d_y.reshape(dz.shape)
-
-
-rms_norm.defvjp(_rms_forward, _rms_backward)
+    return (standardize("rms", EPSILON, y.reshape(-1, y.shape[-1])) * g).reshape(y.shape)
