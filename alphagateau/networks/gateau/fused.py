@@ -43,14 +43,6 @@ from alphagateau.networks.network import Evaluation, Variables
 HEAD_WARPS = 8  # of a program of the policy head, which has more edges than a layer's
 
 
-def half_block(
-    groups: Groups, config: GateauConfig, variables: Variables, half: int, hg: Rows, residual: Rows | None = None
-) -> Rows:
-    """A block's layer 1 or 2; variables: of the block."""
-    norms = affine_norm(config, variables, f"norm_h{half}"), affine_norm(config, variables, f"norm_g{half}")
-    return fused_layer(groups, config, variables["params"][f"gateau{half}"], norms, hg, residual)
-
-
 def head_kernel(kind: str, width: int, refs: tuple, out: Any) -> None:
     """The policy head of a block's edges g [1, tiles * T, K], a tile at a time: its outputs [1, heads, tiles * T]."""
     g, (kernel, bias), last, norms = refs
@@ -95,7 +87,7 @@ def evaluate_fused(net: Gateau, groups: Groups, variables: Variables, residual: 
     hg: Rows = h, choose_rows(either, row).reshape(batch, len(edges), -1)
     for i in range(config.num_blocks):
         of_block = block_variables(variables, i)
-        hg = half_block(groups, config, of_block, 2, half_block(groups, config, of_block, 1, hg), hg)
+        hg = fused_layer(groups, config, of_block, 2, fused_layer(groups, config, of_block, 1, hg), hg)
     h, g = hg
 
     def in_order(rows: Array, places: Any) -> Array:

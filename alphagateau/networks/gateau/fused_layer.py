@@ -119,11 +119,6 @@ def run_kernel(
     return call(inputs)
 
 
-def of_position(*shape: int) -> pl.BlockSpec:
-    """An array [B, ...] of which the programs of a position read all that is its."""
-    return pl.BlockSpec((1, *shape), lambda b, program: (b,) + (0,) * len(shape))
-
-
 def whole(*shape: int) -> pl.BlockSpec:
     """An array of which each program reads all."""
     return pl.BlockSpec(shape, lambda b, program: (0,) * len(shape))
@@ -135,20 +130,16 @@ def of_program(*shape: int) -> pl.BlockSpec:
 
 
 def fused_layer(
-    groups: Groups,
-    config: GateauConfig,
-    w: Variables,
-    norms: tuple[AffineNorm, AffineNorm],
-    hg: Rows,
-    residual: Rows | None,
+    groups: Groups, config: GateauConfig, variables: Variables, half: int, hg: Rows, residual: Rows | None = None
 ) -> Rows:
-    """(h', g') of (h, g) before their norms; `residual` is added to the two."""
-    (h, g), dtype = hg, config.dtype
+    """(h', g') of (h, g) by a block's layer 1 or 2, its norms first; `residual` is added to the two."""
+    (h, g), dtype, w = hg, config.dtype, variables["params"][f"gateau{half}"]
+    norm_h, norm_g = (affine_norm(config, variables, f"norm_{x}{half}") for x in "hg")
     batch, num_places, features = h.shape
     tiles, width = groups.senders.shape
     tile_receivers = num_places // tiles
     tiles_of_block = BLOCK // tile_receivers
-    nodes = normalize(config.normalization, norms[0], h.reshape(-1, features))
+    nodes = normalize(config.normalization, norm_h, h.reshape(-1, features))
 
     def product(x: Array, name: str, out: Any = None) -> Array:
         return dot(dtype, x.reshape(-1, features), w[name], out).reshape(h.shape)
@@ -159,7 +150,7 @@ def fused_layer(
     edges, row = of_program(width, features), whole(features)
     ends = pl.BlockSpec((1, width), lambda b, tile: (tile, 0))
     specs = LayerRefs(
-        v=of_position(num_places, features),
+        v=pl.BlockSpec((1, num_places, features), lambda b, tile: (b, 0, 0)),
         u=of_block(features),
         g=edges,
         senders=ends,
@@ -175,7 +166,7 @@ def fused_layer(
         g=g,
         senders=jnp.asarray(groups.senders),
         receivers=jnp.asarray(groups.receivers),
-        norm=norms[1],
+        norm=norm_g,
         w_e=w["W_e"].astype(dtype),
         a=w["a"][:, 0],
         residual=None if residual is None else residual[1],

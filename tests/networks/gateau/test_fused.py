@@ -104,12 +104,9 @@ def test_nothing_of_padding_reaches_a_result():
     variables = stirred(make_gateau(game, SMALL).init(jax.random.key(1)))
     groups = make_groups(game, "incoming")
     of_block = block_variables(variables, 0)
-    norms = fused_layer.affine_norm(SMALL, of_block, "norm_h1"), fused_layer.affine_norm(SMALL, of_block, "norm_g1")
     h = jax.random.normal(jax.random.key(2), (2, len(groups.nodes), 16))
     g = jax.random.normal(jax.random.key(3), (2, len(groups.edges), 16))
-    layer = jax.jit(
-        lambda h, g: fused_layer.fused_layer(groups, SMALL, of_block["params"]["gateau1"], norms, (h, g), (h, g))
-    )
+    layer = jax.jit(lambda h, g: fused_layer.fused_layer(groups, SMALL, of_block, 1, (h, g), (h, g)))
     poisoned = layer(h, jnp.where(groups.edges[:, None] >= 0, g, jnp.nan))
     for a, b, places in zip(poisoned, layer(h, g), (groups.node_places, groups.edge_places), strict=True):
         assert np.isfinite(a[:, places]).all()
