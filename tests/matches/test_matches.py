@@ -32,6 +32,7 @@ from alphagateau.matches.search_rows import choose_rows
 from alphagateau.matches.specs import PlayerError
 from alphagateau.runs.stop import StopRequest
 from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput
 
@@ -184,7 +185,7 @@ def test_a_book_of_games_gives_last_positions_and_says_which_are_none(tmp_path: 
 
 
 def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, openings: list[Opening]) -> None:
-    search = make_gumbel_search(gardner, tiny.network, num_simulations=4, gumbel_scale=0.0)
+    search = make_gumbel_search(gardner, tiny.network, GumbelConfig(num_simulations=4, gumbel_scale=0.0))
     player = Player("p", search, tiny.variables)
     again = Player("the same, stored elsewhere", search, dict(tiny.variables))
     result = play_match(gardner, Match(player, again, openings[:12]), rows_per_search=ROWS)

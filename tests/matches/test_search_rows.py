@@ -12,6 +12,7 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.matches.players import Player
 from alphagateau.matches.search_rows import choose_rows, row_bytes, rows_in_memory
 from alphagateau.search.baselines import make_random_search
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 
 GIB = 2**30
@@ -88,7 +89,7 @@ def test_a_match_is_as_wide_as_a_ladder(gardner: Game, accelerator, monkeypatch)
 
 @pytest.mark.whole
 def test_a_row_is_given_at_least_the_memory_that_xla_counts(gardner: Game, tiny):
-    search = make_gumbel_search(gardner, tiny.network, num_simulations=8, gumbel_scale=0.0)
+    search = make_gumbel_search(gardner, tiny.network, GumbelConfig(num_simulations=8, gumbel_scale=0.0))
     keys = jax.random.split(jax.random.key(0), 32)
     states = jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[None], 32, axis=0), gardner.init())
     memory = jax.jit(search).lower(tiny.variables, keys, states).compile().memory_analysis()

@@ -4,6 +4,8 @@ import math
 
 import jax
 import jax.numpy as jnp
+import mctx
+import numpy as np
 import pytest
 
 from alphagateau.config.records import key, num, record
@@ -11,7 +13,7 @@ from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.search.config import PolicyConfig, RandomConfig
-from alphagateau.search.gumbel import gumbel
+from alphagateau.search.gumbel import batched_mctx
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import SearchOutput
@@ -34,13 +36,21 @@ def test_a_search_is_made_by_its_name(gardner: Game, stub_network) -> None:
 
 
 def test_gumbel_gets_all_its_options(gardner: Game, stub_network, monkeypatch) -> None:
-    network, given = stub_network(gardner), {}
-    monkeypatch.setattr(gumbel, "make_gumbel_search", lambda game, network, **options: given.update(options))
+    """They reach mctx's selection of moves, its tree and its noise; the batch by "leaf" takes no levels."""
+    network, states, key = stub_network(gardner), first_states(gardner), jax.random.key(3)
     scales = {"value_scale": 0.3, "maxvisit_init": 20.0, "rescale_values": False}
-    asked = {"num_simulations": 7, "max_num_considered_actions": 3, "gumbel_scale": 0.5, "batch_by": "leaf"}
-    make_search(gardner, network, GumbelConfig(**asked, **scales))
-    assert given.pop("qtransform").keywords == scales
-    assert given == asked
+    asked = {"num_simulations": 7, "max_num_considered_actions": 3}
+    calls, plain_search = [], batched_mctx.search
+    monkeypatch.setattr(batched_mctx, "search", lambda *words: calls.append(words) or plain_search(*words))
+    search = make_search(gardner, network, GumbelConfig(**asked, **scales, gumbel_scale=0.5, batch_by="leaf"))
+    noise_of = jax.jit(lambda *words: (search(*words), calls[0][1].extra_data.root_gumbel)[1])
+    gumbel = noise_of(network.init(None), key[None], states)
+    ((_, tree, _, select_root, select_interior),) = calls
+    given = dict(select_root.keywords)
+    for qtransform in (given.pop("qtransform"), select_interior.keywords["qtransform"]):
+        assert qtransform.func is mctx.qtransform_completed_by_mix_value and qtransform.keywords == scales
+    assert given == asked and tree.num_simulations == 7
+    np.testing.assert_allclose(gumbel[0], 0.5 * jax.random.gumbel(key, states.legal_edges.shape[1:]), rtol=1e-6)
 
 
 def test_values_weigh_as_much_as_the_keys_say(gardner: Game, stub_network) -> None:

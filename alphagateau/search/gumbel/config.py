@@ -1,10 +1,9 @@
 """Keys of Gumbel MuZero search in an experiment."""
 
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from alphagateau.config.records import choice, entry, key, num, record
-from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod
+from alphagateau.config.registers import SEARCHES, SearchConfig, SearchMethod, deferred
 from alphagateau.search.config import MIRRORS
 
 MOST_SIMULATIONS = 65_536  # of one search; beyond it no memory holds its tree
@@ -31,15 +30,4 @@ class GumbelConfig(SearchConfig):
     average_mirrors: bool = key(MIRRORS, default=False)
 
 
-def _make(game: Any, network: Any, config: GumbelConfig, tie_break: None = None) -> Any:
-    import mctx
-
-    from alphagateau.search.gumbel.gumbel import make_gumbel_search
-
-    of_values = {name: getattr(config, name) for name in ("value_scale", "maxvisit_init", "rescale_values")}
-    qtransform = partial(mctx.qtransform_completed_by_mix_value, **of_values)
-    names = ("num_simulations", "max_num_considered_actions", "gumbel_scale", "batch_by")
-    return make_gumbel_search(game, network, qtransform=qtransform, **{name: getattr(config, name) for name in names})
-
-
-GUMBEL = SearchMethod("gumbel", GumbelConfig, _make)
+GUMBEL = SearchMethod("gumbel", GumbelConfig, deferred("alphagateau.search.gumbel.gumbel:make_gumbel_search"))

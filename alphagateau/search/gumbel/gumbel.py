@@ -7,9 +7,7 @@ on 8x8) is several times smaller than one over all edges. A node stores a State 
 # pyright: reportCallIssue=false
 # mctx's records are dataclasses of chex, whose constructors pyright does not see.
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,32 +19,27 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.gumbel import batched_mctx, levels
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
-# (tree of one root, node) -> completed Q-values of the node's moves, scaled to be added to logits [S]
-QTransform = Callable[[Any, Any], Any]
 
-
-def make_gumbel_search(
-    game: Game,
-    network: Network,
-    *,
-    num_simulations: int,
-    max_num_considered_actions: int = 16,
-    gumbel_scale: float = 1.0,
-    qtransform: QTransform = mctx.qtransform_completed_by_mix_value,
-    batch_by: Literal["level", "leaf"] = "level",
-) -> Search:
+def make_gumbel_search(game: Game, network: Network, config: GumbelConfig, tie_break: None = None) -> Search:
     """Makes Gumbel MuZero (Danihelka et al. 2022) with the rules of the game as its model.
 
     Each game's noise comes from its own key, so its search depends neither on the other games of the batch nor on the
-    device. `gumbel_scale` 0 makes the search deterministic, for matches. `qtransform` is the paper's sigma (its
-    equation 8). `batch_by` "leaf" evaluates one leaf a game a call, as mctx does, and "level" two, packed from levels.
+    device. `gumbel_scale` 0 makes the search deterministic, for matches. `batch_by` "leaf" evaluates one leaf a game a
+    call, as mctx does, and "level" two, packed from levels.
     """
+    qtransform = partial(  # the paper's sigma, its equation 8
+        mctx.qtransform_completed_by_mix_value,
+        value_scale=config.value_scale,
+        maxvisit_init=config.maxvisit_init,
+        rescale_values=config.rescale_values,
+    )
     select_root = partial(
         mctx.gumbel_muzero_root_action_selection,
-        num_simulations=num_simulations,
-        max_num_considered_actions=max_num_considered_actions,
+        num_simulations=config.num_simulations,
+        max_num_considered_actions=config.max_num_considered_actions,
         qtransform=qtransform,
     )
     select_interior = partial(mctx.gumbel_muzero_interior_action_selection, qtransform=qtransform)
@@ -63,15 +56,16 @@ def make_gumbel_search(
         logits, value = evaluate_states(game, network, variables, states)
         illegal = states.legal_edges < 0
         slots = (logits.shape[-1],)
-        gumbel = gumbel_scale * jax.vmap(lambda key: jax.random.gumbel(key, slots))(keys)
+        gumbel = config.gumbel_scale * jax.vmap(lambda key: jax.random.gumbel(key, slots))(keys)
         tree = instantiate_tree_from_root(
             mctx.RootFnOutput(prior_logits=logits, value=value, embedding=states),
-            num_simulations,
+            config.num_simulations,
             root_invalid_actions=illegal.astype(jnp.float32),
             extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=gumbel),
         )
-        if batch_by == "level":
-            tree = levels.search(variables, tree, recurrent_fn, select_interior, qtransform, max_num_considered_actions)
+        if config.batch_by == "level":
+            most = config.max_num_considered_actions
+            tree = levels.search(variables, tree, recurrent_fn, select_interior, qtransform, most)
         else:
             tree = batched_mctx.search(variables, tree, recurrent_fn, select_root, select_interior)
         summary = tree.summary()

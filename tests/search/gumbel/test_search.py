@@ -22,6 +22,7 @@ from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.gumbel import batched_mctx, levels
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import ILLEGAL, evaluate_states
 from alphagateau.training.selfplay.selfplay import start_games
@@ -116,14 +117,11 @@ class Searcher:
         self.game, self.network, self.batch_by, self.run = game, network, batch_by, jax.jit(self._search_with_tree)
 
     def _search_with_tree(self, variables, keys, states, gumbel_scale):
-        search = make_gumbel_search(
-            self.game,
-            self.network,
-            num_simulations=SIMULATIONS,
-            max_num_considered_actions=CONSIDERED,
-            gumbel_scale=gumbel_scale,
-            batch_by=self.batch_by,
+        config = GumbelConfig(
+            num_simulations=SIMULATIONS, max_num_considered_actions=CONSIDERED, batch_by=self.batch_by
         )
+        object.__setattr__(config, "gumbel_scale", gumbel_scale)  # traced, so that one program has every scale
+        search = make_gumbel_search(self.game, self.network, config)
         module = {"level": levels, "leaf": batched_mctx}[self.batch_by]
         trees, tree_search = [], module.search
         with mock.patch.object(module, "search", lambda *a, **k: trees.append(tree_search(*a, **k)) or trees[0]):

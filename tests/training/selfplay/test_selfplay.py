@@ -13,6 +13,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
 from alphagateau.games.symmetry import select
 from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.selfplay.openings import sample_openings
@@ -59,7 +60,7 @@ def of_states(played: tuple[Games, Trajectory]) -> tuple[State, Trajectory]:
 def play(gardner: Game, stub_network):
     """(key, rows, first_ply, states) -> (states, Trajectory): 32 simulations a ply, a network that knows nothing."""
     network = stub_network(gardner)
-    search = make_gumbel_search(gardner, network, num_simulations=32, max_num_considered_actions=32)
+    search = make_gumbel_search(gardner, network, GumbelConfig(num_simulations=32, max_num_considered_actions=32))
     compiled = jax.jit(make_selfplay(gardner, search, PLIES))
     variables = network.init(None)
     return lambda key, rows, first_ply, states: of_states(
