@@ -1,6 +1,6 @@
-"""Chessformer's keys in an experiment, and its two published sizes."""
+"""Chessformer's keys in an experiment."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import model_validator
 
@@ -61,22 +61,6 @@ class ChessformerConfig(NetworkConfig):
         """Whether no weight belongs to a square, so that the same tree fits every board."""
         return {"absolute", "flatten"}.isdisjoint((self.position, self.square_embedding, self.value_pooling))
 
-
-# As in the code of the paper: weights of squares, values from joined tokens, all heads that are trained there.
-AS_PUBLISHED: dict[str, Any] = {
-    "position": "shaw",
-    "square_embedding": "absolute",
-    "value_pooling": "flatten",
-    "value_head": "wdl",
-    "moves_left_head": True,
-    "soft_policy_head": True,
-    "search_value_head": True,
-    "short_term_head": True,
-}
-CF_6M = ChessformerConfig(hidden_size=256, num_blocks=8, num_heads=8, ffn_size=256, **AS_PUBLISHED)
-CF_240M = ChessformerConfig(
-    hidden_size=1024, num_blocks=15, num_heads=32, ffn_size=4096, categorical_values=True, **AS_PUBLISHED
-)
 
 CHESSFORMER = Architecture(
     "chessformer", ChessformerConfig, deferred("alphagateau.networks.chessformer.network:make_chessformer")

@@ -20,7 +20,7 @@ from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.actions import random_positions
 from alphagateau.games.symmetry import mirror_edges, mirror_positions
 from alphagateau.games.variants import get_game
-from alphagateau.networks.chessformer.config import CF_6M, CF_240M, ChessformerConfig
+from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.encoder import Encoder, layer_weights, mish, rms_norm
 from alphagateau.networks.chessformer.relative_attention import attend, attention_weights, nearest_offsets, spread
 from alphagateau.networks.chessformer.square_tokens import embed_attacks, embed_tokens
@@ -43,6 +43,21 @@ HEADS: dict[str, Any] = {
     "short_term_head": True,
     "categorical_values": True,
 }
+# As in the code of the paper: weights of squares, values from joined tokens, all heads that are trained there.
+AS_PUBLISHED: dict[str, Any] = {
+    "position": "shaw",
+    "square_embedding": "absolute",
+    "value_pooling": "flatten",
+    "value_head": "wdl",
+    "moves_left_head": True,
+    "soft_policy_head": True,
+    "search_value_head": True,
+    "short_term_head": True,
+}
+CF_6M = ChessformerConfig(hidden_size=256, num_blocks=8, num_heads=8, ffn_size=256, **AS_PUBLISHED)
+CF_240M = ChessformerConfig(
+    hidden_size=1024, num_blocks=15, num_heads=32, ffn_size=4096, categorical_values=True, **AS_PUBLISHED
+)
 
 
 def stirred(variables):
