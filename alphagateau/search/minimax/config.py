@@ -10,6 +10,8 @@ NUM_NODES = "positions of a search, at most; a third of them is kept for quiesce
 SPLIT = "a move's share of its position's probability: by the network's prior, uniform, or by a checkpoint's prior"
 QUIESCENCE_PLIES = "plies of captures and promotions after the last position (0: none)"
 MOST_NODES = 1_000_000
+LEAST_PROBABILITY = 1e-30  # of lines that are expanded; a policy may give a move none
+FAR = 2**20  # plies: no limit
 POLICY_TEMPERATURE = "of the search's policy, softmax(value / temperature) (0: the best move alone)"
 
 
@@ -18,6 +20,10 @@ class MinimaxConfig(SearchConfig):
 
     has_line = True
     num_nodes: int
+    quiescence_plies: int
+    split = "uniform"
+    depth = FAR  # plies of the main tree
+    least_probability = 0.0  # of its lines; 0: no threshold
 
     @property
     def num_evaluations(self) -> int:
@@ -36,6 +42,11 @@ class ProbabilityConfig(MinimaxConfig):
     quiescence_plies: int = num(QUIESCENCE_PLIES, default=6, high=8)
     temperature: float = num(POLICY_TEMPERATURE, default=0.0)
     average_mirrors: bool = key(MIRRORS, default=False)
+
+    @property
+    def least_probability(self) -> float:
+        """The probability from which lines are gone on with."""
+        return max(self.threshold, LEAST_PROBABILITY)
 
 
 @record

@@ -7,7 +7,6 @@ position at a time.
 
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
 from alphagateau.networks.trained import SPLITS, load_policy, with_policy
-from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
+from alphagateau.search.minimax.config import MinimaxConfig
 from alphagateau.search.minimax.node_pool import (
     FULL,
     Growth,
@@ -35,46 +34,25 @@ from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_st
 
 BATCH = 256  # most children of a round
 MAIN_SHARE = 2 / 3  # of a game's nodes; quiescence has the rest
-LEAST_PROBABILITY = 1e-30  # of lines that are expanded; a policy may give a move none
-FAR = 2**20  # plies: no limit
 
 
-class _Limits(NamedTuple):
-    """Limits of the growth of trees."""
-
-    num_nodes: int  # of a game
-    main_nodes: int  # of them, in the main tree
-    depth: int  # plies of the main tree
-    threshold: float  # of the probability of its lines; 0: no threshold
-    quiescence_plies: int
-
-
-def make_minimax_search(
-    game: Game, network: Network, config: ProbabilityConfig | DepthConfig, tie_break: None = None
-) -> Search:
+def make_minimax_search(game: Game, network: Network, config: MinimaxConfig, tie_break: None = None) -> Search:
     """Makes a search that expands each root by all its moves, and then the most probable lines or all of a length.
 
     Raises CheckpointError if `config.split` is no path of a checkpoint.
     """
-    num_nodes, plies = config.num_nodes, config.quiescence_plies
-    depth, threshold, split = FAR, 0.0, "uniform"
-    if isinstance(config, DepthConfig):
-        depth = config.depth
-    else:
-        threshold, split = max(config.threshold, LEAST_PROBABILITY), config.split
+    split = config.split
     if split not in SPLITS:
         network, split = with_policy(network, *load_policy(Path(split), game, config.average_mirrors)), "prior"
-    main_nodes = round(MAIN_SHARE * num_nodes) if plies else num_nodes
-    limits = _Limits(num_nodes, main_nodes, depth, threshold, plies)
-    room = max(num_nodes, game.max_legal_moves + 1)
+    room = max(config.num_nodes, game.max_legal_moves + 1)
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:
         del keys
         rows = len(states.ply)
         batch = max(game.max_legal_moves, min(BATCH, 16 * rows))
         evaluate = partial(_evaluate, game, network, variables, split)
-        trees = init_trees(evaluate, states, plies + 1, rows * room + batch)
-        trees = _grow(game, evaluate, limits, batch, trees)
+        trees = init_trees(evaluate, states, config.quiescence_plies + 1, rows * room + batch)
+        trees = _grow(game, evaluate, config, batch, trees)
         return _make_output(game, network, variables, trees, states, config.temperature)
 
     return search
@@ -88,35 +66,37 @@ def _evaluate(game: Game, network: Network, variables: Variables, split: str, st
     return softmax_over_legal(logits), value
 
 
-def _grow(game: Game, evaluate: NodeEvaluator, limits: _Limits, batch: int, trees: Trees) -> Trees:
+def _grow(game: Game, evaluate: NodeEvaluator, config: MinimaxConfig, batch: int, trees: Trees) -> Trees:
     """Grows the main tree in waves, then quiescence as the last one, in one loop that is compiled once.
 
     A wave expands the lines whose probability is at least the highest power of two that any open line reaches.
     """
+    plies = config.quiescence_plies
+    main_nodes = round(MAIN_SHARE * config.num_nodes) if plies else config.num_nodes
 
     def is_in_main_tree(nodes: Nodes) -> Array:
-        return (nodes.depth < limits.depth) & (nodes.probability >= limits.threshold)
+        return (nodes.depth < config.depth) & (nodes.probability >= config.least_probability)
 
     def one_wave(carry: tuple[Trees, Array, Array]) -> tuple[Trees, Array, Array]:
         trees, is_quiet, _ = carry
         trees = trees._replace(is_open=trees.is_open | is_quiet)
         leaves = frontier(trees, is_in_main_tree)
         _, exponent = jnp.frexp(jnp.max(jnp.where(leaves, trees.nodes.probability, 0.0)))  # of a half or more, below 1
-        level = jnp.ldexp(jnp.float32(0.5), exponent) if limits.threshold else 0.0
+        level = jnp.ldexp(jnp.float32(0.5), exponent) if config.least_probability else 0.0
 
         def is_expandable(nodes: Nodes) -> Array:
             return jnp.where(is_quiet, nodes.quiet > 0, is_in_main_tree(nodes) & (nodes.probability >= level))
 
-        quiet = partial(quiet_choice, game, limits.quiescence_plies)
+        quiet = partial(quiet_choice, game, plies)
         growth = Growth(
             choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet(nodes), lambda: _all_moves(nodes)),
             is_expandable=is_expandable,
             batch=batch,
-            max_nodes=jnp.where(is_quiet, limits.num_nodes, limits.main_nodes),
+            max_nodes=jnp.where(is_quiet, config.num_nodes, main_nodes),
         )
         trees = grow(game, evaluate, growth, trees)
         is_next_quiet = ~frontier(trees, is_in_main_tree).any()
-        return trees, is_next_quiet, is_quiet | (is_next_quiet & (limits.quiescence_plies == 0))
+        return trees, is_next_quiet, is_quiet | (is_next_quiet & (plies == 0))
 
     start = trees, ~frontier(trees, is_in_main_tree).any(), jnp.bool_(False)
     return jax.lax.while_loop(lambda carry: ~carry[2], one_wave, start)[0]
