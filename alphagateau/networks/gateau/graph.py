@@ -1,4 +1,4 @@
-"""The move graph of a board, and the edge features of Positions (Table 2 of AlphaGateau).
+"""The move graph of a board, and the features of its edges (Table 2 of AlphaGateau).
 
 The graph is static: of a game's positions only the nodes' planes and one edge feature, legality, differ. "White" is the
 player to move, who always plays up the board.
@@ -13,7 +13,7 @@ import numpy as np
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.entries import BISHOP, KNIGHT, QUEEN, ROOK
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Position
+from alphagateau.games.state import Position
 from alphagateau.networks.planes import square_planes
 
 
@@ -52,20 +52,14 @@ def static_features(game: Game) -> np.ndarray:
     return np.array(rows, np.float32)
 
 
-def edge_features(game: Game, positions: Position) -> Array:
-    """float32 [B, E, 15]: legality, then the static features."""
-    legal = legal_edge_mask(game, positions).astype(jnp.float32)[..., None]
-    static = jnp.asarray(static_features(game))
-    return jnp.concatenate([legal, jnp.broadcast_to(static, (*legal.shape[:2], static.shape[1]))], axis=-1)
-
-
 def graphs_tuple(game: Game, positions: Position) -> jraph.GraphsTuple:
-    """B positions as one jraph graph of B * N nodes and B * E edges."""
+    """B positions as one jraph graph of B * N nodes and B * E edges, whose first feature is legality."""
     batch = positions.color.shape[0]
     offset = jnp.arange(batch)[:, None] * game.num_squares
+    legal = legal_edge_mask(game, positions).reshape(-1, 1)
     return jraph.GraphsTuple(
         nodes=square_planes(game, positions).reshape(batch * game.num_squares, -1),
-        edges=edge_features(game, positions).reshape(batch * game.num_edges, -1),
+        edges=jnp.hstack([legal, jnp.tile(static_features(game), (batch, 1))]),
         senders=(offset + jnp.asarray(game.senders)).reshape(-1),
         receivers=(offset + jnp.asarray(game.receivers)).reshape(-1),
         n_node=jnp.full(batch, game.num_squares),

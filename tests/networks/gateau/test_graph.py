@@ -10,7 +10,7 @@ from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.entries import BISHOP, KNIGHT, ROOK
 from alphagateau.games.notation import from_fen
 from alphagateau.games.variants import get_game
-from alphagateau.networks.gateau.graph import edge_features, graphs_tuple, static_features
+from alphagateau.networks.gateau.graph import graphs_tuple, static_features
 from alphagateau.networks.planes import square_planes
 
 NAMES = (
@@ -104,6 +104,6 @@ def test_the_graph_tuple_holds_the_batch(name):
 def test_the_legal_feature_follows_the_position():
     game = get_game("gardner_chess")
     state = from_fen(game, "4k/5/5/4P/K4 w - - 0 1")
-    legal = np.flatnonzero(edge_features(game, one(game, state))[0, :, 0])
+    legal = np.flatnonzero(graphs_tuple(game, one(game, state)).edges[:, 0])
     edges = np.asarray(state.legal_edges)
     np.testing.assert_array_equal(legal, edges[edges >= 0])
