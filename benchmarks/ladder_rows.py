@@ -22,6 +22,7 @@ from alphagateau.matches.players import Player
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 from alphagateau.search.baselines import make_policy_search
+from alphagateau.search.config import PolicyConfig
 
 GAME = "gardner_chess"
 
@@ -29,7 +30,7 @@ GAME = "gardner_chess"
 def make_players(count: int) -> list[Player]:
     game = get_game(GAME)
     network = make_network(game, GateauConfig(hidden_size=8, num_blocks=1))
-    search = make_policy_search(game, network)
+    search = make_policy_search(game, network, PolicyConfig())
     made = [Player(f"p{k}", search, network.init(jax.random.key(k))) for k in range(count)]
     return [one._replace(key=(one.name, "policy", GAME)) for one in made]
 

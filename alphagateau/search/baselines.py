@@ -10,10 +10,8 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.config import PolicyConfig
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
-PLAIN = PolicyConfig()
 
-
-def make_policy_search(game: Game, network: Network, config: PolicyConfig = PLAIN, tie_break: None = None) -> Search:
+def make_policy_search(game: Game, network: Network, config: PolicyConfig, tie_break: None = None) -> Search:
     """Plays the move of highest prior; in the first plies samples by softmax(logit / temperature)."""
 
     def search(variables: Variables, keys: Array, states: State) -> SearchOutput:

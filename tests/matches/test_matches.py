@@ -32,6 +32,7 @@ from alphagateau.matches.search_rows import choose_rows
 from alphagateau.matches.specs import PlayerError
 from alphagateau.runs.stop import StopRequest
 from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.search.search import SearchOutput
@@ -266,7 +267,7 @@ def test_round_robin_fills_its_rows(gardner: Game, openings: list[Opening]) -> N
 
 def test_each_player_moves_in_its_own_positions(gardner: Game, stub_network, openings: list[Opening]) -> None:
     network = stub_network(gardner)
-    first = Player("first", make_policy_search(gardner, network), network.init(None))
+    first = Player("first", make_policy_search(gardner, network, PolicyConfig()), network.init(None))
     last = Player("last", take_last, {})
     result = play_match(gardner, Match(first, last, openings[:8]), rows_per_search=ROWS)
     order = {}

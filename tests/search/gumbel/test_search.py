@@ -21,6 +21,7 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel import batched_mctx, levels
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
@@ -504,7 +505,7 @@ def test_the_policy_search_plays_the_best_legal_prior(gardner, stub_network):
     states = states_of(gardner, LIVE[gardner.name] + FINISHED[gardner.name])
     logits = np.random.default_rng(4).normal(size=gardner.num_edges).astype(np.float32)
     variables = {"prior_logits": logits, "material": 0.0}
-    search = jax.jit(make_policy_search(gardner, stub_network(gardner)))
+    search = jax.jit(make_policy_search(gardner, stub_network(gardner), PolicyConfig()))
     found = jax.device_get(search(variables, None, states))
     for row in range(BATCH):
         legal = [edge for edge in states.legal_edges[row] if edge >= 0]

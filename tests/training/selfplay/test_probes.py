@@ -13,6 +13,7 @@ from alphagateau.games.notation import uci_to_edge
 from alphagateau.games.symmetry import mirror_edges
 from alphagateau.games.variants import get_game
 from alphagateau.search.baselines import make_policy_search
+from alphagateau.search.config import PolicyConfig
 from alphagateau.search.search import SearchOutput
 from alphagateau.training.selfplay.probes import divergence, measure_roots, probe_metrics, root_of
 
@@ -51,7 +52,7 @@ def roots(gardner):
 def test_a_favourite_move_is_another_in_the_mirror_unless_its_image_is_as_good(gardner, roots, stub_network):
     """The network likes one edge everywhere, a knight's move, of which the first position has no image."""
     network = stub_network(gardner)
-    look = jax.jit(partial(measure_roots, gardner, make_policy_search(gardner, network)))
+    look = jax.jit(partial(measure_roots, gardner, make_policy_search(gardner, network, PolicyConfig())))
     likes = np.zeros(gardner.num_edges, np.float32)
     likes[uci_to_edge(gardner, gardner.init(), "b1c3")] = 1
     keys = jax.random.split(jax.random.key(0), (NUM, 3))

@@ -13,6 +13,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
 from alphagateau.games.symmetry import select
 from alphagateau.search.baselines import make_policy_search, make_random_search
+from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
@@ -294,7 +295,7 @@ def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_n
 
         return run
 
-    cheap = counted(make_policy_search(gardner, network), calls)
+    cheap = counted(make_policy_search(gardner, network, PolicyConfig()), calls)
     options = options_of(full_search_share=0.25)._replace(cheap_search=cheap)
     play = jax.jit(make_selfplay(gardner, counted(full, dear), plies, options))
     variables, rows, key = network.init(None), jnp.arange(ROWS), jax.random.key(5)
