@@ -105,18 +105,16 @@ def on_board(variables: Variables, game: Game, boards: Sequence[str]) -> Variabl
 
 
 def average_mirrors(game: Game, network: Network) -> Network:
-    """The network with logits and values averaged over a position and its mirror image, for twice the work.
+    """The network, for searches, with logits and values averaged over a position and its mirror image.
 
-    A position with a castling right has no such image and is evaluated twice. Training is unchanged. Of `extra`
-    the mean bins of the value alone are left.
+    It is twice the work. A position with a castling right has no such image and is evaluated twice. Of `extra` the mean
+    bins of the value alone are left.
     """
 
-    def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None):
-        if train:
-            return network.apply(variables, positions, train, axis_name)
+    def apply(variables: Variables, positions: Position, *options: Any, **named: Any):
         images = select(has_mirror(positions), mirror_positions(game, positions), positions)
         both = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), positions, images)
-        evaluation, statistics = network.apply(variables, both, False)
+        evaluation, statistics = network.apply(variables, both, *options, **named)
         (logits, image_logits), values = jnp.split(evaluation.prior_logits, 2), jnp.split(evaluation.value, 2)
         image_logits = select(has_mirror(positions), image_logits[:, mirror_edges(game)], image_logits)
         bins = {name: x for name, x in evaluation.extra.items() if name == "value_logits"}
