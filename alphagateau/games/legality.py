@@ -34,17 +34,12 @@ class Views(NamedTuple):
 class Tables(NamedTuple):
     """Static tables of a board; numpy."""
 
-    size: int
+    entry: GameEntry
     views: Views
     pushes: np.ndarray  # uint32 [W, N], from where a pawn reaches an empty square, double steps included
     squares: np.ndarray  # uint32 [W, N], each square as a set
     direction: np.ndarray  # int32 [N, N], the ray (of 8, as in Views) from one square through another, 8 if none
     edge: np.ndarray  # int16 [N, N], from the second square to the first; its under-promotions follow
-    num_promotions: int  # edges of a pawn's move to the last rank
-    num_slots: int  # S
-    has_double_step: bool
-    castlings: tuple[Castling, ...]
-    is_fischer_random: bool
 
 
 class Pieces(NamedTuple):
@@ -95,22 +90,16 @@ def make_tables(entry: GameEntry, edges: Edges) -> Tables:
     size, num_squares = entry.size, entry.size**2
     df, dr = offsets(size)
     rays = _all_rays(size)
-    has_double_step = entry.double_step_rank is not None
-    is_home = np.arange(num_squares)[:, None] % size == (entry.double_step_rank if has_double_step else -1)
+    is_home = np.arange(num_squares)[:, None] % size == entry.double_step_rank  # None is no rank's equal
     edge, plain = np.full((num_squares, num_squares), -1, np.int16), np.flatnonzero(edges.promotions == 0)
     edge[edges.receivers[plain], edges.senders[plain]] = plain
     return Tables(
-        size=size,
+        entry=entry,
         views=make_views(size),
         pushes=sets_of((df == 0) & ((dr == -1) | is_home & (dr == -2))),
         squares=sets_of(np.eye(num_squares, dtype=bool)),
         direction=np.where(rays.any(axis=0), rays.argmax(axis=0), len(rays)).T.astype(np.int32),
         edge=edge,
-        num_promotions=1 + len(entry.under_promotions),
-        num_slots=entry.max_legal_moves,
-        has_double_step=has_double_step,
-        castlings=entry.castlings,
-        is_fischer_random=entry.is_fischer_random,
     )
 
 
@@ -214,15 +203,15 @@ def legal_edges(tables: Tables, board: Array, castling: Array, en_passant: Array
     legal = jnp.where(is_evasion, _movers(tables, board, own, occupied) & king.unpinned, jnp.uint32(0))
     legal |= jnp.where(is_safe & (board <= 0), tables.views.near & own.king[:, None], jnp.uint32(0))
     can_take = jnp.bool_(False)
-    if tables.has_double_step:
+    if tables.entry.double_step_rank is not None:
         takers = _en_passant_takers(tables, own.pawns, theirs, en_passant, king.views, occupied)
         legal |= jnp.where(jnp.arange(len(board)) == en_passant, takers[:, None], jnp.uint32(0))
         can_take = ~is_empty(takers)
-    for right, side in enumerate(tables.castlings):
-        if tables.is_fischer_random:
+    for right, side in enumerate(tables.entry.castlings):
+        if tables.entry.is_fischer_random:
             legal |= _castling_onto_rook(tables, side, castling[right], board, square, theirs, occupied, is_safe)
             continue
-        step = tables.size if side.king_to > side.king else -tables.size
+        step = tables.entry.size if side.king_to > side.king else -tables.entry.size
         between = sets_of(np.isin(np.arange(len(board)), range(side.king + step, side.rook, step)))
         is_home = (board[side.rook] == ROOK) & (board[side.king] == KING)
         is_free = is_empty(between & occupied) & is_safe[np.arange(side.king, side.king_to + step, step)].all()
@@ -246,7 +235,8 @@ def _castling_onto_rook(
 
     The rook leaves its square, so attacks on the king are found after the castling too.
     """
-    size, squares, files = tables.size, jnp.asarray(tables.squares), jnp.arange(tables.size)
+    size, squares = tables.entry.size, jnp.asarray(tables.squares)
+    files = jnp.arange(size)
     king_file, rook_file = king // size, jnp.maximum(castling.astype(jnp.int32) - 1, 0)
     king_to, rook_to, rook = side.king_to // size, side.rook_to // size, rook_file * size
     is_crossed, by_rook = (  # [files], of the first rank
@@ -272,7 +262,8 @@ def _en_passant_takers(
     """
     squares, taken = jnp.asarray(tables.squares), en_passant - 1
     takers = jnp.where(en_passant >= 0, jnp.asarray(tables.views.own_pawns)[:, en_passant] & pawns, jnp.uint32(0))
-    beside = jnp.stack([squares[:, taken - tables.size], squares[:, taken + tables.size]], axis=1) & takers[:, None]
+    size = tables.entry.size
+    beside = jnp.stack([squares[:, taken - size], squares[:, taken + size]], axis=1) & takers[:, None]
     after = (occupied & ~squares[:, taken])[:, None] & ~beside | squares[:, en_passant, None]
     others = theirs._replace(pawns=theirs.pawns & ~squares[:, taken])
     is_kept = is_empty(_attackers(views, others, after))
@@ -281,10 +272,11 @@ def _en_passant_takers(
 
 def _slots(tables: Tables, legal: Array, pawns: Array) -> Array:
     """int16 [S]: the edges in rising order, then -1, of which `legal` [W, N] has the senders by receiver."""
-    num_squares = tables.size**2
-    is_last_rank = jnp.arange(num_squares) % tables.size == tables.size - 1
+    entry, num_squares = tables.entry, tables.entry.size**2
+    is_last_rank = jnp.arange(num_squares) % entry.size == entry.size - 1
     promoting = jnp.where(is_last_rank, legal & pawns[:, None], jnp.uint32(0))
-    receiver, sender, nth = weighted_members(legal, promoting, tables.num_promotions, tables.num_slots)
+    num_promotions = 1 + len(entry.under_promotions)  # edges of a pawn's move to the last rank
+    receiver, sender, nth = weighted_members(legal, promoting, num_promotions, entry.max_legal_moves)
     edge = jnp.asarray(tables.edge)[receiver, sender] + nth.astype(jnp.int16)
     return jnp.where(receiver < num_squares, edge, -1).astype(jnp.int16)
 
