@@ -21,7 +21,7 @@ MEGABYTES = 1024  # of a file, unpacked, unless an option raises it
 class Bounds(NamedTuple):
     """Upper bounds on what is read."""
 
-    file: int  # bytes, unpacked
+    file: int  # letters, unpacked
     line: int  # letters
     game: int  # letters of a game of PGN
     hint: str = ""  # how to raise them, at the end of a refusal
@@ -64,7 +64,7 @@ def read_lines(name: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> Iterato
     try:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as file:
             packed = io.BufferedReader(file)  # pyright: ignore[reportArgumentType]
-            yield from _lines(name, io.BufferedReader(_Counted(name, _unpacked(name, packed), bounds)), bounds)
+            yield from _lines(name, io.BufferedReader(_unpacked(name, packed)), bounds)  # pyright: ignore
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise TextFileError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
@@ -77,32 +77,14 @@ def _unpacked(name: object, file: io.BufferedReader) -> BinaryIO:
     return opener(file) if opener else file
 
 
-class _Counted(io.RawIOBase):
-    """Unpacked bytes, up to a bound."""
-
-    def __init__(self, name: object, file: BinaryIO, bounds: Bounds) -> None:
-        self._name, self._file, self._bounds, self._left = name, file, bounds, bounds.file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self._file.read(min(len(buffer), 2**16))
-        self._left -= len(content)
-        if self._left < 0:
-            raise TextFileError(
-                f"{self._name} has more than {self._bounds.file >> 20} MB of text, unpacked{self._bounds.hint}"
-            )
-        buffer[: len(content)] = content
-        return len(content)
-
-
 def _lines(name: object, file: io.BufferedReader, bounds: Bounds) -> Iterator[str]:
     encoding = _encoding(file.peek(256)[:256])
     text = io.TextIOWrapper(file, encoding=encoding, errors="replace")  # a line ends as anywhere
-    number = 0
+    number, left = 0, bounds.file
     while line := text.readline(bounds.line + 1):
-        number += 1
+        number, left = number + 1, left - len(line)
+        if left < 0:
+            raise TextFileError(f"{name} has more than {bounds.file >> 20} MB of text, unpacked{bounds.hint}")
         if len(line) > bounds.line:
             raise TextFileError(
                 f"{name}, line {number} has more than {bounds.line:,} letters, expected text{bounds.hint}"
