@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -102,31 +102,24 @@ class Workers:
         self._should_stop = should_stop
         self.failure: DataError | None = None
         self._engines: list[Engine] = []
-        self._idle: list[Engine] = []
-        self._own = threading.local()  # a thread's engine
+        self._idle: list[Engine] = []  # those that no thread uses
         self._lock, self._began = threading.Lock(), time.monotonic()
         self._labelled, self._engine_seconds, self._before = 0, 0.0, count_done(job, units)
         self._failures = 0  # boards one after another on which the engine failed
 
     def run(self, first: Engine, report: Callable[[Pace], None]) -> None:
         """Labels the units, beginning with the engine `first`; `report` is called regularly and at the end."""
-        is_over = threading.Event()
-
-        def report_regularly() -> None:
-            while not is_over.wait(REPORT_SECONDS):
-                report(self._pace())
-
-        reporter = threading.Thread(target=report_regularly, daemon=True)
-        reporter.start()
         self._engines.append(first)
         self._idle.append(first)
         try:
             with ThreadPoolExecutor(self.job.workers) as pool:
-                for worker in [pool.submit(self._work) for _ in range(self.job.workers)]:
-                    worker.result()
+                left = {pool.submit(self._work) for _ in range(self.job.workers)}
+                while left:
+                    done, left = wait(left, REPORT_SECONDS)
+                    for worker in done:
+                        worker.result()
+                    report(self._pace())
         finally:
-            is_over.set()
-            reporter.join()
             for engine in self._engines.copy():
                 self._close(engine)
             report(self._pace())
@@ -173,11 +166,11 @@ class Workers:
             try:
                 labels = label_board(self.job, engine, fen)
                 self._failures = 0
+                self._idle.append(engine)
                 return labels
             except EngineFault as error:
                 why = str(error)
                 self._close(engine)
-                self._own.engine = None
         with self._lock:
             self._failures += 1
         if self._failures >= min(MOST_FAILURES, max(len(unit.boards) for unit in self.units)):
@@ -185,23 +178,20 @@ class Workers:
         return {"state_score": NO_SCORE, "edges": [], "scores": [], "depths": [], "failed": why}
 
     def _engine(self) -> Engine:
-        """This thread's engine; one that ends or hangs as it starts is tried again. Raises EngineError."""
-        if (engine := getattr(self._own, "engine", None)) is not None:
-            return engine
-        with self._lock:
-            if self._idle:
-                self._own.engine = self._idle.pop()
-                return self._own.engine
-        for left in reversed(range(MOST_STARTS)):
+        """An engine that nobody uses, or a new one, of which MOST_STARTS may end or hang. Raises EngineError."""
+        with suppress(IndexError):
+            return self._idle.pop()
+        left = MOST_STARTS
+        while True:
             try:
-                self._own.engine = open_engine(self.job, self.is_stopped)
-                break
+                engine = open_engine(self.job, self.is_stopped)
+                with self._lock:
+                    self._engines.append(engine)
+                return engine
             except EngineFault:
+                left -= 1
                 if not left or self.is_stopped():
                     raise
-        with self._lock:
-            self._engines.append(self._own.engine)
-        return self._own.engine
 
     def _close(self, engine: Engine) -> None:
         with self._lock:
