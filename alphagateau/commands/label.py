@@ -119,18 +119,17 @@ def make_job(arguments: Arguments) -> "LabelJob":
 
 def run_job(job: "LabelJob", player: str | None, should_stop: Callable[[], bool], on_pace: Callable) -> bool:
     """Labels boards; True once all are labelled. Raises DataError, PlayerError, CheckpointError."""
-    from alphagateau.data.labelling import label, label_by_player
-
     if player is None:
+        from alphagateau.data.labelling import label
+
         return label(job, should_stop, on_pace)
     from alphagateau.cli.compilation import use_compilation_cache
     from alphagateau.matches.player_specs import load_player
     from alphagateau.matches.specs import read_spec
-    from alphagateau.suites.player_labels import make_labeller
+    from alphagateau.suites.player_labels import label_by_player
 
     use_compilation_cache()
-    labeller = make_labeller(job.game, load_player(read_spec(player), job.game.name))
-    return label_by_player(job, labeller, should_stop, on_pace)
+    return label_by_player(job, load_player(read_spec(player), job.game.name), should_stop, on_pace)
 
 
 class Reporter:

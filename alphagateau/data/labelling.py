@@ -1,4 +1,4 @@
-"""Labels boards by a UCI engine or by a player of ours.
+"""Labels boards by a UCI engine.
 
 A label depends on the board, the engine, its options and the nodes alone: each search begins from an empty hash table,
 or all searches of a board do, in the order of its edges. So workers, their number, their order and kills cannot change
@@ -7,20 +7,18 @@ a byte.
 
 import json
 import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from alphagateau.data import label_files, workers
 from alphagateau.data.label_files import LabelJob, Unit
 from alphagateau.data.positions import SPLITS
-from alphagateau.data.tables import DataError, LabellingError, file_hash
-from alphagateau.data.workers import KnownLabels, Pace, SearchResult, Workers, open_engine
+from alphagateau.data.tables import DataError, file_hash
+from alphagateau.data.workers import KnownLabels, Pace, Workers, open_engine
 from alphagateau.engines.engine import EngineError
-from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.runs.programs import split_command
 
 
@@ -113,51 +111,3 @@ def read_known(job: LabelJob, manifest: Mapping[str, Any]) -> KnownLabels:
     is_labelled = zip(table["fen"].to_pylist(), table["failed"].to_pylist(), strict=True)
     places = {fen: place for place, (fen, why) in enumerate(is_labelled) if not why}
     return lambda fen: table.slice(places[fen], 1).to_pylist()[0] if fen in places else None
-
-
-class Labeller(NamedTuple):
-    """A player of ours as a source of labels."""
-
-    about: Mapping[str, Any]  # its name, weights and search, for the manifest
-    search: Callable[[Sequence[str]], list[SearchResult]]  # of the FENs of a unit
-
-
-def label_by_player(
-    job: LabelJob, player: Labeller, should_stop: Callable[[], bool], report: Callable[[Pace], None]
-) -> bool:
-    """Labels what is not labelled yet; True once all is, False if it was stopped or another process has the rest.
-
-    Raises DataError.
-    """
-    job.output.mkdir(parents=True, exist_ok=True)
-    units = label_files.read_units(job)
-    identity = label_files.write_manifest(job.output, label_files.labels_manifest(job, player.about))
-    total, before, began = sum(len(unit.boards) for unit in units), workers.count_done(job, units), time.monotonic()
-
-    def report_or_stop() -> bool:
-        done = workers.count_done(job, units)
-        report(Pace(done, total, done - before, time.monotonic() - began, 0.0))
-        return should_stop()
-
-    label_files.write_parts(job, identity, units, report_or_stop, lambda unit: _player_labels(job, player, unit))
-    report_or_stop()
-    return label_files.finish(job.output, units, identity)
-
-
-def _player_labels(job: LabelJob, player: Labeller, unit: Unit) -> list[dict[str, Any]]:
-    """The rows of a unit's part. Raises DataError, naming file and row for a FEN that is none."""
-    edges, labelled = [], []
-    for row, board in enumerate(unit.boards, unit.first):
-        try:
-            legal = board_edges(job.game, board_from_fen(job.game, board["fen"]))
-        except ValueError as error:
-            raise DataError(f"{unit.source}, row {row}: {error}") from None
-        edges.append({move: edge for edge, move in legal.items()})
-    for board, moves, result in zip(unit.boards, edges, player.search([x["fen"] for x in unit.boards]), strict=True):
-        if result.move not in moves:
-            raise LabellingError(
-                f"{player.about['name']} answered {result.move}, which is no legal move of {board['fen']}"
-            )
-        by_edge = {moves[result.move]: result} if job.target == "best" else {}
-        labelled.append({**board, **workers.labels_of(result, by_edge)})
-    return labelled
