@@ -10,7 +10,7 @@ import argparse
 import itertools
 import sys
 
-from alphagateau.engines.engine import EngineSetup, start_engine
+from alphagateau.engines.engine import Engine, EngineSetup
 from alphagateau.games.scores import win_chance
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import random_openings
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     arguments = parser.parse_args()
     game = get_game(arguments.board)
-    engine = start_engine(EngineSetup(arguments.engine), game)
+    engine = Engine(EngineSetup(arguments.engine), game)
     num_seen = 0
 
     def is_even(moves: tuple[str, ...]) -> bool:

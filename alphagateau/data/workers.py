@@ -12,7 +12,7 @@ import psutil
 from alphagateau.data.label_files import LabelJob, Unit, part_path, write_parts
 from alphagateau.data.scores import NO_SCORE, encode
 from alphagateau.data.tables import DataError, LabellingError
-from alphagateau.engines.engine import Engine, EngineError, EngineFault, EngineSetup, ScoredLine, start_engine
+from alphagateau.engines.engine import Engine, EngineError, EngineFault, EngineSetup, ScoredLine
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.runs.files import reason
 
@@ -84,7 +84,7 @@ class Pace(NamedTuple):
 
 def open_engine(job: LabelJob, should_stop: Callable[[], bool] = lambda: False) -> Engine:
     """The engine of a job. Raises EngineError."""
-    return start_engine(EngineSetup(job.command, job.options, job.timeout, OWN_OPTIONS, FLAGS), job.game, should_stop)
+    return Engine(EngineSetup(job.command, job.options, job.timeout, OWN_OPTIONS, FLAGS), job.game, should_stop)
 
 
 def count_done(job: LabelJob, units: list[Unit]) -> int:

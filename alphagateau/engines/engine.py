@@ -3,6 +3,7 @@
 By hand because python-chess's protocol costs about as much processor time a search as a search of 1000 nodes itself.
 """
 
+import io
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from alphagateau.runs.programs import split_command
 
 WATCH_SECONDS = 0.1
 QUIT_SECONDS = 1.0
-MOST_LINE, MOST_TEXT = 1 << 14, 200  # bytes of a line that is not at its end yet; characters of a name or a move
+MOST_LINE, MOST_TEXT = 1 << 14, 200  # bytes of a line; characters of a name or a move
 MOST_OPTIONS, MOST_MOVES = 1000, 1000
 SCORE = re.compile(rb" score (cp|mate) (-?[0-9]{1,18})(?: |$)")  # one of more digits is none
 DEPTH, NODES = re.compile(rb" depth ([0-9]{1,18}) "), re.compile(rb" nodes ([0-9]{1,18})(?: |$)")
@@ -64,37 +65,25 @@ class EngineAnswer(NamedTuple):
     nodes: int | None
 
 
-def start_engine(setup: EngineSetup, game: Game, should_stop: Callable[[], bool] = lambda: False) -> "Engine":
-    """An engine that is ready to search positions of a game.
-
-    should_stop: whether to give up what it does, at once.
-
-    Raises EngineError if it cannot be started, lacks an option or its value, or does not play the game.
-    """
-    engine = Engine(setup.command, setup.timeout, should_stop)
-    try:
-        engine.greet()
-        engine.configure(setup, game)
-    except BaseException:
-        engine.close()
-        raise
-    return engine
-
-
 class Engine:
-    """A running engine, used by one thread at a time; see `start_engine`."""
+    """A running engine that is ready to search positions of a game, used by one thread at a time."""
 
-    def __init__(self, command: str, timeout: float, should_stop: Callable[[], bool]) -> None:
-        self.command, self.timeout, self._should_stop = command, timeout, should_stop
-        self.name, self.options = command, {}
+    def __init__(self, setup: EngineSetup, game: Game, should_stop: Callable[[], bool] = lambda: False) -> None:
+        """Starts it.
+
+        should_stop: whether to give up what it does, at once.
+
+        Raises EngineError if it cannot be started, lacks an option or its value, or does not play the game.
+        """
+        self.command, self.timeout, self._should_stop = setup.command, setup.timeout, should_stop
+        self.name, self.options = setup.command, {}
         self.offered: dict[str, Option] = {}  # by name in lower case
-        self._lines: deque[bytes] = deque()
-        self._rest, self._num_lines = b"", 1  # `_num_lines`: the engine's MultiPV
-        self._question, self._allowed, self._deadline = "", timeout, float("inf")
+        self._num_lines = 1  # the engine's MultiPV
+        self._question, self._allowed, self._deadline = "", setup.timeout, float("inf")
         self._why, self._is_idle, self._is_closed = "", True, threading.Event()
         try:
             self.process = subprocess.Popen(
-                split_command(command) or [""],
+                split_command(setup.command) or [""],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -104,15 +93,23 @@ class Engine:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             hint = f"; {INSTALL}" if isinstance(error, FileNotFoundError) else ""
-            raise EngineError(f"engine {command!r} cannot be started: {why}{hint}") from None
+            raise EngineError(f"engine {setup.command!r} cannot be started: {why}{hint}") from None
+        assert self.process.stdout
+        self._output = io.BufferedReader(self.process.stdout)  # pyright: ignore[reportArgumentType]
         threading.Thread(target=self._watch, daemon=True).start()
+        try:
+            self._greet()
+            self._configure(setup, game)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def most_lines(self) -> int:
         """Of MultiPV."""
         return self.offered["multipv"].most or 1 if "multipv" in self.offered else 1
 
-    def greet(self) -> None:
+    def _greet(self) -> None:
         """Reads name and options. Raises EngineFault."""
         with self._asking("uci", self.timeout, "uci\n"):
             for line in map(_text, self._until(b"uciok")):
@@ -123,7 +120,7 @@ class Engine:
                 if len(self.offered) > MOST_OPTIONS:
                     raise EngineFault(f"engine {self.command!r} offers more than {MOST_OPTIONS} options")
 
-    def configure(self, setup: EngineSetup, game: Game) -> None:
+    def _configure(self, setup: EngineSetup, game: Game) -> None:
         """Sets the options. Raises EngineError."""
         for name, value in setup.options.items():
             if fault := fault_of_option(self.offered, name, value, setup.words):
@@ -210,18 +207,14 @@ class Engine:
             self._deadline = float("inf")
 
     def _until(self, answer: bytes) -> Iterator[bytes]:
-        assert self.process.stdout
-        while True:
-            while self._lines:
-                yield (line := self._lines.popleft().strip())
-                if line.startswith(answer):
-                    return
-            if not (read := self.process.stdout.read(1 << 16)):
-                raise self._ending()
-            *lines, self._rest = (self._rest + read).split(b"\n")
-            if len(self._rest) > MOST_LINE:
-                raise EngineFault(f"engine {self.command!r} wrote a line of more than {MOST_LINE} bytes")
-            self._lines.extend(lines)
+        """The lines up to the answer, with it. Raises EngineFault."""
+        while (line := self._output.readline(MOST_LINE + 1)).endswith(b"\n"):
+            yield (line := line.strip())
+            if line.startswith(answer):
+                return
+        if len(line) > MOST_LINE:
+            raise EngineFault(f"engine {self.command!r} wrote a line of more than {MOST_LINE} bytes")
+        raise self._ending()
 
     def _ending(self) -> EngineFault:
         code = self.process.wait()

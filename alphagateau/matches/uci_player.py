@@ -24,7 +24,7 @@ import chess
 import chess.engine
 import numpy as np
 
-from alphagateau.engines.engine import Engine, EngineAnswer, EngineError, EngineSetup, ScoredLine, start_engine
+from alphagateau.engines.engine import Engine, EngineAnswer, EngineError, EngineSetup, ScoredLine
 from alphagateau.games.notation import edge_to_uci, to_board
 from alphagateau.games.pgn.pgn import Identity, MoveNote
 from alphagateau.games.rules import Game
@@ -117,7 +117,7 @@ def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Seq
 
 def _start(wanted: EngineSearch, game: Game) -> Engine:
     try:
-        return start_engine(EngineSetup(wanted.command, wanted.options, wanted.timeout, words=WORDS), game)
+        return Engine(EngineSetup(wanted.command, wanted.options, wanted.timeout, words=WORDS), game)
     except EngineError as error:
         raise SpecError(str(error)) from None
 

@@ -23,7 +23,7 @@ from alphagateau.data.positions import gather
 from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
 from alphagateau.data.workers import search, search_moves
-from alphagateau.engines.engine import EngineFault, EngineSetup, start_engine
+from alphagateau.engines.engine import Engine, EngineFault, EngineSetup
 from alphagateau.games.notation import board_edges, board_from_fen
 from alphagateau.games.scores import centipawns
 from alphagateau.games.variants import get_game
@@ -335,7 +335,7 @@ def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
 def test_stockfish_scores_all_moves_at_once():
     """The two mates are mates; what each move is worth is near what longer searches of its own say."""
-    engine = start_engine(EngineSetup(str(STOCKFISH), defaults=workers.OWN_OPTIONS), get_game("chess"))
+    engine = Engine(EngineSetup(str(STOCKFISH), defaults=workers.OWN_OPTIONS), get_game("chess"))
     try:
         fen = "6k1/5ppp/8/8/8/8/1R6/R5K1 w - - 0 1"
         moves = [move.uci() for move in chess.Board(fen).legal_moves]
@@ -351,7 +351,7 @@ def test_stockfish_scores_all_moves_at_once():
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
 def test_stockfish_says_mate_and_stalemate():
-    engine = start_engine(EngineSetup(str(STOCKFISH), defaults=workers.OWN_OPTIONS), get_game("chess"))
+    engine = Engine(EngineSetup(str(STOCKFISH), defaults=workers.OWN_OPTIONS), get_game("chess"))
     try:
         mate = search(engine, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", 1000, "a1a8")
         stalemate = search(engine, "7k/8/6K1/8/8/8/8/5Q2 w - - 0 1", 1000, "f1f7")

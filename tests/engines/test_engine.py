@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.engines.engine import EngineError, EngineFault, EngineSetup, ScoredLine, read_line, start_engine
+from alphagateau.engines.engine import Engine, EngineError, EngineFault, EngineSetup, ScoredLine, read_line
 from alphagateau.engines.options import Option, fault_of_option, read_option
 from alphagateau.games.variants import get_game
 
@@ -50,7 +50,7 @@ def engine(tmp_path: Path):
     def start(manner: str, should_stop=lambda: False):
         path = tmp_path / "fake.py"
         path.write_text(FAKE)
-        started.append(start_engine(EngineSetup(f"{sys.executable} {path} {manner}", timeout=600), CHESS, should_stop))
+        started.append(Engine(EngineSetup(f"{sys.executable} {path} {manner}", timeout=600), CHESS, should_stop))
         return started[-1]
 
     yield start
@@ -110,7 +110,7 @@ def test_a_stop_is_heard_while_an_engine_is_waited_for(engine):
 
 def test_an_engine_that_is_missing_can_be_installed():
     with pytest.raises(EngineError, match="engine 'stokfish' cannot be started: No such file or directory; install it"):
-        start_engine(EngineSetup("stokfish"), CHESS)
+        Engine(EngineSetup("stokfish"), CHESS)
 
 
 @pytest.mark.parametrize(

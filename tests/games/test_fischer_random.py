@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from alphagateau.data.packed import Labelled, pack_labels
-from alphagateau.engines.engine import EngineSetup, start_engine
+from alphagateau.engines.engine import Engine, EngineSetup
 from alphagateau.games.notation import from_fen, from_fens, legal_moves, to_fen, uci_to_edge
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import make_openings, one_state, select_states
@@ -118,7 +118,7 @@ def test_matches_begin_from_drawn_starts(game):
 
 @pytest.mark.skipif(not shutil.which("stockfish"), reason="stockfish is not installed")
 def test_an_engine_is_told_of_it_and_castles_onto_its_rook(game):
-    engine = start_engine(EngineSetup("stockfish", {}, timeout=60), game)
+    engine = Engine(EngineSetup("stockfish", {}, timeout=60), game)
     try:
         assert engine.options["UCI_Chess960"] == "true"
         fen = "4k3/8/8/8/8/8/8/1K4R1 w G - 0 1"
