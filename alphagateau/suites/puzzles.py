@@ -17,7 +17,6 @@ from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
 from alphagateau.games.rules import Game
 
-MAX_FIELD = 10**6  # letters
 LICHESS = (
     *("PuzzleId", "FEN", "Moves", "Rating", "RatingDeviation"),
     *("Popularity", "NbPlays", "Themes", "GameUrl", "OpeningTags"),
@@ -58,7 +57,6 @@ def read_puzzles(game: Game, path: str, most: int = 0, bounds: Bounds = BOUNDS) 
 
 
 def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
-    before = csv.field_size_limit(MAX_FIELD)
     try:
         reader = csv.reader(read_lines(path, bounds), strict=True)
         rows = ((reader.line_num, cells) for cells in reader if any(map(str.strip, cells)))
@@ -72,8 +70,6 @@ def _rows(path: str, bounds: Bounds) -> Iterator[tuple[int, dict[str, str]]]:
             yield line, dict(zip(header, cells, strict=False))
     except csv.Error as error:
         raise TextFileError(f"{path}: {error}") from None
-    finally:
-        csv.field_size_limit(before)
 
 
 def _header(path: str, line: int, cells: Sequence[str]) -> Sequence[str]:
