@@ -65,7 +65,7 @@ def board_from_fen(game: Game, fen: str) -> chess.Board:
     wrong = _wrong_fields(game, *fields)
     if wrong:
         raise ValueError(f"FEN {shown} has a wrong {wrong[0]}")
-    board = game.board_class(normalize_fen(fen))
+    board = game.board_class(" ".join(fields))
     status = board.status()
     faults = [sentence for flag, sentence in FAULTS.items() if status & flag]
     if (moves := board.legal_moves.count()) > game.max_legal_moves:
@@ -231,18 +231,19 @@ def outcome(game: Game, state: State) -> tuple[str, str]:
     return board_outcome(game, to_board(game, state), occurrences)
 
 
-def board_outcome(game: Game, board: chess.Board, occurrences: int) -> tuple[str, str]:
-    """(result, reason) of a position that occurred so often; the first reason that holds.
+def board_outcome(game: Game, board: chess.Board, occurrences: int | None = None) -> tuple[str, str]:
+    """(result, reason) of a position that occurred so often (None: in the board's own moves); the first that holds.
 
     "unterminated" goes with the result "*".
     """
     if board.is_checkmate():
         return "0-1" if board.turn else "1-0", "checkmate"
+    is_repeated = board.is_repetition(REPETITION_LIMIT) if occurrences is None else occurrences >= REPETITION_LIMIT
     draws = {
         "stalemate": board.is_stalemate(),
         "insufficient material": board.is_insufficient_material(),
         "fifty moves": board.halfmove_clock >= NO_PROGRESS_LIMIT,
-        "threefold repetition": occurrences >= REPETITION_LIMIT,
+        "threefold repetition": is_repeated,
         "ply limit": board.ply() >= game.max_plies,
     }
     reasons = [reason for reason, holds in draws.items() if holds]

@@ -116,7 +116,7 @@ def _early_end(game: Game, start_fen: str, moves: Sequence[str], first: int) -> 
             raise ValueError(
                 f"move {number - first + 1} of Moves is {uci[:20]!r}, expected a legal one of {board.fen()}"
             )
-        reason = board_outcome(game, board, 3 if board.is_repetition(3) else 1)[1]
+        reason = board_outcome(game, board)[1]
         if reason != "unterminated":
             return f"the game is over by {reason} before the end of the line"
         board.push(chess.Move.from_uci(uci))

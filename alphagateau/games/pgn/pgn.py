@@ -27,14 +27,13 @@ from alphagateau.games.entries import GAMES
 from alphagateau.games.notation import board_from_fen, board_outcome, edge_to_uci, normalize_fen
 from alphagateau.games.pgn.san import read_move
 from alphagateau.games.pgn.text import RESULTS, WrittenGame, read_games, result_of
-from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 
 MOVE = re.compile(r"(?i)[nbkrqp]?[a-h]?[1-8]?[-x:]?[a-h][1-8].*|[o0]-[o0].*|--|Z0|0000|@@@@")
 LINE_END = re.compile(r"\r\n?|\n")
 OWN_TAGS = ("Result", "Termination", "Variant", "FEN", "SetUp")  # fields of a GameRecord
-TAG_ORDER = ("type", "run", "iteration", "weights", "search")  # of an Identity
 
 
 class MoveNote(NamedTuple):
@@ -58,9 +57,9 @@ class Identity(NamedTuple):
 
 def player_tags(color: str, name: str, identity: Identity) -> dict[str, str]:
     """The tags of a player; `color` is White or Black."""
-    tags = {color: name}
-    known = {key: str(value) for key, value in identity._asdict().items() if value not in ("", None)}
-    return tags | {f"{color}{key.title()}": known[key] for key in TAG_ORDER if key in known}
+    known = {"type": identity.type} | identity._asdict()  # in the order of the tags
+    tags = {f"{color}{key.title()}": str(value) for key, value in known.items() if value not in ("", None)}
+    return {color: name} | tags
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,7 @@ def record_game(
     for edge in edges:
         moves.append(edge_to_uci(game, board, edge))
         board.push(_parse_move(board, moves[-1], len(moves)))
-    occurrences = REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1
-    result, reason = board_outcome(game, board, occurrences)
+    result, reason = board_outcome(game, board)
     return GameRecord(game.name, start_fen, tuple(moves), result, reason, dict(headers or {}), tuple(notes))
 
 
@@ -212,7 +210,8 @@ def _key(variant: str) -> str:
 
 
 def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:
-    board, moves, notes = board_from_fen(get_game(name), start_fen), [], []
+    game, moves, notes = get_game(name), [], []
+    board = board_from_fen(game, start_fen)
     for ply, move in enumerate(written.moves, 1):
         try:
             found = read_move(board, move.text)
@@ -228,13 +227,7 @@ def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Repla
         notes.pop()
     why = written.tags.get("Termination", "")
     record = GameRecord(name, start_fen, tuple(moves), result, why, others, tuple(notes))
-    return Replayed(written, record, _contradiction(board, result), len(moves))
-
-
-def _contradiction(board: chess.Board, result: str) -> str:
-    """The fault of a result that a mate or stalemate on the board contradicts, "" if none does."""
-    if result == "*" or any(board.generate_legal_moves()):
-        return ""
-    expected = "1/2-1/2" if not board.is_check() else "0-1" if board.turn else "1-0"
-    how = "checkmate" if board.is_check() else "stalemate"
-    return "" if result == expected else f"result {result!r} after {how}: expected {expected!r}"
+    expected, how = board_outcome(game, board, 1)
+    is_told_otherwise = how in ("checkmate", "stalemate") and result not in ("*", expected)
+    fault = f"result {result!r} after {how}: expected {expected!r}" if is_told_otherwise else ""
+    return Replayed(written, record, fault, len(moves))

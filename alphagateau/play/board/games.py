@@ -8,7 +8,7 @@ import chess
 
 from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.pgn import GameRecord, Identity, MoveNote, player_tags, read_pgn, to_pgn
-from alphagateau.games.rules import REPETITION_LIMIT, Game
+from alphagateau.games.rules import Game
 from alphagateau.games.scores import white_score
 from alphagateau.matches.specs import PlayerSpec, name_of
 from alphagateau.play.board.requests import MAX_PLIES, GameRequest
@@ -32,7 +32,7 @@ def positions(game: Game, request: GameRequest) -> list[dict[str, Any]]:
 
 def _position(game: Game, board: chess.Board, uci: str, san: str) -> dict[str, Any]:
     """One position and the move that led to it; its moves, by UCI, as SAN."""
-    result, reason = board_outcome(game, board, REPETITION_LIMIT if board.is_repetition(REPETITION_LIMIT) else 1)
+    result, reason = board_outcome(game, board)
     return {
         "uci": uci,
         "san": san,
