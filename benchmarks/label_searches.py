@@ -17,10 +17,10 @@ import psutil
 
 from alphagateau.data.label_files import LabelJob
 from alphagateau.data.positions import board_name
-from alphagateau.data.scores import win_probability
 from alphagateau.data.tables import BOARDS, read_table
 from alphagateau.data.workers import label_board, open_engine
 from alphagateau.engines.engine import Engine
+from alphagateau.games.scores import win_probability
 from alphagateau.games.variants import get_game
 from alphagateau.matches.specs import parse_spec
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import psutil
 
 from alphagateau.data.label_files import LabelJob, Unit, part_path, write_parts
-from alphagateau.data.scores import NO_SCORE, encode
 from alphagateau.data.tables import DataError, LabellingError
 from alphagateau.engines.engine import Engine, EngineError, EngineFault, EngineSetup, ScoredLine
 from alphagateau.games.notation import board_edges, board_from_fen
+from alphagateau.games.scores import NO_SCORE, encode
 from alphagateau.runs.files import reason
 
 MOST_DOUBLINGS = 8  # of the nodes, while a search gives no score

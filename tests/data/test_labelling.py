@@ -20,12 +20,11 @@ from alphagateau.data import workers
 from alphagateau.data.label_files import LabelJob, Unit, read_manifest, read_part
 from alphagateau.data.labelling import label
 from alphagateau.data.positions import gather
-from alphagateau.data.scores import MATE, NO_SCORE, encode, win_probability
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
 from alphagateau.data.workers import search, search_moves
 from alphagateau.engines.engine import Engine, EngineFault, EngineSetup
 from alphagateau.games.notation import board_edges, board_from_fen
-from alphagateau.games.scores import centipawns
+from alphagateau.games.scores import MATE, NO_SCORE, centipawns, encode, win_probability
 from alphagateau.games.variants import get_game
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"

@@ -12,9 +12,9 @@ import pytest
 from alphagateau.data import packed as packing
 from alphagateau.data.label_files import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, labels_of_row, open_packed, pack_labels
-from alphagateau.data.scores import MATE, NO_SCORE, win_probability
 from alphagateau.data.tables import LABELS, DataError, write_table
 from alphagateau.games.notation import board_edges, board_from_fen, from_fen
+from alphagateau.games.scores import MATE, NO_SCORE, win_probability
 from alphagateau.games.variants import get_game
 from alphagateau.runs.files import write_text
 

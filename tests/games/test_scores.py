@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from alphagateau.data.scores import win_probability
-from alphagateau.games.scores import centipawns, white_score, win_chance
+from alphagateau.games.scores import centipawns, white_score, win_chance, win_probability
 from alphagateau.play.uci.text import score_text
 from alphagateau.search.growing.tree_lines import Line
 

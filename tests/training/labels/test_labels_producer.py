@@ -22,11 +22,11 @@ from alphagateau.config.losses import LOSSES
 from alphagateau.data.label_files import UNIT, Unit, finish
 from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves, open_packed
 from alphagateau.data.positions import boards_of
-from alphagateau.data.scores import MATE
 from alphagateau.data.tables import LABELS, write_table
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.notation import board_edges, board_from_fen
+from alphagateau.games.scores import MATE
 from alphagateau.games.variants import get_game
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.networks.tokens.config import TokenTransformerConfig
