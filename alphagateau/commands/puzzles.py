@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from alphagateau.config.records import counted
 from alphagateau.ratings.intervals import share
 from alphagateau.reports.drawing.charts import standalone
 from alphagateau.reports.puzzles_page import Band, PuzzleResult, band_chart, puzzles_json, puzzles_page
-from alphagateau.runs.files import write_json, write_text
+from alphagateau.runs.files import file_hash, write_json, write_text
 from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
@@ -81,9 +80,7 @@ def run(arguments: Arguments) -> int:
     if not solutions:
         raise UsageError(failures[0])
     results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]
-    with Path(file).open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    about = {"file": Path(file).name, "sha256": digest, "game": game.name}
+    about = {"file": Path(file).name, "sha256": file_hash(Path(file)), "game": game.name}
     write(arguments, results, [*left_out, *failures], about)
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
     print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")

@@ -12,10 +12,10 @@ from filelock import FileLock, Timeout
 
 from alphagateau.data.bagz import TARGETS, find_shards, shards_manifest
 from alphagateau.data.positions import SPLITS
-from alphagateau.data.tables import BOARDS, LABELS, DataError, file_hash, read_table, write_table
+from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
 from alphagateau.games.entries import GAMES
 from alphagateau.games.rules import Game
-from alphagateau.runs.files import reason, remove_half_written, write_text
+from alphagateau.runs.files import file_hash, reason, remove_half_written, write_text
 
 UNIT = 256  # boards of a part
 FORMAT = 1

@@ -16,9 +16,10 @@ import pyarrow as pa
 from alphagateau.data import label_files, workers
 from alphagateau.data.label_files import LabelJob, Unit
 from alphagateau.data.positions import SPLITS
-from alphagateau.data.tables import DataError, file_hash
+from alphagateau.data.tables import DataError
 from alphagateau.data.workers import KnownLabels, Pace, Workers, open_engine
 from alphagateau.engines.engine import EngineError
+from alphagateau.runs.files import file_hash
 from alphagateau.runs.programs import split_command
 
 

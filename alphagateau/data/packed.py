@@ -15,13 +15,13 @@ from filelock import FileLock
 
 from alphagateau.data.bagz import Kind, Record, by_board, open_bag
 from alphagateau.data.label_files import identity_of, read_manifest, read_part
-from alphagateau.data.tables import DataError, file_hash
+from alphagateau.data.tables import DataError
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens, jitted
 from alphagateau.games.rules import Game, outermost_rooks
 from alphagateau.games.scores import NO_SCORE, win_probability
 from alphagateau.games.state import State, pad_rows
 from alphagateau.games.variants import get_game
-from alphagateau.runs.files import filling, sync, write_text
+from alphagateau.runs.files import file_hash, filling, sync, write_text
 
 FORMAT = 1
 CHUNK = 256  # boards entered at once

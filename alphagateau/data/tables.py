@@ -1,6 +1,5 @@
 """Reads and writes tables of boards and of labels as parquet files that are whole or not there."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -74,9 +73,3 @@ def _batches(path: Path, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         if size > MAX_BYTES:
             raise DataError(f"{path} has more than {MAX_BYTES >> 20} MB of rows, expected fewer: split the table")
         yield batch
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in 64 hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

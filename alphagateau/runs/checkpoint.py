@@ -24,7 +24,7 @@ from alphagateau.config import ConfigError
 from alphagateau.config.registers import NotInstalledError
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import trees
-from alphagateau.runs.files import filling, megabytes, reason, sync, write_text
+from alphagateau.runs.files import file_hash, filling, megabytes, reason, sync, write_text
 from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
 SCHEMA = 3  # raise it when the contents of a checkpoint change
@@ -269,6 +269,4 @@ def _checksums(folder: Path, part: str) -> Iterator[tuple[str, list]]:
         if path.is_symlink():  # to anywhere, and `publish` would copy what is there
             raise OSError(f"{path.relative_to(folder)} is a link, expected a file or folder of its own")
         if path.is_file():
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            yield path.relative_to(folder).as_posix(), [path.stat().st_size, digest]
+            yield path.relative_to(folder).as_posix(), [path.stat().st_size, file_hash(path)]

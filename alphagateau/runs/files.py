@@ -1,6 +1,7 @@
 """Files that are whole or not there."""
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -92,6 +93,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remove_half_written(folder: Path) -> None:
