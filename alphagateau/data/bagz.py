@@ -7,10 +7,10 @@ big-endian double.
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from alphagateau.data.tables import DataError
 
 MAX_RECORDS = 2**26  # of a shard
 MAX_RECORD = 4096  # bytes
+T = TypeVar("T")
 Kind = Literal["action_value", "state_value", "behavioral_cloning"]
 TARGETS = {"action_value": "actions", "state_value": "states", "behavioral_cloning": "best"}
 
@@ -61,17 +62,17 @@ class Bag(NamedTuple):
 
     def record(self, number: int) -> Record:
         """Raises DataError, naming file and record."""
-        try:
-            return decode(self.coded(number), self.kind)
-        except (ValueError, struct.error, IndexError):
-            raise DataError(f"{self.path}, record {number}: expected a record of {self.kind}") from None
+        return self.read(number, lambda coded: decode(coded, self.kind))
 
-    def coded(self, number: int) -> bytes:
-        """The bytes of a record. Raises DataError for one that is too long."""
+    def read(self, number: int, decoded: Callable[[bytes], T]) -> T:
+        """What a function makes of a record's bytes. Raises DataError, naming file and record."""
         start, end = int(self.ends[number - 1]) if number else 0, int(self.ends[number])
         if end - start > MAX_RECORD:
             raise DataError(f"{self.path}, record {number}: {end - start:,} bytes, expected at most {MAX_RECORD:,}")
-        return self.content[start:end].tobytes()
+        try:
+            return decoded(self.content[start:end].tobytes())
+        except (ValueError, struct.error, IndexError):
+            raise DataError(f"{self.path}, record {number}: expected a record of {self.kind}") from None
 
 
 def open_bag(path: Path, kind: Kind) -> Bag:
@@ -96,7 +97,7 @@ def by_board(bag: Bag) -> Iterator[np.ndarray]:
     DataError, naming file and record.
     """
     count = len(bag.ends)
-    hashes = np.fromiter((_hash_of_fen(bag, number) for number in range(count)), np.int64, count)
+    hashes = np.fromiter((bag.read(number, _hash_of_fen) for number in range(count)), np.int64, count)
     _, first, board = np.unique(hashes, return_index=True, return_inverse=True)
     firsts = first[board]
     order = np.argsort(firsts, kind="stable")
@@ -104,11 +105,8 @@ def by_board(bag: Bag) -> Iterator[np.ndarray]:
     return (order[start:end] for start, end in pairwise(cuts))
 
 
-def _hash_of_fen(bag: Bag, number: int) -> int:
-    try:
-        fen, _ = _string(bag.coded(number))
-    except (ValueError, IndexError):
-        raise DataError(f"{bag.path}, record {number}: expected a record of {bag.kind}") from None
+def _hash_of_fen(record: bytes) -> int:
+    fen, _ = _string(record)
     return int.from_bytes(hashlib.blake2b(fen.encode(), digest_size=8).digest(), "big", signed=True)
 
 
