@@ -12,11 +12,11 @@ import chess
 import jax
 import numpy as np
 
-from alphagateau.games.actions import edge_numbers
 from alphagateau.games.entries import PAWN
 from alphagateau.games.rules import NO_PROGRESS_LIMIT, REPETITION_LIMIT, Game, outermost_rooks
-from alphagateau.games.small_boards import CORNERS, enter_arguments, square_number
+from alphagateau.games.small_boards import CORNERS, enter_arguments
 from alphagateau.games.state import Position, State
+from alphagateau.games.variants import get_game
 
 FAULTS = {  # of a position, with what was expected
     chess.STATUS_NO_WHITE_KING: "white has no king: expected one",
@@ -181,6 +181,13 @@ def _write(game: Game, is_white: bool, edge: int, is_pawn: bool) -> str:
     return chess.Move(start, end, promotion).uci()
 
 
+@lru_cache
+def edges_by_uci(game_name: str, is_white: bool) -> dict[str, int]:
+    """UCI text, without the q of a queen, -> edge."""
+    game = get_game(game_name)
+    return {_write(game, is_white, edge, is_pawn=False): edge for edge in range(game.num_edges)}
+
+
 def legal_moves(game: Game, state: State) -> dict[str, int]:
     """UCI text -> edge of each legal move; a game drawn by rule may have some left."""
     codes, is_white = np.asarray(state.boards)[0], int(state.color) == 0
@@ -191,13 +198,8 @@ def legal_moves(game: Game, state: State) -> dict[str, int]:
 
 def board_edges(game: Game, board: chess.Board) -> dict[int, str]:
     """Edge -> UCI text of each legal move of python-chess's board, edges rising."""
-    found = {}
-    for move in board.legal_moves:
-        promotion = 0 if move.promotion in (None, chess.QUEEN) else move.promotion
-        sender, receiver = (
-            square_number(game.size, board.turn, square) for square in (move.from_square, move.to_square)
-        )
-        found[edge_numbers(game.name)[sender, receiver, promotion]] = move.uci()
+    edges = edges_by_uci(game.name, board.turn)
+    found = {edges[move.uci().removesuffix("q")]: move.uci() for move in board.legal_moves}
     return dict(sorted(found.items()))
 
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.notation import edge_to_uci, from_fen
+from alphagateau.games.notation import edges_by_uci, from_fen
 from alphagateau.games.pgn.pgn import GameRecord, Replayed, replay
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.rules import Game
@@ -74,7 +74,7 @@ def check_records(game: Game, records: Sequence[GameRecord], with_states: bool =
     for row, record in enumerate(records):
         white_begins = record.start_fen.split()[1] == "w"
         edges[: len(record.moves), row] = [
-            _edges(game.name, (ply % 2 == 0) == white_begins).get(uci.removesuffix("q"), OFF_BOARD)
+            edges_by_uci(game.name, (ply % 2 == 0) == white_begins).get(uci.removesuffix("q"), OFF_BOARD)
             for ply, uci in enumerate(record.moves)
         ]
     states, parts = stack_rows(pad_rows(starts, ROWS)), []
@@ -95,14 +95,6 @@ def _ruling(plies: Plies, row: int, count: int) -> RuleCheck:
 @lru_cache(maxsize=1024)
 def _start(game_name: str, fen: str) -> State:
     return jax.device_get(from_fen(get_game(game_name), fen))
-
-
-@lru_cache
-def _edges(game_name: str, is_white: bool) -> dict[str, int]:
-    """UCI text, without the q of a queen, -> edge."""
-    game, board = get_game(game_name), get_game(game_name).board_class(None)
-    board.turn = is_white
-    return {edge_to_uci(game, board, edge): edge for edge in range(game.num_edges)}
 
 
 @lru_cache
