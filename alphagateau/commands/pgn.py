@@ -20,8 +20,7 @@ from alphagateau.games.pgn.text_files import read_lines
 from alphagateau.runs.files import write_json, write_result
 
 if TYPE_CHECKING:
-    from alphagateau.games.pgn.pgn import GameRecord
-    from alphagateau.games.pgn.rule_checks import CheckedGame
+    from alphagateau.games.pgn.pgn import GameRecord, Replayed
 
 MAX_FAULTS = 10_000  # in the JSON; the counts have all
 
@@ -118,14 +117,12 @@ def run(arguments: Arguments) -> int:
     return 1 if tally.broken else 2 if tally.unknown else 0
 
 
-def _sound_games(
-    checked: "Iterator[CheckedGame]", arguments: Arguments, name: str, tally: Tally
-) -> "Iterator[CheckedGame]":
+def _sound_games(checked: "Iterator[Replayed]", arguments: Arguments, name: str, tally: Tally) -> "Iterator[Replayed]":
     """The games without faults; counts all of them and prints the faults."""
     for one in checked:
         count(tally, one)
-        tally.texts += [one.game.written.text] if arguments.annotate else []
-        written, record, fault, ply, is_known = one.game
+        tally.texts += [one.written.text] if arguments.annotate else []
+        written, record, fault, ply, is_known, check = one
         if fault:
             move = written.moves[ply - 1] if ply else None
             line, text = (move.line, move.text) if move else (written.line, "")
@@ -135,7 +132,7 @@ def _sound_games(
             print(f"{name}: game {written.number}, line {line}{where}: {fault}", flush=True)
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
-            over = f", over by the rules after {one.check.over} plies" if one.check and one.check.over else ""
+            over = f", over by the rules after {check.over} plies" if check and check.over else ""
             print(
                 f"{name}: game {written.number}, line {written.line}: {players} {record.result}, {len(record.moves)} "
                 f"plies of {record.game}{over}",
@@ -145,21 +142,21 @@ def _sound_games(
             yield one
 
 
-def _recorded(games: "Iterator[CheckedGame]", records: "list[GameRecord]") -> "Iterator[CheckedGame]":
+def _recorded(games: "Iterator[Replayed]", records: "list[GameRecord]") -> "Iterator[Replayed]":
     """The same games, whose records are kept, without what was thought at the moves."""
     for one in games:
-        if record := one.game.record:
+        if record := one.record:
             records.append(dataclasses.replace(record, notes=(), moves=tuple(map(sys.intern, record.moves))))
         yield one
 
 
-def count(tally: Tally, one: "CheckedGame") -> None:
+def count(tally: Tally, one: "Replayed") -> None:
     """Adds a game to the counts."""
-    record = one.game.record
+    record = one.record
     tally.games += 1
-    tally.plies += len(one.game.written.moves)
-    tally.broken += bool(one.game.fault) and one.game.is_known
-    tally.unknown += not one.game.is_known
+    tally.plies += len(one.written.moves)
+    tally.broken += bool(one.fault) and one.is_known
+    tally.unknown += not one.is_known
     if record:
         tally.boards[record.game] += 1
         tally.results[record.result] += 1
@@ -182,7 +179,7 @@ def summary(tally: Tally) -> str:
     return text
 
 
-def _analyse(arguments: Arguments, name: str, sound: "Iterator[CheckedGame]", tally: Tally) -> None:
+def _analyse(arguments: Arguments, name: str, sound: "Iterator[Replayed]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
     from alphagateau.games.pgn.accuracy import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag

@@ -188,7 +188,7 @@ def _openings_of_games(
     """The last positions of games, and a sentence on those that are left out."""
     found: dict[bytes, Opening] = {}
     left_out: list[str] = []
-    for (written, record, fault, _, _), ruling in check_games(games, with_states=True):
+    for written, record, fault, _, _, ruling in check_games(games, with_states=True):
         where = f"{path}, game {written.number} (line {written.line})"
         if record is None or ruling is None or ruling.states is None:
             left_out.append(f"{where}: {fault}")

@@ -10,8 +10,7 @@ from chess.engine import Cp, Mate, MateGiven, Score
 
 from alphagateau.games.notation import board_from_fen
 from alphagateau.games.pgn.accuracy import AnalysedGame
-from alphagateau.games.pgn.pgn import GameRecord
-from alphagateau.games.pgn.rule_checks import CheckedGame, RuleCheck
+from alphagateau.games.pgn.pgn import GameRecord, Replayed, RuleCheck
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.scores import centipawns
 from alphagateau.games.variants import get_game
@@ -25,7 +24,7 @@ GAMES = 16  # whose positions are searched together
 
 
 def analyse_games(
-    spec: str, num_simulations: int, games: Iterable[CheckedGame]
+    spec: str, num_simulations: int, games: Iterable[Replayed]
 ) -> Iterator[tuple[WrittenGame, AnalysedGame]]:
     """The games that were ruled with their States, as written and analysed by the player `spec`, such as a checkpoint.
 
@@ -35,7 +34,7 @@ def analyse_games(
     found_spec = read_spec(spec if has_options or num_simulations else f"{spec}?simulations=0")
     simulations = None if has_options else num_simulations
     players: dict[str, Player] = {}
-    left = ((one.game.written, one.game.record, one.check) for one in games if one.game.record and one.check)
+    left = ((one.written, one.record, one.check) for one in games if one.record and one.check)
     while batch := list(islice(left, GAMES)):
         found: dict[int, AnalysedGame] = {}
         for name in {record.game for _, record, _ in batch}:

@@ -29,6 +29,7 @@ from alphagateau.games.pgn.san import read_move
 from alphagateau.games.pgn.text import RESULTS, WrittenGame, read_games, result_of
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
+from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
 
 MOVE = re.compile(r"(?i)[nbkrqp]?[a-h]?[1-8]?[-x:]?[a-h][1-8].*|[o0]-[o0].*|--|Z0|0000|@@@@")
@@ -175,6 +176,14 @@ def read_pgn(text: str) -> list[GameRecord]:
     return records
 
 
+class RuleCheck(NamedTuple):
+    """The verdict of the rules on a game."""
+
+    illegal: int  # the first illegal move, from 1; 0: there is none
+    over: int  # the first move after which the game is over, from 1; 0: it is not
+    states: State | None  # numpy [plies + 1], from the start to the last position, if asked for
+
+
 class Replayed(NamedTuple):
     """A written game after its replay on its board."""
 
@@ -183,6 +192,7 @@ class Replayed(NamedTuple):
     fault: str = ""  # the rule that it breaks, in one sentence; "": none
     ply: int = 0  # of the move at fault, from 1; 0: none is
     is_known: bool = True  # False: its variant is not one of the games
+    check: RuleCheck | None = None  # of a record that `rule_checks.check_games` has played too
 
 
 def replay(written: WrittenGame) -> Replayed:

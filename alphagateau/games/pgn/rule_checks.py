@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.games.notation import edges_by_uci, from_fen
-from alphagateau.games.pgn.pgn import GameRecord, Replayed, replay
+from alphagateau.games.pgn.pgn import GameRecord, Replayed, RuleCheck, replay
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State, pad_rows, stack_rows
@@ -31,40 +31,24 @@ class Plies(NamedTuple):
     before: State  # [T, B], as if the game went on
 
 
-class RuleCheck(NamedTuple):
-    """The verdict of the rules on a game."""
-
-    illegal: int  # the first illegal move, from 1; 0: there is none
-    over: int  # the first move after which the game is over, from 1; 0: it is not
-    states: State | None  # numpy [plies + 1], from the start to the last position, if asked for
-
-
-class CheckedGame(NamedTuple):
-    """A written game, replayed, with its RuleCheck; None if python-chess found a fault."""
-
-    game: Replayed
-    check: RuleCheck | None
-
-
-def check_games(games: Iterable[WrittenGame], with_states: bool = False) -> Iterator[CheckedGame]:
+def check_games(games: Iterable[WrittenGame], with_states: bool = False) -> Iterator[Replayed]:
     """Plays games of any boards twice, by python-chess and by the rules of `rules.py`; ROWS games are held at once."""
     left = iter(games)
     while batch := list(map(replay, islice(left, ROWS))):
-        rulings: dict[int, RuleCheck] = {}
         for name in {one.record.game for one in batch if one.record}:
             records = {i: one.record for i, one in enumerate(batch) if one.record and one.record.game == name}
             checks = check_records(get_game(name), list(records.values()), with_states)
-            rulings |= dict(zip(records, checks, strict=True))
-        for i, one in enumerate(batch):
-            yield _judged(one, rulings.get(i))
+            for (i, record), check in zip(records.items(), checks, strict=True):
+                batch[i] = _judged(batch[i], record, check)
+        yield from batch
 
 
-def _judged(replayed: Replayed, ruling: RuleCheck | None) -> CheckedGame:
-    if ruling is None or not ruling.illegal or replayed.record is None:
-        return CheckedGame(replayed, ruling)
-    uci, name = replayed.record.moves[ruling.illegal - 1], replayed.record.game
-    fault = f"move {ruling.illegal}, {uci!r}, is not one by the rules of {name}: expected a legal move"
-    return CheckedGame(replayed._replace(record=None, fault=fault, ply=ruling.illegal), None)
+def _judged(replayed: Replayed, record: GameRecord, check: RuleCheck) -> Replayed:
+    if not check.illegal:
+        return replayed._replace(check=check)
+    uci = record.moves[check.illegal - 1]
+    fault = f"move {check.illegal}, {uci!r}, is not one by the rules of {record.game}: expected a legal move"
+    return replayed._replace(record=None, fault=fault, ply=check.illegal)
 
 
 def check_records(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[RuleCheck]:

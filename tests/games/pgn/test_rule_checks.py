@@ -8,7 +8,7 @@ from test_pgn import edges_of, play_out
 
 from alphagateau.games.notation import to_fen
 from alphagateau.games.pgn.pgn import GameRecord, read_pgn, record_game, replay, to_pgn
-from alphagateau.games.pgn.rule_checks import CheckedGame, check_games, check_records
+from alphagateau.games.pgn.rule_checks import check_games, check_records
 from alphagateau.games.pgn.text import read_games
 from alphagateau.games.state import State
 from alphagateau.games.variants import get_game
@@ -36,13 +36,13 @@ def test_the_first_illegal_move_is_named():
 def test_a_game_may_go_on_after_a_draw_by_repetition():
     shuffle = "Nf3 Nf6 Ng1 Ng8 " * 3
     (one,) = check_games(read_games([f"{shuffle} e4 e5 *"]))
-    assert one.game.fault == "" and one.check and one.check.over == 8
+    assert one.fault == "" and one.check and one.check.over == 8
 
 
 def test_games_of_several_boards_keep_their_order():
     texts = [to_pgn(record_game(get_game(name), edges_of(play_out(name, seed)))) for seed in (1, 2) for name in GAMES]
     texts.insert(3, "1. e5 *\n\n")
     judged = list(check_games(read_games("".join(texts).splitlines())))
-    assert [one.game.record and one.game.record.game for one in judged] == [*GAMES, None, *GAMES]
-    assert isinstance(judged[3], CheckedGame) and judged[3].check is None and judged[3].game.ply == 1
-    assert replay(judged[0].game.written).record == read_pgn(texts[0])[0]
+    assert [one.record and one.record.game for one in judged] == [*GAMES, None, *GAMES]
+    assert judged[3].check is None and judged[3].ply == 1
+    assert replay(judged[0].written).record == read_pgn(texts[0])[0]
