@@ -67,10 +67,9 @@ def is_finished(job: LabelJob, units: list[Unit]) -> bool:
         left = {key.lower(): value for key, value in options.items()}
     except (DataError, KeyError, TypeError, AttributeError):
         return False
-    wanted = {key.lower(): value for key, value in job.options.items()}
-    ours = {**workers.OWN_OPTIONS, "UCI_Variant": job.game.uci_variant, "UCI_Chess960": "true"}
-    own = {key.lower(): value for key, value in ours.items()}
-    if any(value != {**own, **wanted}.get(key) for key, value in left.items()) or not wanted.keys() <= left.keys():
+    ours = {**workers.OWN_OPTIONS, "UCI_Variant": job.game.uci_variant, "UCI_Chess960": "true", **job.options}
+    wanted = {key.lower(): value for key, value in ours.items()}  # the user's last
+    if not left.items() <= wanted.items() or not {key.lower() for key in job.options} <= left.keys():
         return False
     paths = {unit.name: label_files.part_path(job.output, unit) for unit in units}
     is_whole = all(path.exists() for path in [*paths.values(), job.output / "failed.jsonl"])
