@@ -14,18 +14,12 @@ WORD = 32
 Words = Array | np.ndarray  # uint32 [W] or [W, K]
 
 
-def num_words(size: int) -> int:
-    """Words of a set of numbers below `size`."""
-    return -(-size // WORD)
-
-
 def pack(mask: Array | np.ndarray) -> Array:
     """uint32 [..., ceil(K / 32)] of bool [..., K]."""
     *shape, size = mask.shape
-    words = num_words(size)
-    padded = jnp.pad(mask, [(0, 0)] * len(shape) + [(0, words * WORD - size)])
+    padded = jnp.pad(mask, [(0, 0)] * len(shape) + [(0, -size % WORD)])
     bits = jnp.asarray(np.uint32(1) << np.arange(WORD, dtype=np.uint32))
-    return jnp.where(padded.reshape(*shape, words, WORD), bits, jnp.uint32(0)).sum(axis=-1, dtype=jnp.uint32)
+    return jnp.where(padded.reshape(*shape, -1, WORD), bits, jnp.uint32(0)).sum(axis=-1, dtype=jnp.uint32)
 
 
 def is_empty(words: Words) -> Array:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.bitsets import WORD, Words, count, is_empty, num_words, pack, weighted_members
+from alphagateau.games.bitsets import WORD, Words, count, is_empty, pack, weighted_members
 from alphagateau.games.edges import Edges
 from alphagateau.games.entries import BISHOP, KING, KNIGHT, PAWN, ROOK, Castling, GameEntry
 from alphagateau.games.state import Array
@@ -59,8 +59,7 @@ def offsets(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def sets_of(chosen: np.ndarray) -> np.ndarray:
     """uint32 [W, ...] of bool [N, ...], a set for each column."""
-    padded = np.zeros((num_words(len(chosen)) * WORD, *chosen.shape[1:]), np.uint32)
-    padded[: len(chosen)] = chosen
+    padded = np.pad(chosen, [(0, -len(chosen) % WORD)] + [(0, 0)] * (chosen.ndim - 1)).astype(np.uint32)
     bits = np.uint32(1) << np.arange(WORD, dtype=np.uint32)
     return np.tensordot(bits, padded.reshape(-1, WORD, *chosen.shape[1:]), (0, 1)).astype(np.uint32)
 
