@@ -10,7 +10,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 import scipy.special
 
-from alphagateau.ratings.results import Results
+from alphagateau.ratings.results import Results, without_colors
 
 POINTS = np.array([1, 0.5, 0])  # of a win, a draw, a loss
 PAIR_POINTS = np.linspace(0, 2, 5)  # of a pair of games
@@ -44,32 +44,21 @@ def game_arrays(results: Results, use_colors: bool) -> Games:
 
     Without colors games of one opening are not told together either.
     """
-    index = {name: i for i, name in enumerate(results.players)}
-    rows = [(index[r.player], index[r.opponent], r.color, *r[2:5]) for r in results.rows]
-    first, second, color, *counts = np.array(rows, dtype=np.float64).reshape(-1, 6).T
-    is_swapped = first > second
-    sign = np.where(is_swapped, -1, 1) * use_colors
-    pairs = np.stack([np.minimum(first, second), np.maximum(first, second), color * sign], axis=1)
-    pairs, inverse = np.unique(pairs, axis=0, return_inverse=True)
-    flipped = np.where(is_swapped, counts[::-1], counts)
-    merged = np.zeros((len(pairs), 3))
-    np.add.at(merged, inverse.reshape(-1), flipped.T)
-    played = merged.any(axis=1)
-    first, second, color = pairs[played].T
-    place = {tuple(row): k for k, row in enumerate(pairs[played].tolist())}
-    twins, pentanomials = [], []
-    for p in results.pairs if use_colors else ():
-        i, j = index[p.player], index[p.opponent]
-        twins.append([place[min(i, j), max(i, j), color] for color in (1, -1)])
-        pentanomials.append(p.counts if i < j else p.counts[::-1])
+    table = results if use_colors else without_colors(results)
+    index = {name: k for k, name in enumerate(table.players)}
+    rows = sorted((index[r.player], index[r.opponent], r.color, *r[2:5]) for r in table.rows if any(r[2:5]))
+    place = {row[:3]: k for k, row in enumerate(rows)}
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    (first, second), color = columns[:, :2].T.astype(int), columns[:, 2]
+    twins = [[place[index[p.player], index[p.opponent], color] for color in (1, -1)] for p in table.pairs]
     return Games(
-        first.astype(int),
-        second.astype(int),
+        first,
+        second,
         color,
-        merged[played],
+        columns[:, 3:],
         len(index),
         twins=np.array(twins, dtype=int).reshape(-1, 2),
-        pentanomials=np.array(pentanomials, dtype=np.float64).reshape(-1, 5),
+        pentanomials=np.array([p.counts for p in table.pairs], dtype=np.float64).reshape(-1, 5),
     )
 
 
