@@ -1,7 +1,6 @@
 """Reads a table of results out of a file of anybody's: a results.csv, or the tags and results of PGN games."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -23,36 +22,31 @@ def read_any_results(path: str | os.PathLike[str], bounds: Bounds = BOUNDS) -> t
     kind = Path(next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)).suffix
     if kind not in (".pgn", ".csv"):
         raise ResultsError(f"{path} has suffix {kind!r}, expected .csv or .pgn")
-    made_of: dict[tuple[str, str], dict[str, None]] = {}
     try:
         if kind == ".csv":
             return read_results(read_lines(path, bounds), path), ()
-        results, notes = tabulate(_results(path, bounds, made_of))
+        return _read_games(path, bounds)
     except TextFileError as error:
         raise ResultsError(str(error)) from None
-    equal = (
-        Alike(a, b, "the same weights and search") for names in made_of.values() for a, b in combinations(names, 2)
-    )
-    return replace(results, alike=(*equal, *results.alike)), notes
 
 
-def _results(
-    path: str | os.PathLike[str], bounds: Bounds, made_of: dict[tuple[str, str], dict[str, None]]
-) -> Iterator[GameResult]:
-    """By the White and Black tags of every game, and its Result tag or what ends its moves, which are not replayed.
-
-    `made_of` takes the names by weights and search.
-    """
+def _read_games(path: str | os.PathLike[str], bounds: Bounds) -> tuple[Results, tuple[str, ...]]:
+    """By the White and Black tags of every game, and its Result tag or what ends its moves, which are not replayed."""
+    games: list[GameResult] = []
+    made_of: dict[tuple[str, str], dict[str, None]] = {}  # weights and search -> names
     for written in read_games(read_lines(path, bounds), bounds):
-        where = f"{path}, game {written.number} (line {written.line})"
         try:
-            yield _result(written)
+            games.append(_result(written))
         except ValueError as error:
-            raise ResultsError(f"{where}: {error}") from None
-        for side in ("White", "Black"):
+            raise ResultsError(f"{path}, game {written.number} (line {written.line}): {error}") from None
+        for side, name in zip(("White", "Black"), games[-1][:2], strict=True):
             if weights := written.tags.get(f"{side}Weights"):
-                identity = weights, written.tags.get(f"{side}Search", "")
-                made_of.setdefault(identity, {})[_name(written, side)] = None
+                made_of.setdefault((weights, written.tags.get(f"{side}Search", "")), {})[name] = None
+    results, notes = tabulate(games)
+    equal = [
+        Alike(*pair, "the same weights and search") for names in made_of.values() for pair in combinations(names, 2)
+    ]
+    return replace(results, alike=(*equal, *results.alike)), notes
 
 
 def _result(written: WrittenGame) -> GameResult:

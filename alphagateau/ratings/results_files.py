@@ -73,24 +73,17 @@ def _parse_row(fields: list[str]) -> Row:
     return row
 
 
-def tabulate(games: Iterable[GameResult]) -> tuple[Results, tuple[str, ...]]:
+def tabulate(games: Sequence[GameResult]) -> tuple[Results, tuple[str, ...]]:
     """The table of games between two different players, and a note on each kind of game that was left out."""
-    left_out: Counter[str] = Counter()
-    players: dict[str, None] = {}
-
-    def counted() -> Iterator[GameResult]:
-        for game in games:
-            is_finished = game.result != UNFINISHED
-            players.update((name, None) for name in game[:2] if name not in NAMELESS)
-            left_out["unfinished (result *)"] += not is_finished
-            left_out["of a player against itself"] += is_finished and game.white == game.black
-            if is_finished and game.white != game.black:
-                yield game
-
-    results = count_games([*counted()], players)
-    num_games = sum(sum(row[2:5]) for row in results.rows) + left_out.total()
-    notes = tuple(f"left out: {n} of {num_games} games, {why}" for why, n in left_out.items() if n)
-    return results, notes
+    finished = [game for game in games if game.result != UNFINISHED]
+    played = [game for game in finished if game.white != game.black]
+    left_out = {
+        "unfinished (result *)": len(games) - len(finished),
+        "of a player against itself": len(finished) - len(played),
+    }
+    notes = tuple(f"left out: {n} of {len(games)} games, {why}" for why, n in left_out.items() if n)
+    names = dict.fromkeys(name for game in games for name in game[:2] if name not in NAMELESS)
+    return count_games(played, names), notes
 
 
 def count_games(games: Sequence[GameResult], players: Iterable[str]) -> Results:
