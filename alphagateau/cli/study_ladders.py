@@ -18,7 +18,7 @@ from alphagateau.matches.ladder.ladder import play_ladder
 from alphagateau.matches.ladder.players import list_specs
 from alphagateau.matches.ladder.pool_files import OPENINGS, find_pool
 from alphagateau.matches.ladder.rounds import Callbacks
-from alphagateau.matches.player_specs import player_search
+from alphagateau.matches.player_specs import search_of
 from alphagateau.matches.specs import PlayerSpec, at_checkpoint, parse_spec
 from alphagateau.networks.trained import player_search_name
 from alphagateau.runs.checkpoint import CheckpointError
@@ -93,7 +93,7 @@ def list_players(
         for spec in specs_of(study, run, known, ladder.every):
             checkpoint = spec.found
             name, manifest = f"{run.name}/{checkpoint.path.name}", checkpoint.manifest
-            search = player_search(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
+            search = search_of(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
             identity = manifest["weights_hash"], player_search_name(search)
             if identity not in same:
                 specs.append(spec)

@@ -16,11 +16,10 @@ uci:COMMAND?nodes=50              an engine
 import contextlib
 import dataclasses
 import itertools
-import math
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from alphagateau.config import SEARCHES, ConfigError, NetworkConfig, SearchConfig
 from alphagateau.config.records import suggestion
@@ -28,7 +27,7 @@ from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, 
 from alphagateau.games.pgn.pgn import Identity
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.players import Player, random_player
-from alphagateau.matches.specs import PlayerSpec, SpecError, name_of, parse_count, run_of
+from alphagateau.matches.specs import PlayerSpec, SpecError, name_of, run_of
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
 from alphagateau.runs.newest import newest_checkpoint
@@ -61,25 +60,23 @@ def match_config(values: Mapping[str, Any]) -> SearchConfig:
 
     Raises SpecError for one under which no network plays.
     """
-    if (algorithm := _algorithm_of(values)) not in searches():
+    if (algorithm := values["algorithm"]) not in searches():
         raise SpecError(f"search is {algorithm!r}, expected one of {', '.join(searches())}")
     record = searches()[algorithm]
     known = {**values, **WITHOUT_NOISE}
     return record(**{name: known[name] for name in option_types(record) if name in known})
 
 
-def _algorithm_of(values: Mapping[str, Any]) -> str:
-    return values.get("algorithm", "gumbel")  # the first manifests name none
-
-
-def search_of(spec: PlayerSpec, trained: Mapping[str, Any]) -> SearchConfig:
-    """The search of a player's spec by its options; else `trained`, the search that its checkpoint names.
+def search_of(
+    spec: PlayerSpec, trained: Mapping[str, Any], num_simulations: int | None = None, gumbel_scale: float = 0.0
+) -> SearchConfig:
+    """The search of a checkpoint's player, which its spec decides first, then what is given here, then its training.
 
     0 simulations are the raw policy. Raises SpecError.
     """
     texts = {LONG_NAMES.get(name, name): text for name, text in spec.options.items()}
-    values = {**trained, "algorithm": texts.pop("search", _algorithm_of(trained))}
-    algorithm = values["algorithm"]
+    values = {**trained, **({"num_simulations": num_simulations} if num_simulations else {})}
+    algorithm = values["algorithm"] = texts.pop("search", trained["algorithm"])
     if algorithm not in (known := searches()):
         hint = suggestion(algorithm, known)
         raise SpecError(f"player {spec.text!r}: search is {algorithm!r}, expected one of {', '.join(known)}{hint}")
@@ -94,41 +91,21 @@ def search_of(spec: PlayerSpec, trained: Mapping[str, Any]) -> SearchConfig:
             f"player {spec.text!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"
         )
         raise SpecError(fault + suggestion(unknown[0], allowed))
-    given = {name: _parse(types[name], spec.text, name, text) for name, text in texts.items()}
+    given = {"gumbel_scale": gumbel_scale} if "gumbel_scale" in types else {}
+    given |= {name: _read_option(types[name], text) for name, text in texts.items()}
     try:
         return dataclasses.replace(match_config(values), **given)
     except ConfigError as error:
         raise SpecError(f"player {spec.text!r}: {error}") from None
 
 
-def _parse(kind: Any, spec: str, name: str, text: str) -> Any:
-    if choices := ("true", "false") if kind is bool else get_args(kind):  # of a Literal
-        if text in choices:
-            return text == "true" if kind is bool else text
-        raise SpecError(
-            f"player {spec!r}: {name} is {text!r}, expected {(' or ' if kind is bool else ', ').join(choices)}"
-        )
-    if kind is str:
-        return text
-    if kind is int:
-        return 0 if text == "0" else parse_count(spec, name, text)  # which the record refuses where it must not be
+def _read_option(kind: Any, text: str) -> Any:
+    """The value of an option of this type; a text that is none stays, for its record to refuse."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text, text)
     with contextlib.suppress(ValueError):
-        if 0 <= (value := float(text)) < math.inf:
-            return value
-    raise SpecError(f"player {spec!r}: {name} is {text!r}, expected a number, 0 or more")
-
-
-def player_search(
-    spec: PlayerSpec, trained: Mapping[str, Any], num_simulations: int | None = None, gumbel_scale: float = 0.0
-) -> SearchConfig:
-    """The search of a checkpoint's player, which its spec decides first, then what is given here, then its training.
-
-    Raises SpecError.
-    """
-    search = search_of(spec, {**trained, **({"num_simulations": num_simulations} if num_simulations else {})})
-    if "gumbel_scale" in option_types(type(search)) and "gumbel_scale" not in spec.options:
-        search = dataclasses.replace(search, gumbel_scale=gumbel_scale)
-    return search
+        return kind(text) if kind in (int, float) else text
+    return text
 
 
 def check_search(spec: PlayerSpec, search: SearchConfig, network: NetworkConfig) -> None:
@@ -152,7 +129,7 @@ def distinct(player: Player, taken: Collection[str]) -> Player:
 def load_player(
     spec: PlayerSpec, game_name: str, num_simulations: int | None = None, gumbel_scale: float = 0.0
 ) -> Player:
-    """The player of `spec` on a board; the rest, as in `player_search`, where the spec has no option.
+    """The player of `spec` on a board; the rest, as in `search_of`, where the spec has no option.
 
     Raises SpecError, CheckpointError.
     """
@@ -168,7 +145,7 @@ def load_player(
         engine = load_uci_player(spec, get_game(game_name))
         return engine._replace(key=(engine.name, "uci", game_name))
     found = spec.found
-    search = player_search(spec, found.manifest["search"], num_simulations, gumbel_scale)
+    search = search_of(spec, found.manifest["search"], num_simulations, gumbel_scale)
     network = network_config(found)
     check_search(spec, search, network)
     if (split := search.split) not in SPLITS:  # a run's, which may go on to learn

@@ -140,7 +140,7 @@ def test_a_board_is_read_and_written_as_any_other(toys):
 
 
 def test_a_player_is_asked_for_by_the_search_and_plays_its_moves(toys):
-    assert search_of(parse_spec("run?search=toy_search&slot=2"), {}).slot == 2
+    assert search_of(parse_spec("run?search=toy_search&slot=2"), {"algorithm": "gumbel"}).slot == 2
     found = Checkpoint(Path("run"), {"search": {"algorithm": "toy_search", "slot": 3}})
     assert player_of(found).search == ToySearchConfig(slot=3)
 

@@ -20,7 +20,8 @@ from alphagateau.search.config import ActionValueConfig, PolicyConfig, StateValu
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 
-TRAINED = {"num_simulations": 32, "max_num_considered_actions": 8}  # as a checkpoint's manifest has it
+# As a checkpoint's manifest has it.
+TRAINED = {"algorithm": "gumbel", "num_simulations": 32, "max_num_considered_actions": 8}
 
 
 @pytest.mark.parametrize(
@@ -95,11 +96,11 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
         ("?search=mcts", "search is 'mcts', expected one of gumbel, probability, depth, policy, action_value, state"),
         ("?simulation=4", "'simulation' is no option of search gumbel, expected search, simulations, considered"),
         ("?search=policy&simulations=4", "'simulations' is no option of search policy, expected search"),
-        ("?simulations=many", "num_simulations is 'many', expected a whole number above 0"),
-        ("?mirrors=1", "average_mirrors is '1', expected true or false"),
-        ("?search=action_value&endings=all", "endings is 'all', expected exact, repetition, none"),
+        ("?simulations=many", 'num_simulations must be an integer from 1 to 65536, got "many"'),
+        ("?mirrors=1", 'average_mirrors must be true or false, got "1"'),
+        ("?search=action_value&endings=all", 'endings must be one of "exact", "repetition", "none", got "all"'),
         ("?search=probability&nodes=1", "num_nodes must be an integer from 2 to 1000000, got 1"),
-        ("?gumbel_scale=-1", "gumbel_scale is '-1', expected a number, 0 or more"),
+        ("?gumbel_scale=-1", "gumbel_scale must be a finite number from 0 to 1000, got -1.0"),
         ("?simulations", "'simulations' was given, expected options such as nodes=50, each once"),
         ("?simulations=4&simulations=5", "'simulations=5' was given, expected options such as nodes=50, each once"),
     ],

@@ -66,7 +66,7 @@ def test_a_checkpoint_chooses_no_program_and_no_path(tiny, tmp_path, algorithm, 
     search = {"algorithm": algorithm, name: f"sh -c 'touch {tmp_path / 'taken'}'"}
     path = forge(tiny, search=search)
     searches = [
-        player_specs.player_search(parse_spec(str(path)), newest.newest_checkpoint(path).manifest["search"]),
+        player_specs.search_of(parse_spec(str(path)), newest.newest_checkpoint(path).manifest["search"]),
         find_player(str(path)).search,
         find_player(f"{path}?search={algorithm}").search,
         player_specs.match_config(alphagateau.load(path).manifest["search"]),

@@ -21,7 +21,7 @@ from alphagateau.matches.ladder.ladder import merge_ladders, play_ladder
 from alphagateau.matches.ladder.meetings import count_openings, open_openings, take_openings
 from alphagateau.matches.ladder.protocol import write_protocol
 from alphagateau.matches.ladder.rounds import Callbacks
-from alphagateau.matches.player_specs import player_search
+from alphagateau.matches.player_specs import search_of
 from alphagateau.matches.players import random_player
 from alphagateau.matches.specs import PlayerError, parse_spec
 
@@ -105,7 +105,7 @@ def test_noise_simulations_and_considered_moves_are_part_of_a_player(options, no
     """The paper's own evaluation, Gumbel scale 1.0, by a ladder's key or by a player's spec."""
     from alphagateau.config.searches import describe_search
 
-    assert describe_search(player_search(parse_spec(f"runs/a{options}"), TRAINED, gumbel_scale=noise)) == shown
+    assert describe_search(search_of(parse_spec(f"runs/a{options}"), TRAINED, gumbel_scale=noise)) == shown
 
 
 @pytest.mark.whole
