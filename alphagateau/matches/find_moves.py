@@ -48,7 +48,7 @@ def engine_failures() -> Iterator[None]:
     try:
         yield
     except (jax.errors.JaxRuntimeError, ValueError) as error:  # of what a callback raised its text alone is left
-        if (failure := re.search(r"\bUciError: (.+)", str(error))) is None:
+        if (failure := re.search(r"\bPlayerError: (.+)", str(error))) is None:
             raise
         raise PlayerError(failure[1]) from None
 

@@ -42,7 +42,7 @@ def searches() -> dict[str, type[SearchConfig]]:
 
 @lru_cache
 def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, is_endless: bool = False) -> Search:
-    """One object for all players that share its settings, and so one compiled program. Raises UciError.
+    """One object for all players that share its settings, and so one compiled program. Raises SpecError.
 
     is_endless: it searches beyond the limit of plies.
     """

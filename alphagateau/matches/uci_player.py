@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,10 +41,6 @@ TIE_BREAK_NODES = 10_000
 WON = 0.99  # chance of winning, by the engine, from which it agrees on a tie break
 TIMEOUT = 60.0  # seconds
 WORDS = (*LIMITS, "timeout", "processes")  # of a spec, beside the engine's options
-
-
-class UciError(PlayerError):
-    """An engine cannot go on; one sentence naming it."""
 
 
 class EngineSearch(NamedTuple):
@@ -83,28 +79,25 @@ def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
     Its processes end with `close`, or with this program. Raises SpecError if it cannot be started,
     does not play the game, or has no such option.
     """
-    wanted, engines = engine_search(spec), []
-    atexit.register(close := lambda: _close(engines))
-    try:
-        for _ in range(wanted.processes):
-            engines.append(_start(wanted, game))
-    except SpecError:
-        close()
-        raise
+    wanted = engine_search(spec)
+    with ExitStack() as started:
+        engines = [started.enter_context(closing(_start(wanted, game))) for _ in range(wanted.processes)]
+        close = started.pop_all().close
+    atexit.register(close)
     called = engines[0].name.split()
     name = " ".join([*called, *(Path(argument).name for argument in split_command(wanted.command)[1:])])
     settings = " ".join(f"{key}={value}" for key, value in [wanted.limit, *sorted(wanted.options.items())])
     return Player(
         f"{name} {settings}",
         identity=Identity(search=settings),
-        move=_make_move(list(engines), wanted, game),
+        move=_make_move(engines, wanted, game),
         num_workers=wanted.processes,
         close=close,
     )
 
 
 def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Sequence[chess.Move] = ()) -> EngineAnswer:
-    """What the engine's search finds, of all moves or of some, from an empty hash table. Raises UciError."""
+    """What the engine's search finds, of all moves or of some, from an empty hash table. Raises PlayerError."""
     name, value = wanted.limit
     seconds = value / 1000 if name == "movetime" else 0.0
     played = f" moves {' '.join(move.uci() for move in board.move_stack)}" if board.move_stack else ""
@@ -112,7 +105,7 @@ def analyse(engine: Engine, wanted: EngineSearch, board: chess.Board, moves: Seq
     try:
         return engine.go(position, f"{name} {value}", [move.uci() for move in moves], seconds=seconds)
     except EngineError as error:
-        raise UciError(str(error)) from None
+        raise PlayerError(str(error)) from None
 
 
 def _start(wanted: EngineSearch, game: Game) -> Engine:
@@ -123,22 +116,17 @@ def _start(wanted: EngineSearch, game: Game) -> Engine:
 
 
 def _make_move(engines: list[Engine], wanted: EngineSearch, game: Game) -> Callable[[str, Sequence[str]], Reply]:
-    idle: queue.Queue[Engine | str] = queue.Queue()  # in the place of one that failed, what it did first
+    idle: queue.Queue[Engine] = queue.Queue()
     for engine in engines:
         idle.put(engine)
 
     def move(start_fen: str, moves: Sequence[str]) -> Reply:
         engine = idle.get()
         try:
-            if isinstance(engine, str):
-                raise UciError(engine)
             board = game.board_class(start_fen)
             for uci in moves:
                 board.push_uci(uci)
             return _search(engine, wanted, board)
-        except UciError as error:
-            engine = str(error)
-            raise
         finally:
             idle.put(engine)
 
@@ -151,11 +139,11 @@ def _search(engine: Engine, wanted: EngineSearch, board: chess.Board) -> Reply:
     found = analyse(engine, wanted, board)
     note = MoveNote(score_after(found.line, board.turn), time.perf_counter() - begun)
     if not found.move:
-        raise UciError(f"engine {engine.command!r} broke the rules: it gave no move in {board.fen()}")
+        raise PlayerError(f"engine {engine.command!r} broke the rules: it gave no move in {board.fen()}")
     try:
         return Reply(board.parse_uci(found.move).uci(), note, found.nodes)
     except ValueError as error:
-        raise UciError(f"engine {engine.command!r} broke the rules: {error}") from None
+        raise PlayerError(f"engine {engine.command!r} broke the rules: {error}") from None
 
 
 def score_after(line: ScoredLine | None, color: chess.Color) -> chess.engine.Score | None:
@@ -167,11 +155,6 @@ def score_after(line: ScoredLine | None, color: chess.Color) -> chess.engine.Sco
         return None
     score = chess.engine.Mate(moves) if line.kind == "mate" else chess.engine.Cp(line.number)
     return score if color else -score
-
-
-def _close(engines: list[Engine]) -> None:
-    while engines:
-        engines.pop().close()
 
 
 @lru_cache

@@ -12,7 +12,6 @@ import pytest
 from alphagateau.commands import main as command
 from alphagateau.commands.main import explain, main
 from alphagateau.matches.specs import PlayerError, SpecError
-from alphagateau.matches.uci_player import UciError
 from alphagateau.runs.checkpoint import CheckpointError, NoCheckpointError
 from alphagateau.runs.run_folder import RunError
 
@@ -84,7 +83,6 @@ def test_what_the_user_named_wrong_exits_2(words, said, capfd, tmp_path, monkeyp
         (NoCheckpointError("x"), 2),
         (FileNotFoundError(errno.ENOENT, "No such file", "x"), 2),
         (PlayerError("x"), 1),
-        (UciError("x"), 1),
         (CheckpointError("x"), 1),
         (RunError("x"), 1),
         (OSError(errno.ENOSPC, "No space left on device", "x"), 1),

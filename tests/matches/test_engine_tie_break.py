@@ -11,7 +11,7 @@ from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.variants import get_game
 from alphagateau.matches.find_moves import compiled_search
 from alphagateau.matches.specs import PlayerError, SpecError
-from alphagateau.matches.uci_player import UciError, make_finish
+from alphagateau.matches.uci_player import make_finish
 from alphagateau.search.search import SearchOutput
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -46,7 +46,7 @@ def test_an_engine_that_fails_within_a_search_is_its_players_failure():
     """What a callback raises comes back as JAX's error with a text."""
 
     def fail(positions, candidates):
-        raise UciError("engine 'x' ended: exit code 9")
+        raise PlayerError("engine 'x' ended: exit code 9")
 
     def search(variables, keys, states):
         shape = jax.ShapeDtypeStruct(states.ply.shape, np.int16)

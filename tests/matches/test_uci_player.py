@@ -21,7 +21,7 @@ from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Opening, make_openings
 from alphagateau.matches.players import Player, Reply, random_player
 from alphagateau.matches.specs import PlayerError, SpecError, parse_spec, read_spec
-from alphagateau.matches.uci_player import UciError, engine_search, load_uci_player, score_after
+from alphagateau.matches.uci_player import engine_search, load_uci_player, score_after
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
 FAIRY = shutil.which("fairy-stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
@@ -176,7 +176,7 @@ def test_engine_that_failed_says_its_first_failure_again(fake, openings: list[Op
     for _ in range(3):
         player.move(openings[0].start_fen, openings[0].line)
     for _ in range(2):
-        with pytest.raises(UciError, match=r"ended by itself \(exit code 3\)"):
+        with pytest.raises(PlayerError, match=r"ended by itself \(exit code 3\)"):
             player.move(openings[0].start_fen, openings[0].line)
 
 
