@@ -18,7 +18,6 @@ from alphagateau.reports.drawing.tables import (
     number_cell,
     table,
 )
-from alphagateau.reports.ladder_page import read_rows
 from alphagateau.runs.files import write_json, write_text
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
@@ -52,36 +51,14 @@ def write_study(folder: Path, result: "StudyResult") -> None:
 
 
 def rewrite_study(folder: Path, out: Path | None = None) -> Path:
-    """Makes the page and the curves of a study anew from its study.json; returns the page's path. Raises RunError.
-
-    An earlier version wrote no notes on ratings: what is noted when its ladder is rated anew takes their place.
-    """
+    """Makes the page and the curves of a study anew from its study.json; returns the page's path. Raises RunError."""
     from alphagateau.studies.result_files import read_result
 
     result = read_result(folder / "study.json")
-    if not result.rating_notes:
-        found = {board: notes_of_ladder(folder / "ladder", board) for board in result.num_games}
-        result = result._replace(rating_notes=found)
     if out is None:
         return _draw(folder, result)
     write_text(out, study_page(result))
     return out
-
-
-def notes_of_ladder(folder: Path, board: str) -> list[str]:
-    """What is noted when an earlier ladder's results are rated anew; nothing where its files cannot be read."""
-    from alphagateau.ratings.rate import rate
-    from alphagateau.ratings.results_files import read_results
-
-    folder = folder / board if (folder / board).is_dir() else folder
-    try:
-        first = next(iter(read_rows(folder / "ratings.csv")), {})
-        with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
-            results = read_results(file, file.name)
-        notes = rate(results, first.get("method") or "bradley-terry", first.get("anchor") or None).notes
-    except (OSError, ValueError):  # ResultsError and ConfigError are of the second
-        return []
-    return [f"rated anew by a later version: {note}" for note in notes]
 
 
 def _draw(folder: Path, result: "StudyResult") -> Path:
