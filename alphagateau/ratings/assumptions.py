@@ -65,17 +65,10 @@ def _worst_cycle(num_players: int, pairs: np.ndarray, above: np.ndarray, varianc
     """The pair farthest from its ratings, with the third player that makes the largest cycle, if one met both."""
     worst = int(np.argmax(np.abs(above) / np.sqrt(variance)))
     i, j = pairs[:, worst] if above[worst] > 0 else pairs[::-1, worst]
-
-    def against(player: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-        """Of this player above each other, or of each other above it."""
-        found = np.full((2, num_players), np.nan)
-        for side, direction in ((0, sign), (1, -sign)):
-            is_here = pairs[side] == player
-            found[:, pairs[1 - side, is_here]] = direction * above[is_here], variance[is_here]
-        return found[0], found[1]
-
-    (after, spread), (before, other_spread) = against(j, 1), against(i, -1)
-    size = (after + before + abs(above[worst])) / np.sqrt(spread + other_spread + variance[worst])
+    better, spread = np.full((2, num_players, num_players), np.nan)  # of each player above each other
+    for (a, b), sign in ((pairs, 1), (pairs[::-1], -1)):
+        better[a, b], spread[a, b] = sign * above, variance
+    size = (better[j] + better[:, i] + abs(above[worst])) / np.sqrt(spread[j] + spread[:, i] + variance[worst])
     return (int(i), int(j), *([int(np.nanargmax(size))] if np.isfinite(size).any() else []))
 
 
