@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from alphagateau.config import LadderConfig
 from alphagateau.games.rules import Game
-from alphagateau.matches.ladder.games import StoredGame, store
-from alphagateau.matches.match_games import Match, PlayedGame
+from alphagateau.matches.ladder.games import StoredGame
+from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import Opening, random_openings, read_openings
 from alphagateau.matches.players import Player
 
@@ -93,10 +93,3 @@ def meet(
 def is_random(pair: Sequence[Player]) -> bool:
     """Whether two games of the pair may differ though they began alike."""
     return any(player.has_noise for player in pair)
-
-
-def to_stored(played: PlayedGame, match: Match, protocol: str) -> StoredGame:
-    """A finished game of this match."""
-    a, b = match.a.key, match.b.key
-    players = (a, b) if played.a_is_white else (b, a)
-    return store(played.record, players, match.numbers[played.opening], protocol)

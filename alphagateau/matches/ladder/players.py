@@ -39,22 +39,21 @@ def load_players(
         except (CheckpointError, PlayerError) as error:
             notes.append(f"left out: {error}")
             continue
-        if same := players.get(player.key):
-            player.close()  # an engine would run on beside the other
-        if same and spec.path.startswith("uci:") and spec.path != sources[player.key].path:
+        same = players.get(player.key)
+        if same is None:
+            players[player.key] = distinct(player, {other.name for other in players.values()})
+            sources[player.key] = spec
+            continue
+        player.close()  # an engine would run on beside the other
+        if spec.path.startswith("uci:") and spec.path != sources[player.key].path:
             notes.append(f"left out: {spec.text} calls itself {player.name}, as {sources[player.key].text} does")
-            continue
-        sources.setdefault(player.key, spec)
-        if same and not _is_alike(same.network, player.network):
+        elif not _is_alike(same.network, player.network):
             notes.append(f"left out: {player.name} has the weights of {same.name}, in another network")
-            continue
-        if same:
+        else:
             why = "the same weights and search, one player" if player.network else "one player, named twice"
             notes.append(f"{player.name} is {same.name}: {why}")
             if player.folder is not None and player.identity.iteration is not None:
                 players[player.key] = same._replace(also=(*same.also, (player.folder, player.identity.iteration)))
-            continue
-        players[player.key] = distinct(player, {other.name for other in players.values()})
     return list(players.values()), notes
 
 

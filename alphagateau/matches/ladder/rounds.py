@@ -14,8 +14,8 @@ from typing import NamedTuple
 from alphagateau.config import LadderConfig
 from alphagateau.config.records import counted
 from alphagateau.games.rules import Game
-from alphagateau.matches.ladder.games import StoredGame, append_game, tabulate
-from alphagateau.matches.ladder.meetings import NumberedOpenings, meet, to_stored
+from alphagateau.matches.ladder.games import StoredGame, append_game, store, tabulate
+from alphagateau.matches.ladder.meetings import NumberedOpenings, meet
 from alphagateau.matches.ladder.pairings import Standing, games_left, next_pairings
 from alphagateau.matches.ladder.players import curves_of
 from alphagateau.matches.match import play_games
@@ -172,7 +172,9 @@ def _keep(sitting: Sitting, played: PlayedGame) -> None:
     if played.score is None:
         return
     of = next(one for one in reversed(sitting.in_progress) if played.match >= one.first)
-    of.games.append(to_stored(played, of.meetings[played.match - of.first], sitting.table.protocol))
+    match = of.meetings[played.match - of.first]
+    players = (match.a.key, match.b.key) if played.a_is_white else (match.b.key, match.a.key)
+    of.games.append(store(played.record, players, match.numbers[played.opening], sitting.table.protocol))
     append_game(sitting.table.games_file, of.games[-1])
 
 
