@@ -13,7 +13,7 @@ from alphagateau.ratings.bradley_terry import Fit, fit_bradley_terry
 from alphagateau.ratings.curves import Curves, make_steps
 from alphagateau.ratings.history import fit_history
 from alphagateau.ratings.model import centered, difference_variance, game_arrays, score_variance
-from alphagateau.ratings.rate import Ratings, rate
+from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, restrict
 
 
@@ -144,9 +144,3 @@ def _expected_information(fit: Fit, spread: np.ndarray, difference: np.ndarray) 
     k = 1 / np.sqrt(1 + math.pi * spread / 8)
     score = scipy.special.expit(k * difference)
     return k * (score * (1 - score)) ** 2 / score_variance(score, fit.draw_parameter)
-
-
-def is_precise(ratings: Ratings, target_error: float) -> bool:
-    """Whether all players are in one component and every standard error is at most `target_error`, Elo."""
-    errors = ratings.standard_error
-    return len(errors) > 0 and bool(np.all(ratings.component == 0)) and bool(errors.max() <= target_error)

@@ -8,7 +8,7 @@ import scipy.optimize
 
 from alphagateau.ratings.bradley_terry import fit_bradley_terry
 from alphagateau.ratings.model import POINTS, expected_score, game_arrays, outcome_chances, score_variance
-from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
+from alphagateau.ratings.pairing import Pairing, PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Results, Row, make_results
 from alphagateau.ratings.sprt import pentanomial, sprt, strength
@@ -130,15 +130,6 @@ def test_informative_pairings_need_fewer_games_than_algorithm_2(pool):
         assert np.mean(found.standard_error**2) < np.mean(target.standard_error**2)
         off = found.rating - 1000 - ratings + ratings.mean()
         assert np.mean(np.abs(off) < 2 * found.standard_error) > 0.8
-
-
-def test_ratings_are_precise_when_all_players_are_on_one_scale_with_small_errors():
-    found = rate(make_results([Row("a", "b", 30, 0, 30), Row("b", "c", 30, 0, 30)]))
-    error = found.standard_error.max()
-    assert not is_precise(found, error - 0.1) and is_precise(found, error + 0.1)
-    split = rate(make_results([Row("a", "b", 30, 0, 30), Row("c", "d", 30, 0, 30)]))
-    idle = rate(make_results([Row("a", "b", 30, 0, 30)], ["c"]))
-    assert not any(is_precise(other, 1e6) for other in (split, idle, rate(Results())))
 
 
 def test_sprt_of_won_and_lost_pairs_by_hand():

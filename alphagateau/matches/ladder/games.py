@@ -111,11 +111,7 @@ def tabulate(games: Sequence[StoredGame], players: Sequence[Player], others: Seq
 def to_results(games: Sequence[StoredGame], players: Sequence[Player]) -> list[GameResult]:
     """The games between these players, by their names."""
     names = {p.key: p.name for p in players}
-    return [
-        GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves)
-        for g in games
-        if {g.white, g.black} <= names.keys()
-    ]
+    return [GameResult(names[g.white], names[g.black], g.result, (g.protocol, g.opening), g.moves) for g in games]
 
 
 def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: str, event: str) -> list[GameRecord]:
@@ -123,11 +119,10 @@ def to_records(games: Sequence[StoredGame], players: Sequence[Player], board: st
     known = {p.key: (p.name, p.identity) for p in players}
     records = []
     for game in games:
-        if game.white in known and game.black in known:
-            tags = {"Event": event, "Date": game.date or "????.??.??", "Round": str(game.opening + 1)}
-            tags |= player_tags("White", *known[game.white]) | player_tags("Black", *known[game.black])
-            notes = tuple(map(read_note, game.comments))
-            records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags, notes))
+        tags = {"Event": event, "Date": game.date or "????.??.??", "Round": str(game.opening + 1)}
+        tags |= player_tags("White", *known[game.white]) | player_tags("Black", *known[game.black])
+        notes = tuple(map(read_note, game.comments))
+        records.append(GameRecord(board, game.start_fen, game.moves, game.result, game.termination, tags, notes))
     return records
 
 

@@ -167,4 +167,5 @@ def _games_of_members(table: Table) -> list[StoredGame]:
     if not any("uci" in p.key for p in table.players if table.pool and p.name not in table.members):
         return []
     path = find_pool(table.ladder.pool) / GAMES
-    return [game._replace(protocol=table.protocol) for game in (read_records(path) if path.is_file() else [])]
+    games, _ = of_players(read_records(path) if path.is_file() else [], table.players)
+    return [game._replace(protocol=table.protocol) for game in games]

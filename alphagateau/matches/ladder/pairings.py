@@ -10,7 +10,7 @@ from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder.games import LadderGamesError
 from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings, is_random, part_of
 from alphagateau.matches.players import Player
-from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, is_precise, paper_pairings
+from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
 from alphagateau.ratings.rate import UCI_ELO, rate
 from alphagateau.ratings.results import Results, games_between, restrict
@@ -99,7 +99,7 @@ def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     has_levels = ladder.anchor == UCI_ELO and any(f"{UCI_ELO}=" in name for name in standing.names)
     anchor = UCI_ELO if has_levels else _anchor(ladder, standing)
     ratings = rate(results, ladder.method, anchor, curves=standing.rules.curves)
-    return is_precise(ratings, ladder.target_error)
+    return not ratings.component.any() and bool(ratings.standard_error.max() <= ladder.target_error)
 
 
 def _anchor(ladder: LadderConfig, standing: Standing) -> str | None:

@@ -13,7 +13,8 @@ from alphagateau.matches.ladder.ladder import RatedPool, play_ladder
 from alphagateau.matches.ladder.pairings import Standing, next_pairings
 from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.specs import PlayerError
-from alphagateau.ratings.results import make_results
+from alphagateau.ratings.rate import rate
+from alphagateau.ratings.results import Row, make_results
 
 PAWNS = ("1pppp", "p1ppp", "pp1pp", "ppp1p")
 HOSTS = [host_player(name) for name in "abcd"]
@@ -80,6 +81,19 @@ def test_only_an_error_relative_to_the_anchor_sends_everybody_against_it():
     assert sorted(name for pairing in met for name in pairing[:2]) == names
     met = next_pairings(LadderConfig(players=tuple(names), anchor="a", target_error=50.0), standing)
     assert len(met) == 3 and all("a" in pairing[:2] for pairing in met)
+
+
+def test_ratings_are_precise_when_all_players_are_on_one_scale_with_small_errors():
+    linked = [Row("a", "b", 30, 0, 30), Row("b", "c", 30, 0, 30)]
+    error = rate(make_results(linked)).standard_error.max()
+
+    def ends(names: str, rows: list[Row], target_error: float) -> bool:
+        ladder = LadderConfig(players=("x",), target_error=target_error)
+        return not next_pairings(ladder, Standing([*names], make_results(rows, [*names])))
+
+    assert not ends("abc", linked, error - 0.1) and ends("abc", linked, error + 0.1)
+    assert not ends("abcd", [Row("a", "b", 30, 0, 30), Row("c", "d", 30, 0, 30)], 1e6)
+    assert not ends("abc", [Row("a", "b", 30, 0, 30)], 1e6) and not ends("ab", [], 1e6)
 
 
 def failing(number: int) -> list:
