@@ -75,41 +75,31 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     All networks search alike, without noise, from the same openings; each opening is played with both colors. The
     run's results.json has the scores, results.pgn the games.
     """
-    simulations = experiment.evaluation.num_simulations or experiment.search.num_simulations
-    results = _play(experiment, run, variables, simulations, should_stop)
-    if results is None:
-        return None
-    scores = [Score(player, opponent, *result[:5]) for (player, opponent), result in results.items()]
+    game, rule = get_game(experiment.game), experiment.evaluation
+    simulations = rule.num_simulations or experiment.search.num_simulations
+    wanted = {**vars(experiment.search), "num_simulations": simulations}
+    config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
+    search = match_search(game.name, experiment.network, config)
+    start, weights = checkpoint.open_checkpoint(run / "checkpoints" / "0"), checkpoint.weights_hash(variables)
+    identity = Identity(run.name, experiment.num_iterations, weights, player_search_name(config))
+    of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
+    first = Player("iteration 0", search, load_weights(start, game.name), of_first)
+    last = Player(f"iteration {experiment.num_iterations}", search, variables, identity)
+    openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
+    scores, games = [], ""
+    for opponent in (first, random_player()):
+        result = play_match(game, Match(last, opponent, openings, experiment.seed), should_stop=should_stop)
+        if should_stop():
+            return None
+        scores.append(Score(last.name, opponent.name, *result[:5]))
+        games += games_to_pgn(result.records, run.name)
     record = {
-        "weights_hash": checkpoint.weights_hash(variables),
+        "weights_hash": weights,
         "evaluation": _wanted(experiment),
         "simulations": simulations,
         "scores": [score[:6] for score in scores],
         "strengths": [{"pairs": score.pairs, **strength(score.pairs)._asdict()} for score in scores],
     }
-    files.write_text(run / "results.pgn", "".join(games_to_pgn(x.records, run.name) for x in results.values()))
+    files.write_text(run / "results.pgn", games)
     files.write_text(run / "results.json", files.to_json(record))
     return scores
-
-
-def _play(experiment: Experiment, run: Path, variables: Any, num_simulations: int, should_stop):
-    """(player, opponent) -> MatchResult; None if stopped."""
-    game, rule = get_game(experiment.game), experiment.evaluation
-    wanted = {**vars(experiment.search), "num_simulations": num_simulations}
-    config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
-    search = match_search(game.name, experiment.network, config)
-    start = checkpoint.open_checkpoint(run / "checkpoints" / "0")
-    identity = Identity(
-        run.name, experiment.num_iterations, checkpoint.weights_hash(variables), player_search_name(config)
-    )
-    of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
-    first = Player("iteration 0", search, load_weights(start, game.name), of_first)
-    last = Player(f"iteration {experiment.num_iterations}", search, variables, identity)
-    openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
-    results = {}
-    for opponent in (first, random_player()):
-        result = play_match(game, Match(last, opponent, openings, experiment.seed), should_stop=should_stop)
-        if should_stop():
-            return None
-        results[last.name, opponent.name] = result
-    return results
