@@ -1,17 +1,4 @@
-"""Loads players by spec: a run, a checkpoint, `random` or an engine.
-
-checkpoints/quickstart            the newest checkpoint of a run
-checkpoints/quickstart/checkpoints/3?simulations=64
-PATH?search=policy                another search, with its own options: no search, the move of the highest prior
-PATH?search=action_value          the move that the network values highest
-PATH?search=state_value           the move to the position that it values lowest for the opponent
-PATH?gumbel_scale=1.0              with the noise of its training; without it none is added
-PATH?search=probability&nodes=256 minimax over likely moves; PATH?search=depth&plies=2, over all
-PATH?search=probability&split=CKPT likely by the policy of another network
-PATH?mirrors=true                 each evaluation averaged over a position and its mirror image
-random                            the random mover
-uci:COMMAND?nodes=50              an engine
-"""
+"""Loads players by spec: a run, a checkpoint, `random` or an engine; docs/play.md has a table of specs."""
 
 import contextlib
 import dataclasses

@@ -1,9 +1,6 @@
-"""UCI engines as players: a spec such as `uci:/usr/games/stockfish?nodes=50&Skill Level=3` to a Player.
+"""UCI engines as players, by a spec such as `uci:/usr/games/stockfish?nodes=50&Skill Level=3` (docs/play.md).
 
-What follows the ? is one of nodes, movetime (milliseconds) and depth, the length of a search (nodes=1000 if none is
-given); timeout, the seconds after which an engine that does not answer is given up (60); processes, how many of it run
-at once (1); and any option of the engine. Each move is searched from a clean hash table, so that it depends on the
-game alone.
+Each move is searched from a clean hash table, so that it depends on the game alone.
 
 An engine also breaks ties of players of values in won positions. To such a player every move that keeps a won game won
 is worth the same, and it may never mate. As in Ruoss et al. (2024): where its best moves are all as good as won and the
