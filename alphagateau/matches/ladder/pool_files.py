@@ -14,7 +14,7 @@ from alphagateau.matches.player_specs import distinct
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pool import Pool
 from alphagateau.ratings.rate import Ratings, anchors_of
-from alphagateau.runs.files import write_text
+from alphagateau.runs.files import to_json, write_text
 
 POOLS = Path("eval") / "pools"
 FILE, OPENINGS, GAMES = "pool.json", "openings.txt", "games.pgn.gz"
@@ -49,22 +49,14 @@ def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str
         raise LadderGamesError("make_pool: some players have no rating on the pool's one scale: play more games")
     keys = {p.name: p.key for p in table.players}
     columns = zip(ratings.players, ratings.rating, ratings.standard_error, ratings.games, strict=True)
-    members = [
-        {"name": name, "key": keys[name], "rating": round(r, 2), "standard_error": round(e, 2), "games": int(n)}
-        for name, r, e, n in columns
-    ]
-    head = {
-        "board": table.game.name,
-        "protocol": table.protocol,
-        "anchor": table.ladder.anchor,
-        "anchor_rating": table.ladder.anchor_rating,
-        "dispersion": round(ratings.dispersion, 3),
-    }
-    lists = {"specs": specs, "members": members, "covariance": np.round(ratings.covariance, 3).tolist()}
-    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-    for name, rows in lists.items():
-        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-        parts.append(f" {json.dumps(name)}: [\n{lines}\n ]")
+    members = [Member(name, keys[name], round(r, 2), round(e, 2), int(n)) for name, r, e, n in columns]
+    head = table.game.name, table.protocol, table.ladder.anchor, table.ladder.anchor_rating
+    covariance = np.round(ratings.covariance, 3).tolist()
+    text = PoolText(*head, list(specs), members, covariance, round(ratings.dispersion, 3))
+    parts = []
+    for name, value in sorted(text._asdict().items(), key=lambda part: isinstance(part[1], list)):  # lists at the end
+        rows = ",\n".join(f"  {to_json(row, None)}" for row in value) if isinstance(value, list) else ""
+        parts.append(f" {json.dumps(name)}: " + (f"[\n{rows}\n ]" if rows else json.dumps(value)))
     write_text(folder / FILE, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
