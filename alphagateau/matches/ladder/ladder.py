@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
 from alphagateau.games.pgn.pgn import GameRecord
+from alphagateau.games.rules import RULES_VERSION
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder.games import (
     LadderGamesError,
@@ -27,13 +28,7 @@ from alphagateau.matches.ladder.meetings import open_openings
 from alphagateau.matches.ladder.pairings import check_openings
 from alphagateau.matches.ladder.players import curves_of, load_players
 from alphagateau.matches.ladder.pool_files import GAMES, OPENINGS, find_pool, read_pool, seat_members, write_pool
-from alphagateau.matches.ladder.protocol import (
-    describe_protocol,
-    merge_games,
-    of_protocol,
-    with_protocols,
-    write_protocol,
-)
+from alphagateau.matches.ladder.protocol import merge_games, of_protocol, with_protocols, write_protocol
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.specs import PlayerSpec, board_of, read_spec
 from alphagateau.ratings.curves import Curves
@@ -61,8 +56,14 @@ class RatedPool(NamedTuple):
     @property
     def protocol(self) -> dict[str, str]:
         """The protocol of the games by what a reader calls its parts."""
-        parts, pool = describe_protocol(self.table.game, self.table.openings), self.table.ladder.pool
-        return {**parts, "reference pool": pool} if pool else parts
+        table, pool = self.table, self.table.ladder.pool
+        return {
+            "board": table.game.name,
+            "openings": table.openings.name,
+            "ply limit": str(table.game.max_plies),
+            "rules version": str(RULES_VERSION),
+            **({"reference pool": pool} if pool else {}),
+        }
 
 
 def play_ladder(

@@ -17,16 +17,6 @@ from alphagateau.matches.ladder.meetings import NumberedOpenings, take_openings
 UNKNOWN = "unknown openings"  # of games stored before protocols were, if they began otherwise
 
 
-def describe_protocol(game: Game, openings: NumberedOpenings) -> dict[str, str]:
-    """The protocol by what a reader calls its parts."""
-    return {
-        "board": game.name,
-        "openings": openings.name,
-        "ply limit": str(game.max_plies),
-        "rules version": str(RULES_VERSION),
-    }
-
-
 def write_protocol(game: Game, openings: NumberedOpenings) -> str:
     """The protocol as games.jsonl and ratings.csv name it."""
     return f"openings: {openings.name}; at most {game.max_plies} plies; rules {RULES_VERSION}"
