@@ -82,17 +82,18 @@ class Sitting:
 
 def play_rounds(table: Table, games: Sequence[StoredGame], callbacks: Callbacks) -> list[str]:
     """Plays what is left after these games; a sentence on each player that failed."""
-    sitting = Sitting(table, callbacks, list(games))
+    sitting, notes = Sitting(table, callbacks, list(games)), []
     while meetings := _next_meetings(sitting):
         sitting.in_progress = [Round(meetings, 0, [])]
         statistics = _play(sitting)
-        callbacks.report(_pace(statistics, table.players))
-        for name, why in statistics.failures.items():
-            callbacks.report(_left(name, why))
+        left = [f"{name} left the ladder: {why}" for name, why in statistics.failures.items()]
+        for note in (_pace(statistics, table.players), *left):
+            callbacks.report(note)
+        notes += left
         sitting.failures |= statistics.failures
         sitting.games += [game for one in sitting.in_progress for game in one.games]
         sitting.in_progress = []
-    return [_left(name, why) for name, why in sitting.failures.items()]
+    return notes
 
 
 def _play(sitting: Sitting) -> Statistics:
@@ -184,10 +185,6 @@ def _count(sitting: Sitting) -> str:
     return f"{counted(len(sitting.games) + ended, 'game')} played" + (
         f", {num_playing} in progress" if num_playing else ""
     )
-
-
-def _left(name: str, why: str) -> str:
-    return f"{name} left the ladder: {why}"
 
 
 def _pace(statistics: Statistics, players: Sequence[Player]) -> str:
