@@ -1,6 +1,5 @@
 """Reads players' specs, a path or `uci:COMMAND` with options, and finds their checkpoints."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -70,13 +69,6 @@ def at_checkpoint(spec: PlayerSpec, checkpoint: Checkpoint) -> PlayerSpec:
         warn_left_out(checkpoint.run or checkpoint.path, checkpoint.left_out)
     path = str(checkpoint.path)
     return spec._replace(text=path + spec.text[len(spec.path) :], path=path, checkpoint=checkpoint)
-
-
-def parse_count(spec: str, name: str, text: str) -> int:
-    """The number that an option of `spec` gives. Raises SpecError."""
-    if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
-        raise SpecError(f"player {spec!r}: {name} is {text!r}, expected a whole number above 0")
-    return int(text)
 
 
 def run_of(found: Checkpoint) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import chess
 import chess.engine
@@ -29,7 +29,7 @@ from alphagateau.games.scores import win_chance
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
 from alphagateau.matches.players import Player, Reply
-from alphagateau.matches.specs import PlayerError, PlayerSpec, SpecError, parse_count
+from alphagateau.matches.specs import PlayerError, PlayerSpec, SpecError
 from alphagateau.runs.programs import split_command
 from alphagateau.search.move_values import TieBreak
 
@@ -37,7 +37,9 @@ LIMITS = ("nodes", "movetime", "depth")
 TIE_BREAK_NODES = 10_000
 WON = 0.99  # chance of winning, by the engine, from which it agrees on a tie break
 TIMEOUT = 60.0  # seconds
+MOST_COUNT = 10**9  # of nodes, milliseconds, plies or processes
 WORDS = (*LIMITS, "timeout", "processes")  # of a spec, beside the engine's options
+T = TypeVar("T", int, float)
 
 
 class EngineSearch(NamedTuple):
@@ -55,19 +57,20 @@ def engine_search(spec: PlayerSpec) -> EngineSearch:
     command, options, text = spec.path.removeprefix("uci:"), dict(spec.options), spec.text
     if not command.strip():
         raise SpecError(f"player {text!r} names no program, expected such as uci:/usr/games/stockfish?nodes=50")
-    limits = [(name, parse_count(text, name, options.pop(name))) for name in LIMITS if name in options]
+    limits = [(name, _parse(text, name, options.pop(name), int, MOST_COUNT)) for name in LIMITS if name in options]
     if len(limits) > 1:
         raise SpecError(f"player {text!r}: expected one of nodes, movetime and depth")
-    processes = parse_count(text, "processes", options.pop("processes", "1"))
-    timeout = _parse_seconds(text, options.pop("timeout", str(TIMEOUT)))
+    processes = _parse(text, "processes", options.pop("processes", "1"), int, MOST_COUNT)
+    timeout = _parse(text, "timeout", options.pop("timeout", str(TIMEOUT)), float, threading.TIMEOUT_MAX)
     return EngineSearch(command, limits[0] if limits else ("nodes", 1000), options, timeout, processes)
 
 
-def _parse_seconds(spec: str, text: str) -> float:
+def _parse(spec: str, name: str, text: str, kind: Callable[[str], T], most: float) -> T:
     with suppress(ValueError):
-        if 0 < float(text) < threading.TIMEOUT_MAX:
-            return float(text)
-    raise SpecError(f"player {spec!r}: timeout is {text!r}, expected seconds above 0")
+        if 0 < (value := kind(text)) < most:
+            return value
+    noun = "a whole number" if kind is int else "seconds"
+    raise SpecError(f"player {spec!r}: {name} is {text!r}, expected {noun} above 0")
 
 
 def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
