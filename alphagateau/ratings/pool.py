@@ -120,23 +120,20 @@ def _with_prior(equations: Equations, pool: Pool, members: np.ndarray) -> tuple[
 
 def _bounds(games: Games, rating: np.ndarray, players: Sequence[str]) -> dict[str, tuple[float, float]]:
     """(lower, upper) of those without a rating, from their games against those who have one."""
-    bounds = {}
-    for k in map(int, np.flatnonzero(np.isnan(rating))):
-        is_first = (games.first == k) & ~np.isnan(rating[games.second])
-        is_second = (games.second == k) & ~np.isnan(rating[games.first])
-        against = np.concatenate([rating[games.second[is_first]], rating[games.first[is_second]]])
-        total = np.concatenate([games.total[is_first], games.total[is_second]])
-        points = games.points[is_first].sum() + (games.total - games.points)[is_second].sum()
-        if not len(total):
+    player, opponent = np.concatenate([games.first, games.second]), np.concatenate([games.second, games.first])
+    total, points = np.tile(games.total, 2), np.concatenate([games.points, games.total - games.points])
+    bounds, is_rated = {}, ~np.isnan(rating)
+    for k in map(int, np.flatnonzero(~is_rated)):
+        rows = (player == k) & is_rated[opponent]
+        if not rows.any():
             continue
-        sign = 1 if points else -1  # all points won, or none
+        against, sign = rating[opponent[rows]], 1 if points[rows].any() else -1  # all points won, or none
 
-        def surplus(x: float, against=against, total=total, sign=sign) -> float:
+        def surplus(x: float, against=against, total=total[rows], sign=sign) -> float:
             return float(total @ np.log(np.maximum(expected_score(sign * (x - against)), 1e-300)) - math.log(TAIL))
 
-        root: Any = scipy.optimize.brentq(surplus, against.min() - 4000, against.max() + 4000)
-        bound = float(root)
-        bounds[players[k]] = (bound, math.inf) if points else (-math.inf, bound)
+        bound: Any = scipy.optimize.brentq(surplus, against.min() - 4000, against.max() + 4000)
+        bounds[players[k]] = (float(bound), math.inf) if sign > 0 else (-math.inf, float(bound))
     return bounds
 
 
