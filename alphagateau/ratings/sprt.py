@@ -109,18 +109,16 @@ def sprt(
     if not counts.any():
         return Sprt("continue", 0.0, lower, upper, strength(pairs))
     counts[counts == 0] = MIN_COUNT
-    if is_normalized:
-        low, high = _log_likelihood_normalized(counts, elo0), _log_likelihood_normalized(counts, elo1)
-    else:
-        low, high = _log_likelihood(counts, score0), _log_likelihood(counts, score1)
+    log_likelihood = _log_likelihood_normalized if is_normalized else _log_likelihood
+    low, high = log_likelihood(counts, elo0), log_likelihood(counts, elo1)
     llr = high - low
     decision = "H1" if llr >= upper else "H0" if llr <= lower else "continue"
     return Sprt(decision, llr, lower, upper, strength(pairs), -max(low, high))
 
 
-def _log_likelihood(counts: np.ndarray, score: float) -> float:
-    """Largest log-likelihood of the counts with expected points `score`, less that of the shares observed."""
-    return float(-counts @ np.log(_likelihood_ratios(counts, PAIR_SCORES - score)))
+def _log_likelihood(counts: np.ndarray, elo: float) -> float:
+    """Largest log-likelihood of the counts with the expected points of `elo`, less that of the shares observed."""
+    return float(-counts @ np.log(_likelihood_ratios(counts, PAIR_SCORES - expected_score(elo))))
 
 
 def _log_likelihood_normalized(counts: np.ndarray, elo: float) -> float:
