@@ -27,7 +27,7 @@ from alphagateau.training.optimizer import num_made_frames
 from alphagateau.training.phases import Phase, Producer, RunState
 from alphagateau.training.plan import BoardPlan
 from alphagateau.training.selfplay.openings import read_starts
-from alphagateau.training.selfplay.probes import Probe, make_probe, probe_metrics
+from alphagateau.training.selfplay.probes import make_probe, probe_metrics
 from alphagateau.training.selfplay.replay import init_window
 from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, sample_pgn
 from alphagateau.training.selfplay.selfplay import Games, SelfPlay, SelfPlayOptions, make_begin, make_selfplay
@@ -39,10 +39,34 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
     experiment, game, network = board
     search, options = make_search(game, network, experiment.search), make_selfplay_options(board, selfplay)
-    new_games = make_new_games(experiment.seed, game, options)
+    new_games, are_new = make_new_games(experiment.seed, game, options), not selfplay.continue_games
+    probe = make_probe(experiment, game, search, mesh)
 
     def num_new_frames(state: SelfPlayState) -> int:
         return int(state.statistics.get("new_frames", num_made_frames(experiment)))
+
+    def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
+        """Rates and pace of the games, repeated games, and the probe's measures."""
+        played: SelfPlayState = state.producer
+        sums = {name: float(x) for name, x in played.statistics.items()}
+        if experiment.targets.kind == "td_leaf":
+            sums["new_frames"] = num_new_frames(played)
+        rates = selfplay_metrics(sums)
+        num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
+        pace = selfplay_pace(sums["plies"], num_simulations, seconds)
+        games = finished_games(played.trajectory, are_new)
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)}
+        probed = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
+        return rates | pace | repeated | probe_metrics({name: float(x) for name, x in probed.items()})
+
+    def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
+        """The first finished games of the iteration as PGN."""
+        player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
+        tags = {"Event": run, "Round": str(iteration)}
+        for color in ("White", "Black"):
+            tags |= player_tags(color, f"{run}/{iteration - 1}", player)
+        games = finished_games(state.trajectory, are_new)
+        return sample_pgn(game, state.trajectory, games, experiment.sample_games, tags)
 
     return Producer(
         init=make_init(experiment, selfplay, game, options),
@@ -50,13 +74,13 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
             make_play_phase(board, selfplay, search, options, mesh),
-            make_window_phase(experiment, game, mesh, None if selfplay.continue_games else new_games),
+            make_window_phase(experiment, game, mesh, new_games if are_new else None),
         ),
         num_batches=lambda state: int(state.statistics["frames"]) // experiment.training.batch_size,
         num_new_frames=num_new_frames,
         batches=partial(epoch_batches, experiment, game),
-        metrics=partial(producer_metrics, experiment, make_probe(experiment, game, search, mesh), num_new_frames),
-        sample_games=partial(sample_games, experiment, game),
+        metrics=metrics,
+        sample_games=sample_games,
     )
 
 
@@ -117,45 +141,6 @@ def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> 
         return state._replace(games=games.states, resigning=games.resigning, trajectory=trajectory)
 
     return play
-
-
-def producer_metrics(
-    experiment: Experiment,
-    probe: Probe,
-    num_new_frames: Callable[[SelfPlayState], int],
-    state: RunState,
-    iteration: int,
-    seconds: Mapping[str, float],
-) -> dict[str, float]:
-    """`Producer.metrics`: rates and pace of the games, repeated games, and the probe's measures."""
-    played: SelfPlayState = state.producer
-    sums = {name: float(x) for name, x in played.statistics.items()}
-    if experiment.targets.kind == "td_leaf":
-        sums["new_frames"] = num_new_frames(played)
-    rates = selfplay_metrics(sums)
-    num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
-    pace = selfplay_pace(sums["plies"], num_simulations, seconds)
-    games = finished_games(played.trajectory, are_new(experiment))
-    repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)}
-    probed = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
-    return rates | pace | repeated | probe_metrics({name: float(x) for name, x in probed.items()})
-
-
-def sample_games(
-    experiment: Experiment, game: Game, state: SelfPlayState, run: str, iteration: int, weights: str
-) -> str:
-    """`Producer.sample_games`: the first finished games of the iteration as PGN."""
-    player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
-    tags = {"Event": run, "Round": str(iteration)}
-    for color in ("White", "Black"):
-        tags |= player_tags(color, f"{run}/{iteration - 1}", player)
-    games = finished_games(state.trajectory, are_new(experiment))
-    return sample_pgn(game, state.trajectory, games, experiment.sample_games, tags)
-
-
-def are_new(experiment: Experiment) -> bool:
-    """Whether all games begin with the iteration."""
-    return experiment.selfplay is not None and not experiment.selfplay.continue_games
 
 
 def make_init(
