@@ -30,7 +30,7 @@ from alphagateau.training.selfplay.openings import read_starts
 from alphagateau.training.selfplay.probes import make_probe, probe_metrics
 from alphagateau.training.selfplay.replay import init_window
 from alphagateau.training.selfplay.sample_games import duplicate_rate, finished_games, sample_pgn
-from alphagateau.training.selfplay.selfplay import Games, SelfPlay, SelfPlayOptions, make_begin, make_selfplay
+from alphagateau.training.selfplay.selfplay import Games, SelfPlayOptions, make_begin, make_selfplay
 from alphagateau.training.selfplay.state import SPECS, SelfPlayState, no_pending
 from alphagateau.training.selfplay.window_phase import epoch_batches, fill_statistics, make_to_frames, make_window_phase
 
@@ -91,7 +91,20 @@ def make_play_phase(
     num_plies, most = selfplay.num_plies, min(selfplay.num_plies, selfplay.segment_plies)
     segment_plies = max(d for d in range(1, most + 1) if num_plies % d == 0)
     play_segment = make_selfplay(board.game, search, segment_plies, options)
-    play = make_play(board.experiment.seed, selfplay.num_games, mesh, play_segment)
+    rows = np.arange(selfplay.num_games, dtype=np.int32)  # the games' numbers
+
+    @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
+    def local(variables, key, rows, first_ply, games, trajectory):
+        games, segment = play_segment(variables, key, rows, first_ply, games)
+        write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=first_ply, axis=0)
+        return games, jax.tree.map(write, trajectory, segment)
+
+    @partial(jax.jit, donate_argnums=0)
+    def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
+        key = key_of(board.experiment.seed, iteration, PLAY)
+        games = Games(state.games, state.resigning)
+        games, trajectory = local(variables, key, rows, first_ply, games, state.trajectory)
+        return state._replace(games=games.states, resigning=games.resigning, trajectory=trajectory)
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
@@ -121,26 +134,6 @@ def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPla
 def make_new_games(seed: int, game: Game, options: SelfPlayOptions) -> Callable[[int | Array, Array], Games]:
     """(iteration, rows [B]) -> the Games [B] with which an iteration begins if none goes on."""
     return lambda iteration, rows: make_begin(game, options, key_of(seed, iteration, PLAY), rows)(0)
-
-
-def make_play(seed: int, num_games: int, mesh: Mesh, play_segment: SelfPlay) -> jax.stages.Wrapped:
-    """(SelfPlayState, variables, iteration, first_ply) -> SelfPlayState, compiled."""
-    rows = np.arange(num_games, dtype=np.int32)  # the games' numbers
-
-    @per_device(mesh, (REPLICATED, REPLICATED, BY_FIRST, REPLICATED, BY_FIRST, BY_SECOND), (BY_FIRST, BY_SECOND))
-    def local(variables, key, rows, first_ply, games, trajectory):
-        games, segment = play_segment(variables, key, rows, first_ply, games)
-        write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=first_ply, axis=0)
-        return games, jax.tree.map(write, trajectory, segment)
-
-    @partial(jax.jit, donate_argnums=0)
-    def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
-        key = key_of(seed, iteration, PLAY)
-        games = Games(state.games, state.resigning)
-        games, trajectory = local(variables, key, rows, first_ply, games, state.trajectory)
-        return state._replace(games=games.states, resigning=games.resigning, trajectory=trajectory)
-
-    return play
 
 
 def make_init(
