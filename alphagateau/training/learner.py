@@ -51,13 +51,39 @@ def make_learner(
 ) -> Learner:
     """The learner that makes one optimizer step a batch.
 
+    The loss is a mean over frames, so the gradient of a batch is the mean of its chunks' gradients, where the network
+    may be trained chunk by chunk.
+
     Args:
         axis_name: an axis of `shard_map` along which each device has an equal part of the batch. Batch statistics,
             gradients and metrics are reduced over it, and nothing else moves.
         num_parts: equal parts of the batch whose gradients are summed one after the other; batch statistics are then
             of a part.
     """
-    gradient_fn = make_gradient_fn(game, network, loss, axis_name, num_parts)
+
+    def loss_fn(params, statistics, frames: Frame, axis_name: str | None):
+        is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
+        options = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
+        variables = {"params": params, **statistics}
+        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **options)
+        total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return total, (metrics, evaluation, statistics)
+
+    value_and_gradient = jax.value_and_grad(loss_fn, has_aux=True)
+
+    def gradient_fn(params, statistics, frames: Frame) -> tuple[Array, dict[str, Array], Variables, Variables]:
+        """(loss, metrics, gradient, statistics after it) of a batch."""
+        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
+        frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
+        if num_parts * num_chunks == 1:
+            (total, (metrics, _, after)), gradient = value_and_gradient(params, statistics, frames, axis_name)
+        else:
+            chunk_axis = axis_name if num_chunks == 1 else None  # devices' parts are one batch of statistics
+            of_chunk = partial(value_and_gradient, params, statistics, axis_name=chunk_axis)
+            gradient, evaluation, after = mean_over_chunks(of_chunk, params, frames, num_parts * num_chunks)
+            after = mean_over(after, axis_name)
+            total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        return total, metrics, mean_over(gradient, axis_name), after
 
     def init(variables: Variables) -> TrainState:
         return TrainState(variables, optimizer.init(variables["params"]), jnp.int32(0))
@@ -76,41 +102,6 @@ def make_learner(
         return TrainState({"params": params, **statistics}, opt_state, state.num_steps + 1), metrics
 
     return Learner(init, step)
-
-
-def make_gradient_fn(
-    game: Game, network: Network, loss: LossFn, axis_name: str | None, num_parts: int
-) -> Callable[[Variables, Variables, Frame], tuple[Array, dict[str, Array], Variables, Variables]]:
-    """(params, statistics, frames) -> (loss, metrics, gradient, statistics after it); arguments as in `make_learner`.
-
-    The loss is a mean over frames, so the gradient of a batch is the mean of its chunks' gradients, where the network
-    may be trained chunk by chunk.
-    """
-
-    def loss_fn(params, statistics, frames: Frame, axis_name: str | None):
-        is_of_moves = network.values_one_move and ACTION_SLOT in frames.extra
-        options = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
-        variables = {"params": params, **statistics}
-        evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **options)
-        total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return total, (metrics, evaluation, statistics)
-
-    value_and_gradient = jax.value_and_grad(loss_fn, has_aux=True)
-
-    def gradient_fn(params, statistics, frames: Frame) -> tuple[Array, dict[str, Array], Variables, Variables]:
-        num_chunks = network.num_chunks(len(jax.tree.leaves(frames)[0]) // num_parts)
-        frames = jax.tree.map(lambda x: by_part(x, num_parts), frames)
-        if num_parts * num_chunks == 1:
-            (total, (metrics, _, after)), gradient = value_and_gradient(params, statistics, frames, axis_name)
-        else:
-            chunk_axis = axis_name if num_chunks == 1 else None  # devices' parts are one batch of statistics
-            of_chunk = partial(value_and_gradient, params, statistics, axis_name=chunk_axis)
-            gradient, evaluation, after = mean_over_chunks(of_chunk, params, frames, num_parts * num_chunks)
-            after = mean_over(after, axis_name)
-            total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
-        return total, metrics, mean_over(gradient, axis_name), after
-
-    return gradient_fn
 
 
 def mean_over_chunks(
