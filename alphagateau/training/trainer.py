@@ -79,9 +79,20 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
         variables, positions = network.init(key_of(experiment.seed, WEIGHTS)), experiment.training.material_positions
         return learn_material(game, network, variables, positions, experiment.seed) if positions else variables
 
-    variables = jax.eval_shape(network.init, jax.random.key(0))
-    build = make_build(experiment, producer, make_run_learner(plan), variables)
-    abstract = jax.eval_shape(build, variables)
+    alone = make_run_learner(plan)  # on one device
+
+    def first_step(variables: Variables) -> dict[str, Array]:
+        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
+        frames = producer.batches(producer.init(), key, share_ids)(jnp.int32(0))
+        return alone.step(alone.init(variables), frames)[1]
+
+    like = jax.eval_shape(network.init, jax.random.key(0))
+    metrics = jax.eval_shape(first_step, like)  # traced once, as tracing a step takes seconds
+
+    def build(variables: Variables) -> RunState:
+        return RunState(alone.init(variables), producer.init(), jax.tree.map(jnp.zeros_like, metrics))
+
+    abstract = jax.eval_shape(build, like)
     specs = shardings(mesh, RunState(REPLICATED, producer.specs, REPLICATED))  # pyright: ignore[reportArgumentType]
     placed = jax.tree.map(lambda place, part: jax.tree.map(lambda _: place, part), specs, abstract)
     return Trainer(
@@ -96,24 +107,6 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
             lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), abstract, placed
         ),
     )
-
-
-def make_build(
-    experiment: Experiment, producer: Producer, learner: Learner, like: Variables
-) -> Callable[[Variables], RunState]:
-    """Variables -> the RunState of a run that begins with them, which have the shapes and types of `like`."""
-
-    def first_step(variables: Variables) -> dict[str, Array]:
-        key, share_ids = jax.random.key(0), jnp.arange(experiment.num_shares)
-        frames = producer.batches(producer.init(), key, share_ids)(jnp.int32(0))
-        return learner.step(learner.init(variables), frames)[1]
-
-    metrics = jax.eval_shape(first_step, like)  # traced once, as tracing a step takes seconds
-
-    def build(variables: Variables) -> RunState:
-        return RunState(learner.init(variables), producer.init(), jax.tree.map(jnp.zeros_like, metrics))
-
-    return build
 
 
 def transient(producer: Producer, state: RunState) -> dict[str, Any]:
