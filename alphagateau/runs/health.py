@@ -30,13 +30,10 @@ _OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplica
 _FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 
 
-def is_finite(values: Mapping[str, Any]) -> bool:
-    """Whether loss, gradient and weights are numbers; if not, the run must stop whatever `[health]` allows."""
-    return all(math.isfinite(values[name]) for name in _FINITE if name in values)
-
-
-def not_finite(values: Mapping[str, Any], iteration: int) -> str:
-    """One sentence on why the run must stop."""
+def not_finite(values: Mapping[str, Any], iteration: int) -> str | None:
+    """Why the run must stop whatever `[health]` allows; None: loss, gradient and weights are numbers."""
+    if all(math.isfinite(values[name]) for name in _FINITE if name in values):
+        return None
     return (
         f"stopped: training went wrong in iteration {iteration}: loss {values['train/loss']}, "
         f"gradient norm {values['train/gradient_norm']}, weight norm {values['train/weight_norm']}"

@@ -25,7 +25,7 @@ from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import checkpoint, files, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, weights_hash
 from alphagateau.runs.energy import find_counters, open_meter
-from alphagateau.runs.health import is_finite, not_finite, symptoms
+from alphagateau.runs.health import not_finite, symptoms
 from alphagateau.runs.logging.aim_process import AimProcess
 from alphagateau.runs.logging.log import MetricsLog, open_log
 from alphagateau.runs.logging.progress import Reporter, TimeLeft, Timer, warn
@@ -183,8 +183,8 @@ def loop(run: Run, state: RunState, progress: Progress, start: Checkpoint) -> Ru
             return None
         iteration = progress.iteration
         values = iteration_values(run, state, iteration, timer.take())
-        if not is_finite(values):
-            raise everywhere(Unhealthy(not_finite(values, iteration)))
+        if why := not_finite(values, iteration):
+            raise everywhere(Unhealthy(why))
         run.reporter.iteration(iteration, total, values, time_left.seconds(iteration, total))
         if run.log is not None:
             run.log.write(iteration, values)

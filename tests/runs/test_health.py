@@ -8,7 +8,7 @@ import pytest
 
 from alphagateau import config
 from alphagateau.runs import health
-from alphagateau.runs.health import is_finite, symptoms
+from alphagateau.runs.health import not_finite, symptoms
 from alphagateau.training.selfplay.sample_games import FinishedGames, duplicate_rate
 
 HEALTHY = {
@@ -36,7 +36,7 @@ LIMITS = config.HealthConfig(
 
 
 def test_healthy_figures_have_no_symptom():
-    assert symptoms(HEALTHY, LIMITS) == [] and is_finite(HEALTHY)
+    assert symptoms(HEALTHY, LIMITS) == [] and not_finite(HEALTHY, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,8 @@ def test_means_of_no_steps_say_nothing():
 @pytest.mark.parametrize("name", ["loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite(name, value):
-    assert not is_finite({**HEALTHY, f"train/{name}": value})
+    losses = dict.fromkeys(("train/loss", "train/gradient_norm", "train/weight_norm"), 1.0)
+    assert "went wrong in iteration 7: loss " in (not_finite({**HEALTHY, **losses, f"train/{name}": value}, 7) or "")
 
 
 def test_games_that_repeat_one_another_are_counted():
