@@ -1,7 +1,6 @@
 """Makes frames from labelled positions: samples rows of packed columns, and puts them on the devices."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from alphagateau.config import ConfigError, DataConfig, Experiment
+from alphagateau.config import ConfigError, DataConfig
 from alphagateau.config.losses import LOSSES
 from alphagateau.data.bagz import find_shards
 from alphagateau.data.label_files import read_manifest
@@ -46,15 +45,33 @@ class DataState(NamedTuple):
 def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Producer:
     """The producer that `[data]` describes. Raises ConfigError if its labels cannot be read, or are of another game."""
     experiment, game, _ = board
+    num_shares, share_batch = experiment.num_shares, experiment.training.batch_size // experiment.num_shares
     columns, num_frames = open_columns(data, game, experiment.training.loss), data.frames_per_iteration
     records, held_out = make_records(columns, data, experiment.seed), make_board_held_out(board, data, mesh)
 
+    def init() -> DataState:
+        shape = (num_shares, num_frames // num_shares)
+        boards = Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()})
+        return DataState(Moves(boards, jnp.zeros((*shape, 1), jnp.int16)) if data.record == "move" else boards)
+
     def read(state: RunState, iteration: int, segment: int) -> RunState:
         chosen, slots = records.sample(iteration)
-        rows = put_rows(columns, chosen, experiment.num_shares, mesh)
+        rows = put_rows(columns, chosen, num_shares, mesh)
         if slots is not None:
-            rows = Moves(rows, put_rows(slots, np.arange(num_frames), experiment.num_shares, mesh))
+            rows = Moves(rows, put_rows(slots, np.arange(num_frames), num_shares, mesh))
         return state._replace(producer=DataState(rows))
+
+    def batches(state: DataState, key: Array, share_ids: Array) -> Callable[[Array], Frame]:
+        """The rows in order, an equal part of each share a batch."""
+
+        def take(step: Array) -> Frame:
+            def cut(x):
+                part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
+                return part.reshape(-1, *x.shape[2:])
+
+            return to_frames(jax.tree.map(cut, state.rows), data.temperature)
+
+        return mirrored_batches(experiment, take, game, key, share_ids)
 
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         return {
@@ -64,39 +81,16 @@ def make_data_producer(board: BoardPlan, data: DataConfig, mesh: Mesh) -> Produc
         }
 
     return Producer(
-        init=lambda: init_data(game, data, experiment.num_shares),
+        init=init,
         specs=DataState(BY_FIRST),  # pyright: ignore[reportArgumentType]
         transient=frozenset({"rows"}),
         phases=(Phase("read", lambda _: 1, read),),
         num_batches=lambda _: num_frames // experiment.training.batch_size,
         num_new_frames=lambda _: num_frames,
-        batches=partial(batches_in_order, experiment, data, game),
+        batches=batches,
         metrics=metrics,
         sample_games=lambda *_: "",
     )
-
-
-def init_data(game: Game, data: DataConfig, num_shares: int) -> DataState:
-    """The DataState of a run that has not begun."""
-    shape = (num_shares, data.frames_per_iteration // num_shares)
-    boards = Boards(**{k: jnp.zeros((*shape, *x), kind) for k, (kind, x) in columns_of(game).items()})
-    return DataState(Moves(boards, jnp.zeros((*shape, 1), jnp.int16)) if data.record == "move" else boards)
-
-
-def batches_in_order(
-    experiment: Experiment, data: DataConfig, game: Game, state: DataState, key: Array, share_ids: Array
-) -> Callable[[Array], Frame]:
-    """`Producer.batches`: the rows in order, an equal part of each share a batch."""
-    share_batch = experiment.training.batch_size // experiment.num_shares
-
-    def take(step: Array) -> Frame:
-        def cut(x):
-            part = jax.lax.dynamic_slice_in_dim(x, step * share_batch, share_batch, axis=1)
-            return part.reshape(-1, *x.shape[2:])
-
-        return to_frames(jax.tree.map(cut, state.rows), data.temperature)
-
-    return mirrored_batches(experiment, take, game, key, share_ids)
 
 
 def make_board_held_out(board: BoardPlan, data: DataConfig, mesh: Mesh) -> HeldOut:
