@@ -77,32 +77,17 @@ def make_begin(game: Game, options: SelfPlayOptions, key: Array, rows: Array) ->
     return begin
 
 
-def make_capped_search(search: Search, options: SelfPlayOptions) -> Callable:
-    """(variables, PLAY's key, ply, keys [B], states [B]) -> (SearchOutput, whether in full: bool [B]).
-
-    KataGo draws for each ply of each game (playout cap randomization, Wu 2019, section 3.1). Here a batch takes as long
-    as its longest search, so one draw from the key and the ply is for all games of the run: devices agree on it, and a
-    cheap ply is cheap. Games still differ in it, as they begin and end at different plies.
-    """
-
-    def find(variables: Variables, key: Array, ply: Array, keys: Array, states: State):
-        if options.cheap_search is None:
-            return search(variables, keys, states), None
-        of_ply = jax.random.fold_in(jax.random.fold_in(key, FULL), ply)
-        is_full = jax.random.bernoulli(of_ply, options.config.full_search_share)
-        found: SearchOutput = jax.lax.cond(is_full, search, options.cheap_search, variables, keys, states)
-        return found, jnp.broadcast_to(is_full, keys.shape)
-
-    return find
-
-
 def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayOptions = PLAIN) -> SelfPlay:
     """Plays B games for `num_plies` (T) plies; a game that ends is replaced by a new one, so each root is alive.
 
     `rows` are the games' numbers in the run: ply t of game r draws from fold_in(fold_in(key, t), r), on any device and
     in any division of plies into calls, of which `first_ply` is the first.
+
+    KataGo draws for each ply of each game whether it is searched in full (playout cap randomization, Wu 2019, section
+    3.1). Here a batch takes as long as its longest search, so one draw from the key and the ply is for all games of the
+    run: devices agree on it, and a cheap ply is cheap. Games still differ in it, as they begin and end at different
+    plies.
     """
-    find = make_capped_search(search, options)
 
     def play(variables: Variables, key: Array, rows: Array, first_ply: Array, games: Games):
         begin = make_begin(game, options, key, rows)
@@ -110,7 +95,13 @@ def make_selfplay(game: Game, search: Search, num_plies: int, options: SelfPlayO
         def one_ply(games: Games, ply: Array) -> tuple[Games, Trajectory]:
             states, resigning = games
             keys = fold_in_rows(jax.random.fold_in(key, ply), rows)
-            found, is_full = find(variables, key, ply, keys, states)
+            if options.cheap_search is None:
+                found, is_full = search(variables, keys, states), None
+            else:
+                of_ply = jax.random.fold_in(jax.random.fold_in(key, FULL), ply)
+                drawn = jax.random.bernoulli(of_ply, options.config.full_search_share)
+                found = jax.lax.cond(drawn, search, options.cheap_search, variables, keys, states)
+                is_full = jnp.broadcast_to(drawn, keys.shape)
             after = jax.vmap(game.step)(states, found.edge)
             record = record_ply(game, states, found, after)._replace(is_full=is_full)
             if options.with_leaves and found.leaf is not None:
