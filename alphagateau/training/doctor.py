@@ -50,15 +50,6 @@ class Diagnosis(NamedTuple):
         return self.num_iterations * (self.selfplay_seconds + self.training_seconds) / 3600
 
 
-class Trial(NamedTuple):
-    """One board's part of a Diagnosis."""
-
-    memory: dict[str, int]
-    bytes_per_frame: float
-    selfplay_seconds: float
-    training_seconds: float
-
-
 def tree_bytes(tree: Any) -> int:
     """Bytes of a tree of arrays or shapes."""
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
@@ -88,27 +79,24 @@ def selfplay_bytes(state: Any) -> dict[str, int]:
 def diagnose(experiment: Experiment) -> Diagnosis:
     """Compiles and runs the trials: seconds to minutes, by the size of the network."""
     trials = [try_board(board.experiment) for board in make_plan(experiment).boards]
-    memory = {
-        name: (max if name in ONE_AT_A_TIME else sum)(trial.memory[name] for trial in trials)
-        for name in trials[0].memory
-    }
+    memories, bytes_per_frame, selfplay_seconds, training_seconds = zip(*trials, strict=True)
+    memory = {name: (max if name in ONE_AT_A_TIME else sum)(m[name] for m in memories) for name in memories[0]}
     available = _available_bytes()
     room = available - sum(memory.values()) + memory["training step"]
-    per_frame = max(trial.bytes_per_frame for trial in trials)
-    largest = max(int(room / per_frame) // experiment.num_shares, 0) * experiment.num_shares
+    largest = max(int(room / max(bytes_per_frame)) // experiment.num_shares, 0) * experiment.num_shares
     return Diagnosis(
         memory=memory,
         memory_available=available,
         largest_batch=largest,
-        selfplay_seconds=sum(trial.selfplay_seconds for trial in trials),
-        training_seconds=sum(trial.training_seconds for trial in trials),
+        selfplay_seconds=sum(selfplay_seconds),
+        training_seconds=sum(training_seconds),
         num_iterations=experiment.num_iterations,
         advice=_advise(experiment, memory, available, largest),
     )
 
 
-def try_board(experiment: Experiment) -> Trial:
-    """The Trial of an experiment of one board."""
+def try_board(experiment: Experiment) -> tuple[dict[str, int], float, float, float]:
+    """One board's memory, bytes a frame of the batch, and seconds of self-play and of training."""
     mesh = make_mesh(experiment.num_shares)
     trainer = make_trainer(experiment, mesh)
     state, selfplay, training = trainer.abstract_state, experiment.selfplay, experiment.training
@@ -127,7 +115,7 @@ def try_board(experiment: Experiment) -> Trial:
     steps = num_steps(experiment, held // training.batch_size, new)
     evaluations = num_games * num_plies * (simulations_per_ply(experiment) + 1)
     selfplay_seconds = evaluations * _try_selfplay(experiment, selfplay) if selfplay else 0.0
-    return Trial(memory, per_frame, selfplay_seconds, steps * step_seconds)
+    return memory, per_frame, selfplay_seconds, steps * step_seconds
 
 
 def _try_selfplay(experiment: Experiment, selfplay: SelfPlayConfig) -> float:
