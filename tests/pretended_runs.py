@@ -61,7 +61,7 @@ class PretendedProcess:
         run.mkdir(exist_ok=True)
         run_folder.check_folder(run, experiment)
         if not (run / "config.toml").exists():
-            run_folder.write_config(run, experiment)
+            (run / "config.toml").write_text(config.dumps(experiment))
             start = {"command": "", "python": "", "versions": {}, "devices": ["cpu cpu"], "iteration": 0}
             run_record.write_record(run, {"starts": [start], "init_from": given.get("--init-from")})
             write_checkpoint(run, experiment, 0)

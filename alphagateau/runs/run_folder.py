@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from alphagateau import config
 from alphagateau.config import ConfigError, Experiment
-from alphagateau.runs.files import reason, remove_half_written, write_text
+from alphagateau.runs.files import reason, remove_half_written
 
 # Keys, and sections of keys, that may change from one start of a run to the next: no checkpoint depends on them.
 CHANGEABLE = {
@@ -63,15 +63,6 @@ def check_folder(run: Path, experiment: Experiment) -> None:
             )
     elif (run / "checkpoints").exists() or (run / "metrics.jsonl").exists():
         raise RunError(f"{run} holds files of a run but no config.toml: move it away or restore the file")
-
-
-def write_config(run: Path, experiment: Experiment) -> None:
-    """Writes config.toml, which makes the folder the experiment's. Raises RunError."""
-    path = run / "config.toml"
-    try:
-        write_text(path, config.dumps(experiment))
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {reason(error)}") from None
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def begin(
         variables = resume.load_weights(trainer, origin) if origin else trainer.init_variables()
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
-    on_first(partial(run_folder.write_config, folder, experiment), RunError)
+    on_first(lambda: files.write_text(folder / "config.toml", config.dumps(experiment)), OSError)
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
         reporter.say(f"starting {folder}")

@@ -38,7 +38,7 @@ def runs(tmp_path) -> tuple[Path, Path]:
     for run, board, origin in ((pre, BOARD, None), (tuned, SIX, str(pre))):
         experiment = dataclasses.replace(smoke, game=board)
         run.mkdir(parents=True)
-        run_folder.write_config(run, experiment)
+        (run / "config.toml").write_text(config.dumps(experiment))
         starts = [{**START, "devices": ["gpu X"] * 2, "iteration": 0}, {**START, "devices": ["gpu Y"], "iteration": 2}]
         began = {"init_from": origin, "init_from_hash": "pre/2" if origin else None}
         run_record.write_record(run, {"starts": starts, **began})

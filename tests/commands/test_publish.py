@@ -38,7 +38,7 @@ def trained(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("published") / "trained"
     experiment = config.change(config.load(config.find_file("smoke", "experiment")), {"training.average_decay": 0.9})
     run.mkdir()
-    run_folder.write_config(run, experiment)
+    (run / "config.toml").write_text(config.dumps(experiment))
     run_record.write_record(run, {"starts": [START], "init_from": None})
     for iteration in (1, 2):
         write_iteration(run, experiment, iteration)
@@ -180,7 +180,7 @@ def test_its_card_may_be_edited(published, capsys):
 def test_a_run_that_begins_from_it_counts_what_it_cost(published, trained, tmp_path):
     run, smoke = tmp_path / "tuned", config.load(config.find_file("smoke", "experiment"))
     run.mkdir()
-    run_folder.write_config(run, dataclasses.replace(smoke, game="chess"))
+    (run / "config.toml").write_text(config.dumps(dataclasses.replace(smoke, game="chess")))
     weights = checkpoint.open_checkpoint(published).manifest["weights_hash"]
     run_record.write_record(run, {"starts": [START], "init_from": str(published), "init_from_hash": weights})
     assert find_origin(run, run_record.read_record(run)) == (published, 2)

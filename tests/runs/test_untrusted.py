@@ -18,7 +18,7 @@ from alphagateau.matches import player_specs
 from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.opponents import find_player
-from alphagateau.runs import checkpoint, newest, run_folder, run_record
+from alphagateau.runs import checkpoint, newest, run_record
 from alphagateau.search.baselines import make_policy_search
 from alphagateau.search.config import StateValueConfig
 
@@ -93,7 +93,8 @@ def test_what_the_user_writes_is_taken(tiny):
 def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
     run, search = tiny.path.parents[1], {"algorithm": "state_value", "finisher": "sh -c 'touch taken'"}
     experiment = config.load(config.find_file("smoke", "experiment"))
-    run_folder.write_config(run, dataclasses.replace(experiment, search=StateValueConfig(finisher="sh -c true")))
+    chosen = dataclasses.replace(experiment, search=StateValueConfig(finisher="sh -c true"))
+    (run / "config.toml").write_text(config.dumps(chosen))
     run_record.write_record(run, {"starts": [], "init_from": None})
     forge(tiny, search=search, more={"finisher": "sh"})
     assert main(["publish", str(run), "small", "--folder", str(tmp_path / "out")]) == 0
