@@ -145,24 +145,18 @@ def make_records(columns: Boards, data: DataConfig, seed: int) -> Records:
         raise ConfigError(f'data.path ({data.path}) holds no labelled move, which data.record = "move" reads')
 
     def sample(iteration: int) -> tuple[np.ndarray, np.ndarray]:
-        rows, places = sample_moves(known, counts, seed, sampler, iteration, number)
+        if sampler == "weighted":
+            rows = sample_rows(known * counts, seed, sampler, iteration, number)
+            places = np.random.default_rng([seed, iteration, 1]).integers(known[rows])
+        else:
+            ends = np.cumsum(known)
+            moves = sample_rows(np.broadcast_to(1, ends[-1]), seed, sampler, iteration, number)
+            rows = np.searchsorted(ends, moves, side="right")
+            places = moves - (ends - known)[rows]
         labels_before = np.cumsum(columns.action_value[rows] != NO_VALUE, axis=1)
         return rows, (labels_before <= places[:, None]).sum(axis=1, keepdims=True).astype(np.int16)
 
     return Records(int(known.sum()), sample)
-
-
-def sample_moves(
-    known: np.ndarray, counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(rows [number], places among a row's `known` labels [number]) of an iteration, drawn as in `sample_rows`."""
-    if sampler == "weighted":
-        rows = sample_rows(known * counts, seed, sampler, iteration, number)
-        return rows, np.random.default_rng([seed, iteration, 1]).integers(known[rows])
-    ends = np.cumsum(known)
-    moves = sample_rows(np.broadcast_to(1, ends[-1]), seed, sampler, iteration, number)
-    rows = np.searchsorted(ends, moves, side="right")
-    return rows, moves - (ends - known)[rows]
 
 
 def sample_rows(counts: np.ndarray, seed: int, sampler: str, iteration: int, number: int) -> np.ndarray:
