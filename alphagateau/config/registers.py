@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass
 from functools import partial
 from importlib.metadata import entry_points
 from pkgutil import resolve_name
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
 
@@ -89,14 +89,7 @@ class NotInstalledError(ConfigError):
     """A name that no register has: of another version, of a plug-in that is not installed, or misspelt."""
 
 
-class Entry(Protocol):
-    """What a register holds."""
-
-    @property
-    def name(self) -> str: ...
-
-
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=Any)  # a declaration, which has a `name`
 C = TypeVar("C", Architecture, SearchMethod)
 
 
