@@ -5,13 +5,12 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import pydantic.dataclasses
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of, printable, show
 from alphagateau.config.registers import NotInstalledError
 from alphagateau.games.entries import GAMES
 
-SEARCH = "search"
 MAX_BYTES = 10_000_000  # of the file
 
 
@@ -42,10 +41,8 @@ Board = Annotated[str, Field(strict=True), AfterValidator(_is_game)]
 Digest = Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$")]
 Table = dict[Line, Any]
 
-CONFIG = ConfigDict(extra="ignore")
 
-
-@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+@pydantic.dataclasses.dataclass(kw_only=True)
 class Cost:
     """The cost of published weights."""
 
@@ -57,7 +54,7 @@ class Cost:
     devices: list[Line] = Field(default_factory=list)
 
 
-@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+@pydantic.dataclasses.dataclass(kw_only=True)
 class Published:
     """The run that trained a published checkpoint."""
 
@@ -65,7 +62,7 @@ class Published:
     spent: Cost = Field(default_factory=Cost)
 
 
-@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+@pydantic.dataclasses.dataclass(kw_only=True)
 class Progress:
     """Progress of the run; empty where published."""
 
@@ -76,7 +73,7 @@ class Progress:
     phase_name: Line = ""
 
 
-@pydantic.dataclasses.dataclass(kw_only=True, config=CONFIG)
+@pydantic.dataclasses.dataclass(kw_only=True)
 class Manifest:
     """Each key, with what an error expects of it."""
 
@@ -115,12 +112,12 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
         kept, taken = NETWORKS.read_untrusted(known["network"], drop_unknown=False)
         network = NETWORKS.read(kept)
         known["network"] = {key: value for key, value in known["network"].items() if key in kept}
-        known[SEARCH], also_taken = SEARCHES.read_untrusted(known[SEARCH], drop_unknown=True)
+        known["search"], also_taken = SEARCHES.read_untrusted(known["search"], drop_unknown=True)
     except NotInstalledError:
         raise
     except ConfigError as error:
         raise ConfigError(f"it names a network or a search that no installed version or plug-in has: {error}") from None
-    algorithm = known[SEARCH].get("algorithm", SEARCHES.default)
+    algorithm = known["search"].get("algorithm", SEARCHES.default)
     if SEARCHES[algorithm].config.needs_action_values and not network.action_values:
         raise ConfigError(f"search.algorithm is {show(algorithm)}, and its network values no moves")
     boards = network.statistics_boards
