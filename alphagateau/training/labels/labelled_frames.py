@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from alphagateau.data.packed import LARGEST, NO_VALUE, Boards, Moves
+from alphagateau.data.packed import LARGEST, NO_VALUE, Moves
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, STATE_KNOWN, STATE_VALUE, Frame
 
@@ -26,8 +26,18 @@ def to_frames(rows: Any, temperature: float) -> Frame:
     if temperature:
         logits = jnp.where(action_known, action_value / temperature, -jnp.inf)
         policy = jnp.where(action_known, jax.nn.softmax(logits, axis=-1), 0.0)  # all 0 without a labelled move
+    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
     return Frame(
-        position=_positions(rows),
+        position=Position(
+            boards=boards.at[..., 0, :].set(rows.board),
+            repeated=jnp.zeros_like(rows.castling),
+            color=rows.color,
+            castling=rows.castling,
+            en_passant=rows.en_passant,
+            halfmove_count=rows.halfmove_count,
+            ply=rows.ply,
+            legal=rows.legal,
+        ),
         policy_target=policy.astype(jnp.float16),
         value_target=jnp.where(state_known, 2 * state_value - 1, 0.0),
         value_mask=state_known,
@@ -38,21 +48,6 @@ def to_frames(rows: Any, temperature: float) -> Frame:
             ACTION_VALUE: action_value,
             ACTION_KNOWN: action_known,
         },
-    )
-
-
-def _positions(rows: Boards) -> Position:
-    """The Positions [B] of Boards [B]."""
-    boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
-    return Position(
-        boards=boards.at[..., 0, :].set(rows.board),
-        repeated=jnp.zeros_like(rows.castling),
-        color=rows.color,
-        castling=rows.castling,
-        en_passant=rows.en_passant,
-        halfmove_count=rows.halfmove_count,
-        ply=rows.ply,
-        legal=rows.legal,
     )
 
 
