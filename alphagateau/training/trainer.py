@@ -92,9 +92,8 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     def build(variables: Variables) -> RunState:
         return RunState(alone.init(variables), producer.init(), jax.tree.map(jnp.zeros_like, metrics))
 
-    abstract = jax.eval_shape(build, like)
-    specs = shardings(mesh, RunState(REPLICATED, producer.specs, REPLICATED))  # pyright: ignore[reportArgumentType]
-    placed = jax.tree.map(lambda place, part: jax.tree.map(lambda _: place, part), specs, abstract)
+    specs = RunState(REPLICATED, producer.specs, REPLICATED)  # pyright: ignore[reportArgumentType]
+    init = jax.jit(build, out_shardings=shardings(mesh, specs))
     return Trainer(
         plan=plan,
         mesh=mesh,
@@ -102,10 +101,8 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
         producer=producer,
         phases=(*producer.phases, make_train_phase(experiment, mesh, producer, learner)),
         init_variables=init_variables,
-        init=jax.jit(build, out_shardings=placed),
-        abstract_state=jax.tree.map(
-            lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), abstract, placed
-        ),
+        init=init,
+        abstract_state=init.eval_shape(like),
     )
 
 
