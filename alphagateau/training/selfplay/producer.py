@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from alphagateau.config import Experiment, SelfPlayConfig
+from alphagateau.config import SelfPlayConfig
 from alphagateau.config.losses import heads_of
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.pgn.pgn import Identity, player_tags
-from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.trained import player_search_name
 from alphagateau.search.baselines import make_random_search
@@ -39,8 +38,12 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
     """The producer that `[selfplay]`, `[search]` and `[window]` describe."""
     experiment, game, network = board
     search, options = make_search(game, network, experiment.search), make_selfplay_options(board, selfplay)
-    new_games, are_new = make_new_games(experiment.seed, game, options), not selfplay.continue_games
+    are_new = not selfplay.continue_games
     probe = make_probe(experiment, game, search, mesh)
+
+    def new_games(iteration: int | Array, rows: Array) -> Games:
+        """The Games [B] with which an iteration begins if none goes on."""
+        return make_begin(game, options, key_of(experiment.seed, iteration, PLAY), rows)(0)
 
     def num_new_frames(state: SelfPlayState) -> int:
         return int(state.statistics.get("new_frames", num_made_frames(experiment)))
@@ -69,7 +72,7 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
         return sample_pgn(game, state.trajectory, games, experiment.sample_games, tags)
 
     return Producer(
-        init=make_init(experiment, selfplay, game, options),
+        init=make_init(board, selfplay, options, new_games),
         specs=SPECS,
         transient=frozenset({"trajectory", "statistics"}),
         phases=(
@@ -131,17 +134,12 @@ def make_selfplay_options(board: BoardPlan, selfplay: SelfPlayConfig) -> SelfPla
     )
 
 
-def make_new_games(seed: int, game: Game, options: SelfPlayOptions) -> Callable[[int | Array, Array], Games]:
-    """(iteration, rows [B]) -> the Games [B] with which an iteration begins if none goes on."""
-    return lambda iteration, rows: make_begin(game, options, key_of(seed, iteration, PLAY), rows)(0)
-
-
 def make_init(
-    experiment: Experiment, selfplay: SelfPlayConfig, game: Game, options: SelfPlayOptions
-) -> Callable[[], Any]:
+    board: BoardPlan, selfplay: SelfPlayConfig, options: SelfPlayOptions, new_games: Callable
+) -> Callable[[], SelfPlayState]:
     """Makes the SelfPlayState of a run that has not begun."""
+    experiment, game, _ = board
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
-    begin = make_new_games(experiment.seed, game, options)
     random_search = make_random_search()
 
     def any_search(variables: Any, keys: Array, states: State) -> SearchOutput:
@@ -154,7 +152,7 @@ def make_init(
 
     def init() -> SelfPlayState:
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
-        games = begin(0, rows)
+        games = new_games(0, rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
         trajectory = jax.tree.map(jnp.zeros_like, played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))

@@ -37,7 +37,7 @@ def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callab
 
 
 def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Phase:
-    """The phase that fills the window with frames; `begin` is that of `make_new_games`, None: games go on."""
+    """The phase that fills the window with frames; `begin` is `new_games` of its producer, None: games go on."""
     share_ids = np.arange(experiment.num_shares, dtype=np.int32)
     to_frames = make_to_frames(experiment.targets, heads_of(experiment.network))
     keeps_newest = experiment.window.keep == "newest"
