@@ -58,18 +58,16 @@ def frames_from(trajectory: Trajectory, heads: Sequence[Head] = (), **options: A
     return Frame(trajectory.position, trajectory.policy_target, target, known, trajectory.is_full, extra)
 
 
-def td_errors(
-    reward: Array, discount: Array, value: Array, *, td_lambda: float, stride: int = 1, score_decay: float = 1.0
-) -> tuple[Array, Array]:
+def td_errors(reward: Array, discount: Array, value: Array, targets: TargetsConfig) -> tuple[Array, Array]:
     """(difference of later values from each ply's value, whether there are any); arrays [T, B].
 
     d_t = r_t + g_t V_(t+1) - V_t,  e_t = d_t + td_lambda g_t e_(t+1), for the player to move at t.
 
-    g_t is the discount of `reward_and_discount`, -1 or 0 where the game ends, times `score_decay`. With `stride` 2 a
+    g_t is the discount of `reward_and_discount`, -1 or 0 where the game ends, times `score_decay`. With `td_stride` 2 a
     value is compared with the same player's next one, and r and g are of both plies. e is 0 after the last difference.
     """
-    discount = discount * score_decay
-    num_plies = len(value)
+    discount = discount * targets.score_decay
+    num_plies, stride = len(value), targets.td_stride
     rewards, discounts, ends = reward, discount, discount == 0
     for _ in range(stride - 1):  # of one more ply
         rewards, discounts, ends = (
@@ -82,7 +80,7 @@ def td_errors(
 
     def back(later: tuple[Array, ...], ply: tuple[Array, Array]) -> tuple[tuple[Array, ...], Array]:
         difference, discount = ply
-        error = difference + td_lambda * discount * later[-1]
+        error = difference + targets.td_lambda * discount * later[-1]
         return (error, *later[:-1]), error
 
     start = (jnp.zeros_like(value[0]),) * stride
@@ -104,14 +102,7 @@ def td_leaf_frames(trajectory: Trajectory, targets: TargetsConfig) -> Frame:
     position, leaf = trajectory.position, trajectory.leaf
     if leaf is None or trajectory.leaf_is_over is None:
         raise ValueError("TD-Leaf needs searches with the position in which their line ends")
-    error, is_known = td_errors(
-        trajectory.reward,
-        trajectory.discount,
-        trajectory.search_value,
-        td_lambda=targets.td_lambda,
-        stride=targets.td_stride,
-        score_decay=targets.score_decay,
-    )
+    error, is_known = td_errors(trajectory.reward, trajectory.discount, trajectory.search_value, targets)
     if targets.max_error:
         error = jnp.clip(error, -targets.max_error, targets.max_error)
     target = jnp.clip(trajectory.search_value + error, -1.0, 1.0)

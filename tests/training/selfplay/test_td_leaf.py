@@ -25,7 +25,8 @@ VALUES = jnp.array([[0.10], [-0.30], [0.20], [0.40]])  # for the mover; White's:
 
 def errors(discount: list[float], reward: list[float], stride: int = 1) -> tuple[list[float], list[bool]]:
     rewards, discounts = (jnp.array(x, jnp.float32)[:, None] for x in (reward, discount))
-    error, is_known = td_errors(rewards, discounts, VALUES, td_lambda=0.7, stride=stride)
+    targets = TargetsConfig(kind="td_leaf", td_lambda=0.7, td_stride=stride)
+    error, is_known = td_errors(rewards, discounts, VALUES, targets)
     return [round(float(x), 4) for x in error[:, 0]], is_known[:, 0].tolist()
 
 
