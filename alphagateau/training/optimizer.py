@@ -18,9 +18,7 @@ PAPER = TrainingConfig()
 def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
     """The optimizer and the schedule of `[training]`."""
     training = plan.experiment.training
-    limits, decay_steps = (training.learning_rate, training.min_learning_rate), training.decay_steps
-    rate = learning_rate_schedule(training.schedule, *limits, training.warmup_steps, decay_steps or num_run_steps(plan))
-    return make_optimizer(rate, training)
+    return make_optimizer(learning_rate_schedule(training, training.decay_steps or num_run_steps(plan)), training)
 
 
 def make_optimizer(
@@ -69,15 +67,14 @@ def _matrix_axes(path: tuple[Any, ...], x: Array) -> optax.contrib.MuonDimension
     return optax.contrib.MuonDimensionNumbers(tuple(range(x.ndim - 1)), x.ndim - 1)
 
 
-def learning_rate_schedule(
-    schedule: str, highest: float, lowest: float, warmup_steps: int, decay_steps: int
-) -> float | optax.Schedule:
-    """Step number -> learning rate: from 0 to `highest` in `warmup_steps`, then by `schedule`.
+def learning_rate_schedule(training: TrainingConfig, decay_steps: int) -> float | optax.Schedule:
+    """Step number -> learning rate: from 0 to `learning_rate` in `warmup_steps`, then by `schedule`.
 
-    "linear" and "cosine" reach `lowest` at step `decay_steps` and stay there. "steps" divides by the root of 10 at 0.8
-    and at 0.9 of `decay_steps`, as for CF-6M, and has no `lowest`. A constant without warm-up is a number, for which
-    the optimizer keeps no count of steps.
+    "linear" and "cosine" reach `min_learning_rate` at step `decay_steps` and stay there. "steps" divides by the root of
+    10 at 0.8 and at 0.9 of `decay_steps`, as for CF-6M, and has no lowest. A constant without warm-up is a number, for
+    which the optimizer keeps no count of steps.
     """
+    schedule, highest, warmup_steps = training.schedule, training.learning_rate, training.warmup_steps
     warmup = optax.schedules.linear_schedule(0.0, highest, warmup_steps)
     after = max(decay_steps - warmup_steps, 1)
     if schedule == "constant":
@@ -88,9 +85,9 @@ def learning_rate_schedule(
         falls = {round(share * decay_steps) - warmup_steps: STEP_FACTOR for share in STEPS_AT}
         decay = optax.schedules.piecewise_constant_schedule(highest, falls)
     elif schedule == "linear":
-        decay = optax.schedules.linear_schedule(highest, lowest, after)
+        decay = optax.schedules.linear_schedule(highest, training.min_learning_rate, after)
     else:
-        decay = optax.schedules.cosine_decay_schedule(highest, after, lowest / highest)
+        decay = optax.schedules.cosine_decay_schedule(highest, after, training.min_learning_rate / highest)
     return optax.schedules.join_schedules([warmup, decay], [warmup_steps]) if warmup_steps else decay
 
 

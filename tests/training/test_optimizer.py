@@ -96,7 +96,8 @@ def test_muon_leaves_tables_to_nadam():
 
 
 def test_a_schedule_in_steps_is_that_of_cf_6m():
-    rate = learning_rate_schedule("steps", 5e-4, 0.0, 1000, 2_000_000)
+    training = config.TrainingConfig(schedule="steps", learning_rate=5e-4, warmup_steps=1000)
+    rate = learning_rate_schedule(training, 2_000_000)
     assert not isinstance(rate, float)
     rates = [float(rate(step)) for step in (500, 1_599_999, 1_600_001, 1_799_999, 1_800_001)]
     np.testing.assert_allclose(rates, [2.5e-4, 5e-4, 1.58e-4, 1.58e-4, 5e-5], rtol=2e-3)
@@ -135,12 +136,13 @@ def test_a_gradient_is_cut_to_the_norm_before_adam_sees_it():
 )
 def test_the_step_size_rises_and_falls_as_worked_by_hand(schedule, at):
     """Four steps up to 1, ten down to 0.2: half way down both are half way between."""
-    rate = learning_rate_schedule(schedule, 1.0, 0.2, 4, 14)
+    training = config.TrainingConfig(schedule=schedule, learning_rate=1.0, min_learning_rate=0.2, warmup_steps=4)
+    rate = learning_rate_schedule(training, 14)
     assert {step: round(float(rate(step)), 6) for step in at} == at
 
 
 def test_a_constant_step_size_is_a_number():
-    assert learning_rate_schedule("constant", 0.25, 0.0, 0, 100) == 0.25
+    assert learning_rate_schedule(config.TrainingConfig(learning_rate=0.25), 100) == 0.25
 
 
 def small(**training) -> config.Experiment:
