@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import psutil
-from rich.table import Table
 
 from alphagateau import config
 from alphagateau.config import Experiment, SearchConfig, SelfPlayConfig
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.rules import Game
-from alphagateau.runs.logging.progress import print_table
+from alphagateau.runs.logging.progress import print_results
 from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 from alphagateau.training.optimizer import num_made_frames, num_steps
 from alphagateau.training.plan import make_plan
@@ -176,18 +175,16 @@ def _advise(experiment: Experiment, memory: dict[str, int], available: int, larg
 
 def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
     """Prints the diagnosis as a table, with its advice."""
-    table = Table(title=title, title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for name, size in diagnosis.memory.items():
-        table.add_row(f"memory: {name}", f"{size / 2**20:,.0f} MiB")
-    table.add_row("memory: in all", f"{sum(diagnosis.memory.values()) / 2**20:,.0f} MiB")
-    table.add_row("memory available", f"{diagnosis.memory_available / 2**20:,.0f} MiB")
-    table.add_row("largest batch that fits", f"{diagnosis.largest_batch:,} frames")
-    table.add_row("self-play, an iteration", f"{diagnosis.selfplay_seconds:,.0f} s")
-    table.add_row("training, an iteration with a full window", f"{diagnosis.training_seconds:,.0f} s")
-    table.add_row(f"the run, {diagnosis.num_iterations} iterations, at most", f"{diagnosis.run_hours:,.1f} h")
-    print_table(table, 100)
+    rows = [(f"memory: {name}", f"{size / 2**20:,.0f} MiB") for name, size in diagnosis.memory.items()]
+    rows += [
+        ("memory: in all", f"{sum(diagnosis.memory.values()) / 2**20:,.0f} MiB"),
+        ("memory available", f"{diagnosis.memory_available / 2**20:,.0f} MiB"),
+        ("largest batch that fits", f"{diagnosis.largest_batch:,} frames"),
+        ("self-play, an iteration", f"{diagnosis.selfplay_seconds:,.0f} s"),
+        ("training, an iteration with a full window", f"{diagnosis.training_seconds:,.0f} s"),
+        (f"the run, {diagnosis.num_iterations} iterations, at most", f"{diagnosis.run_hours:,.1f} h"),
+    ]
+    print_results(title, ("", ""), rows, 100)
     for line in advice_lines(diagnosis):
         print(line)
 

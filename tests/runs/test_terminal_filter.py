@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.table import Table
 
 import alphagateau
 from alphagateau.commands import main as command
-from alphagateau.runs.logging.progress import Reporter, print_results, print_table, say, warn
+from alphagateau.runs.logging.progress import Reporter, print_results, say, warn
 from alphagateau.runs.terminal import printing_freely, printing_visibly, visible
 
 ORDER = "\x1b]0;title\x07\x1b[2K\r\x9b1A\x08\u202egnp\u2028\ud800"
@@ -23,14 +22,11 @@ def test_orders_become_escapes_and_all_else_stays():
 
 
 def test_whatever_is_printed_is_filtered_once(capsys):
-    table = Table(title=ORDER, box=None)
-    table.add_column(ORDER)
-    table.add_row(ORDER)
     with printing_visibly():
         print(ORDER)
         print(ORDER, file=sys.stderr)
         sys.stdout.writelines([ORDER])
-        print_table(table)
+        print_results(ORDER, [ORDER], [[ORDER]])
         warn(ORDER)
         Reporter().say(ORDER)
         with printing_freely():

@@ -137,17 +137,18 @@ def print_results(
     *,
     is_narrow: bool = False,
 ) -> None:
-    """Prints a table of results; see `print_table`.
+    """Prints a table of results on standard output, as wide as the terminal, or `width` where there is none.
 
     Args:
-        columns: of a name alone, the first is flush left and the others are flush right.
+        columns: of a name alone, the first is flush left and the others are flush right; if no name is given, the
+            table has no header.
         rows: their cells; None is a line between two rows.
         is_narrow: columns are one space apart, without lines.
     """
     named = [Column(c, justify="right" if i else "left") if isinstance(c, str) else c for i, c in enumerate(columns)]
     for column in named:
         column.overflow = "fold"  # an ellipsis would make two runs one
-    table = Table(*named, title=title, title_justify="left")
+    table = Table(*named, title=title, title_justify="left", show_header=any(column.header for column in named))
     if is_narrow:
         table.box, table.padding = SIMPLE_HEAD, 0
     for row in rows:
@@ -155,11 +156,6 @@ def print_results(
             table.add_section()
         else:
             table.add_row(*map(str, row))
-    print_table(table, width)
-
-
-def print_table(table: Table, width: int = 120) -> None:
-    """Prints on standard output, as wide as the terminal, or `width` where there is none."""
     console = VisibleConsole()
     (console if console.is_terminal else VisibleConsole(width=width)).print(table)
 
