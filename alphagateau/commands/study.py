@@ -13,7 +13,6 @@ from alphagateau.cli.arguments import DURATION, usage_errors
 from alphagateau.cli.outputs import STUDY, OutputError, ladder_files, overwritten
 from alphagateau.cli.streams import report
 from alphagateau.config.records import counted
-from alphagateau.runs.costs import Prices, make_prices
 from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.budget import count_flops
@@ -85,17 +84,17 @@ def open_study(plan: Plan, folder: Path, path: str) -> "Study":
 
     if (folder / "config.toml").exists():
         raise config.ConfigError(f"{path}: {folder} is a run, not a study's folder: give the study another name")
-    study = Study(plan, folder, prices_of(plan, any(v.budget.flops for v in plan.variants)), report)
+    study = Study(plan, folder, flops_of(plan, any(v.budget.flops for v in plan.variants)), report)
     for planned in plan.runs:
         check_unchanged(planned, folder / planned.name, source_of(study, planned), path)
     return study
 
 
-def prices_of(plan: Plan, has_flops: bool) -> dict[str, Prices]:
-    """What runs cost, by variant; FLOPs are counted, which takes a while, only if they are wanted."""
+def flops_of(plan: Plan, has_flops: bool) -> dict[str, dict[str, float]]:
+    """FLOPs of a forward pass on each board, by variant; counted, which takes a while, only if they are wanted."""
     experiments = [v.experiment for v in plan.variants]
     flops = count_flops(experiments) if has_flops else [{}] * len(experiments)
-    return {v.name: make_prices(v.experiment, n) for v, n in zip(plan.variants, flops, strict=True)}
+    return {v.name: n for v, n in zip(plan.variants, flops, strict=True)}
 
 
 def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
@@ -127,7 +126,7 @@ def write_results(study: "Study", out: Path, failures: dict[str, str], stop: Sto
     from alphagateau.studies.results import gather
     from alphagateau.studies.training import statuses
 
-    study = study._replace(prices=prices_of(study.plan, has_flops=True))
+    study = study._replace(flops=flops_of(study.plan, has_flops=True))
     known = statuses(study)
     ratings = rate_runs(study, known, out / "ladder", stop)
     if stop.reason is None:

@@ -8,16 +8,6 @@ from alphagateau.config import BudgetConfig, Experiment, board_experiments
 from alphagateau.config.searches import simulations_per_ply
 
 
-class Prices(NamedTuple):
-    """The cost of a frame and of an optimizer step of an experiment."""
-
-    iteration_frames: int  # played by self-play in an iteration
-    frame_flops: float  # of playing a frame, searched in full
-    step_flops: float  # of an optimizer step; of several boards, the mean by their games
-    cheap_frame_flops: float = 0.0  # of playing a frame that is not searched in full
-    board_step_flops: Mapping[str, float] = MappingProxyType({})  # of a step on each of several boards
-
-
 class Cost(NamedTuple):
     """The cost of a run so far, without what was done again after a kill and the time between starts."""
 
@@ -28,34 +18,31 @@ class Cost(NamedTuple):
     seconds: float = 0.0  # of all phases, checkpoints too
 
 
-def make_prices(experiment: Experiment, forward_flops: Mapping[str, float] = MappingProxyType({})) -> Prices:
-    """The prices, by the FLOPs of a forward pass on one position of each board (0 where missing).
+def costs(
+    rows: Sequence[Mapping[str, Any]], experiment: Experiment, forward_flops: Mapping[str, float] = MappingProxyType({})
+) -> list[Cost]:
+    """The cost after each row of metrics.jsonl, whose first is iteration 1.
 
-    A ply takes a pass for its root and one for each simulation, twice as many where mirrors are averaged; children that
-    `state_value` evaluates are not counted. A frame of a step takes three: backward is two forward passes (Kaplan et
-    al. 2020, arXiv 2001.08361, section 2.1; what is computed again to save memory is not counted).
+    `forward_flops` are those of a forward pass on one position of each board (0 where missing). A ply takes a pass for
+    its root and one for each simulation, twice as many where mirrors are averaged; children that `state_value`
+    evaluates are not counted. A frame of a step takes three: backward is two forward passes (Kaplan et al. 2020, arXiv
+    2001.08361, section 2.1; what is computed again to save memory is not counted).
     """
     selfplay, batch_size = experiment.selfplay, experiment.training.batch_size
-    frames = selfplay.num_games * selfplay.num_plies if selfplay else 0
+    iteration_frames = selfplay.num_games * selfplay.num_plies if selfplay else 0
     games = {part.game: part.selfplay.num_games if part.selfplay else 1 for part in board_experiments(experiment)}
     mean = sum(n * forward_flops.get(board, 0.0) for board, n in games.items()) / sum(games.values())
     passes = 2 if experiment.search.average_mirrors else 1
     full, cheap = (passes * mean * (simulations_per_ply(experiment, share) + 1) for share in (1.0, 0.0))
-    steps = {board: 3 * forward_flops.get(board, 0.0) * batch_size for board in games}
-    return Prices(frames, full, 3 * mean * batch_size, cheap, steps if len(steps) > 1 else {})
-
-
-def costs(rows: Sequence[Mapping[str, Any]], prices: Prices) -> list[Cost]:
-    """The cost after each row of metrics.jsonl, whose first is iteration 1."""
     found, seconds, flops, before = [], 0.0, 0.0, 0
     for row in rows:
         seconds += sum(value for name, value in row.items() if name.startswith("time/"))
         full_share = row.get("selfplay/full_search_rate", 1.0)
-        a_frame = full_share * prices.frame_flops + (1 - full_share) * prices.cheap_frame_flops
-        frames, steps = row["iteration"] * prices.iteration_frames, int(row.get("train/steps", 0))
-        on_boards = {name: row.get(f"train/board_steps/{name}", 0) for name in prices.board_step_flops}
-        trained = sum(n * prices.board_step_flops[name] for name, n in on_boards.items())
-        flops += prices.iteration_frames * a_frame + (trained or (steps - before) * prices.step_flops)
+        a_frame = full_share * full + (1 - full_share) * cheap
+        frames, steps = row["iteration"] * iteration_frames, int(row.get("train/steps", 0))
+        on_boards = {board: row.get(f"train/board_steps/{board}", 0) for board in games}  # of several
+        trained = sum(n * (3 * forward_flops.get(board, 0.0) * batch_size) for board, n in on_boards.items())
+        flops += iteration_frames * a_frame + (trained or (steps - before) * (3 * mean * batch_size))
         found.append(Cost(row["iteration"], frames, steps, flops, seconds))
         before = steps
     return found

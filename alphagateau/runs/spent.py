@@ -10,7 +10,7 @@ from alphagateau.config import ConfigError, Experiment
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import PUBLISHED, CheckpointError
-from alphagateau.runs.costs import costs, make_prices
+from alphagateau.runs.costs import costs
 from alphagateau.runs.logging.log import ENERGY, read_metrics
 from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.run_record import read_record
@@ -46,7 +46,7 @@ def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dic
         spent = read_spent(origin[0], forward_flops, depth - 1).get(origin[1], spent)
     found = {0: spent}
     frames = flops = 0.0
-    for row, cost in zip(rows, costs(rows, make_prices(experiment, forward_flops(experiment))), strict=True):
+    for row, cost in zip(rows, costs(rows, experiment, forward_flops(experiment)), strict=True):
         devices = _devices(record["starts"], row["iteration"])
         seconds = sum(value for name, value in row.items() if name.startswith("time/"))
         per_ply = simulations_per_ply(experiment, row.get("selfplay/full_search_rate", 1.0))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from alphagateau import config
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
-from alphagateau.runs.costs import costs, make_prices, reached
+from alphagateau.runs.costs import costs, reached
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.programs import python_environment
 from alphagateau.runs.run_folder import RunError
@@ -40,14 +40,14 @@ def make_budget_check(run: Path, budget: BudgetConfig, experiment: Experiment) -
     """
     if budget.frames and experiment.selfplay is None:
         raise ConfigError("a budget of frames needs [selfplay], which plays them")
-    prices = make_prices(experiment, count_flops([experiment])[0] if budget.flops else {})
+    flops = count_flops([experiment])[0] if budget.flops else {}
     path = run / "metrics.jsonl"
     known: dict[tuple[int, int] | None, str | None] = {None: None}
 
     def check() -> str | None:
         stamp = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
         if stamp not in known:  # called before every device call
-            spent = costs(read_metrics(path), prices)
+            spent = costs(read_metrics(path), experiment, flops)
             is_over = not spent or spent[-1].iterations >= experiment.num_iterations
             limit = None if is_over else reached(spent[-1], budget)
             known[stamp] = f"the budget of {limit} is reached" if limit else None

@@ -1,13 +1,13 @@
 """Reads how far a run is in its study."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import BudgetConfig, ConfigError, Experiment
 from alphagateau.runs import checkpoint, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.runs.costs import Cost, Prices, costs, reached
+from alphagateau.runs.costs import Cost, costs, reached
 from alphagateau.runs.logging.log import read_metrics
 from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.plan import PlannedRun
@@ -29,9 +29,9 @@ class Status(NamedTuple):
         return self.spent[-1] if self.spent else Cost()
 
 
-def read_status(folder: Path, experiment: Experiment, budget: BudgetConfig, prices: Prices) -> Status:
+def read_status(folder: Path, experiment: Experiment, budget: BudgetConfig, flops: Mapping[str, float]) -> Status:
     """Of the run in `folder`, which may not have begun. Raises RunError if its record is damaged."""
-    spent = costs(read_metrics(folder / "metrics.jsonl"), prices)
+    spent = costs(read_metrics(folder / "metrics.jsonl"), experiment, flops)
     whole = [c.order[0] for c in whole_checkpoints(folder)]
     last = next((i for i, cost in enumerate(spent) if reached(cost, budget)), None)
     ended = f"{reached(spent[last], budget)} reached" if last is not None else ""

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau import config
-from alphagateau.runs.costs import Prices
 from alphagateau.runs.files import write_text
 from alphagateau.runs.programs import python_environment
 from alphagateau.runs.stop import StopRequest
@@ -32,7 +31,7 @@ class Study(NamedTuple):
 
     plan: Plan
     folder: Path  # of the runs
-    prices: Mapping[str, Prices]  # by variant
+    flops: Mapping[str, Mapping[str, float]]  # by variant, of a forward pass on each board; none where not counted
     report: Callable[[str], None]
 
 
@@ -40,7 +39,7 @@ def statuses(study: Study) -> dict[str, Status]:
     """By run."""
     return {
         run.name: read_status(
-            study.folder / run.name, run.experiment, run.variant.budget, study.prices[run.variant.name]
+            study.folder / run.name, run.experiment, run.variant.budget, study.flops[run.variant.name]
         )
         for run in study.plan.runs
     }

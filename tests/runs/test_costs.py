@@ -7,7 +7,7 @@ from alphagateau import config
 from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import BudgetConfig, ConfigError, parse_budget
 from alphagateau.config.searches import simulations_per_ply
-from alphagateau.runs.costs import Cost, Prices, costs, make_prices, reached
+from alphagateau.runs.costs import Cost, costs, reached
 
 ROWS = [
     {"iteration": 1, "train/steps": 3, "time/selfplay": 2.0, "time/train": 1.0},
@@ -15,25 +15,25 @@ ROWS = [
 ]
 
 
-def test_costs_add_up_by_hand():
-    assert costs(ROWS, Prices(10, 100.0, 1000.0)) == [Cost(1, 10, 3, 4000.0, 3.0), Cost(2, 20, 8, 10000.0, 7.5)]
-    assert costs([], Prices(10, 100.0, 1000.0)) == []
-
-
-def test_prices_of_the_smoke_experiment_by_hand():
+def test_costs_of_the_smoke_experiment_by_hand():
     """8 games of 8 plies, 4 simulations and the root, batches of 32, three forward passes a frame learnt."""
     smoke = config.load(config.find_file("smoke", "experiment"))
-    assert make_prices(smoke, {"gardner_chess": 2.0}) == Prices(64, 2.0 * 5, 2.0 * 3 * 32, 2.0 * 5)
+    played, step = 64 * 2.0 * 5, 2.0 * 3 * 32
+    assert costs(ROWS, smoke, {"gardner_chess": 2.0}) == [
+        Cost(1, 64, 3, played + 3 * step, 3.0),
+        Cost(2, 128, 8, 2 * played + 8 * step, 7.5),
+    ]
+    assert costs(ROWS, smoke) == [Cost(1, 64, 3, 0.0, 3.0), Cost(2, 128, 8, 0.0, 7.5)]
+    assert costs([], smoke, {"gardner_chess": 2.0}) == []
 
 
 def test_cheap_searches_cost_what_they_are():
     """64 frames an iteration, of 16 simulations or 3; a quarter expected in full, 3/8 and then none found so."""
     options = ["--search.num-simulations=16", "--selfplay.full-search-share=0.25", "--selfplay.cheap-simulations=3"]
     experiment = read_experiment("smoke", options)
-    prices = make_prices(experiment, {"gardner_chess": 2.0})
-    assert prices == Prices(64, 2.0 * 17, 2.0 * 3 * 32, 2.0 * 4)
     rows = [{"iteration": 1, "selfplay/full_search_rate": 3 / 8}, {"iteration": 2, "selfplay/full_search_rate": 0.0}]
-    assert [cost.flops for cost in costs(rows, prices)] == [24 * 34 + 40 * 8, 24 * 34 + 40 * 8 + 64 * 8]
+    found = [cost.flops for cost in costs(rows, experiment, {"gardner_chess": 2.0})]
+    assert found == [24 * 34 + 40 * 8, 24 * 34 + 40 * 8 + 64 * 8]
     assert simulations_per_ply(experiment) == 0.25 * 16 + 0.75 * 3
     assert simulations_per_ply(experiment, 0.5) == 9.5
 
@@ -42,22 +42,21 @@ def test_steps_on_several_boards_cost_what_they_are():
     """Three of 5x5 and one of 8x8 in the second iteration, of batches of 32; the first does not say, as before."""
     options = ["--selfplay.num-games=32", "--selfplay.boards=gardner_chess 3, chess 1"]
     experiment = read_experiment("smoke", [*options, "--window.size=4096"])
-    prices = make_prices(experiment, {"gardner_chess": 1.0, "chess": 5.0})
     rows = [
         {"iteration": 1, "train/steps": 4},
         {"iteration": 2, "train/steps": 8, "train/board_steps/gardner_chess": 3, "train/board_steps/chess": 1},
         {"iteration": 3, "train/steps": 8, "train/board_steps/gardner_chess": 3, "train/board_steps/chess": 1},
     ]
-    played = prices.iteration_frames * 2.0 * 5  # the mean network, of four simulations and the root
+    played = 32 * 8 * 2.0 * 5  # the mean network, of four simulations and the root
     steps = np.cumsum([4 * 2.0, 3 * 1.0 + 1 * 5.0, 3 * 1.0 + 1 * 5.0]) * 3 * 32
-    assert [cost.flops for cost in costs(rows, prices)] == [
-        k * played + x for k, x in zip((1, 2, 3), steps, strict=True)
-    ]
+    found = [cost.flops for cost in costs(rows, experiment, {"gardner_chess": 1.0, "chess": 5.0})]
+    assert found == [k * played + x for k, x in zip((1, 2, 3), steps, strict=True)]
 
 
 def test_mirrors_averaged_are_twice_the_passes():
     experiment = read_experiment("smoke", ["--search.average-mirrors"])
-    assert make_prices(experiment, {"gardner_chess": 2.0}) == Prices(64, 2 * 2.0 * 5, 2.0 * 3 * 32, 2 * 2.0 * 5)
+    (cost,) = costs(ROWS[:1], experiment, {"gardner_chess": 2.0})
+    assert cost.flops == 64 * 2 * 2.0 * 5 + 3 * 2.0 * 3 * 32
 
 
 def test_a_budget_is_reached_by_its_first_limit():

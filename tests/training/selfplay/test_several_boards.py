@@ -16,7 +16,7 @@ from alphagateau import config
 from alphagateau.cli.experiments import check, read_experiment
 from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.runs.checkpoint import weights_hash as tree_hash
-from alphagateau.runs.costs import make_prices
+from alphagateau.runs.costs import costs
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import flops, loop, resume
@@ -82,7 +82,11 @@ def test_a_mixture_that_cannot_be_is_refused_in_one_sentence(mixed, changes, sai
 def test_flops_and_steps_are_those_of_the_boards(mixed, monkeypatch):
     monkeypatch.setattr(flops, "forward_flops", lambda game, network: float(game.size))
     assert flops.experiment_flops(mixed) == {"gardner_chess": 5.0, "los_alamos_chess": 6.0}
-    assert make_prices(mixed, flops.experiment_flops(mixed)).step_flops == pytest.approx(3 * 32 * (2 * 5 + 6) / 3)
+    none, one = (
+        costs([{"iteration": 1, "train/steps": steps}], mixed, flops.experiment_flops(mixed))[0].flops
+        for steps in (0, 1)
+    )
+    assert one - none == pytest.approx(3 * 32 * (2 * 5 + 6) / 3)
     assert num_run_steps(make_plan(mixed)) == (4 + 8 + 8 + 8) + (2 + 4 + 4 + 4)  # 128 and 64 new frames, batches of 32
 
 
