@@ -54,18 +54,12 @@ def tree_bytes(tree: Any) -> int:
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
-def search_tree_bytes(game: Game, num_simulations: int) -> int:
-    """Bytes of one game's search tree: a State, six [S] rows of 4 bytes and the counters of each node."""
-    state = tree_bytes(game.init())
-    return (num_simulations + 1) * (state + 6 * 4 * game.max_legal_moves + 5 * 4)
-
-
 def search_bytes(game: Game, search: SearchConfig) -> int:
-    """Bytes of one game's search; a node of minimax holds a State, [S] shares and 12 numbers."""
-    if not isinstance(search, ProbabilityConfig | DepthConfig):
-        return search_tree_bytes(game, search.num_simulations)
-    room = max(search.num_nodes, game.max_legal_moves + 1)
-    return room * (tree_bytes(game.init()) + 4 * game.max_legal_moves + 12 * 4)
+    """Bytes of one game's search: each node holds a State, [S] rows of 4 bytes and numbers."""
+    state, row = tree_bytes(game.init()), 4 * game.max_legal_moves
+    if isinstance(search, ProbabilityConfig | DepthConfig):
+        return max(search.num_nodes, game.max_legal_moves + 1) * (state + row + 12 * 4)
+    return (search.num_simulations + 1) * (state + 6 * row + 5 * 4)
 
 
 def selfplay_bytes(state: Any) -> dict[str, int]:

@@ -17,7 +17,7 @@ from alphagateau.networks.network import Network, Variables
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import evaluate_states
-from alphagateau.training.doctor import search_tree_bytes, tree_bytes
+from alphagateau.training.doctor import search_bytes, tree_bytes
 from alphagateau.training.selfplay.selfplay import Games, make_selfplay, start_games
 from throughput.ratios import PAPER, QUICKSTART, Row, board_name, compare, in_turns, make_row
 
@@ -144,7 +144,7 @@ def memory_rows(rounds: int) -> Iterator[Row]:
     """The row of a search tree's bytes against one with pgx's State and AlphaZero's labels at every node."""
     del rounds  # counted, not timed
     game, env, num_simulations = get_game("chess"), pgx.make("chess"), 128
-    value = search_tree_bytes(game, num_simulations)
+    value = search_bytes(game, GumbelConfig(num_simulations=num_simulations))
     state = tree_bytes(jax.eval_shape(env.init, jax.random.key(0)))
     plain = (num_simulations + 1) * (state + 6 * 4 * env.num_actions + 5 * 4)
     ratio = value / plain
