@@ -114,7 +114,6 @@ def toy_trainer(experiment: Experiment) -> Trainer:
     return Trainer(
         plan=Plan(experiment, (BoardPlan(experiment, nothing, nothing),), nothing, nothing),
         mesh=nothing,
-        learner=nothing,
         producer=producer,
         phases=(*producer.phases, Phase("train", lambda _: 2, _train)),
         init_variables=lambda: start.train.variables,

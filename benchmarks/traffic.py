@@ -41,19 +41,17 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
 
     from alphagateau.distributed.mesh import make_mesh
     from alphagateau.training.doctor import tree_bytes
-    from alphagateau.training.trainer import make_train_steps, make_trainer
+    from alphagateau.training.trainer import make_trainer
 
     experiment = read_experiment(path, options)
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
     state = trainer.abstract_state
     play, fill_window, _ = (jax.jit(phase.run_segment, static_argnums=(1, 2)) for phase in trainer.phases)
-    train_steps = make_train_steps(experiment, trainer.mesh, trainer.producer, trainer.learner)
-    lowered = {
-        "play": play.lower(state, 0, 0),
-        "fill_window": fill_window.lower(state, 0, 0),
-        "train": train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 1)),
+    programs = {
+        "play": play.lower(state, 0, 0).compile().as_text(),
+        "fill_window": fill_window.lower(state, 0, 0).compile().as_text(),
+        "train": trainer.phases[-1].compile(state).as_text(),
     }
-    programs = {name: program.compile().as_text() for name, program in lowered.items()}
     return {
         "devices": num_devices,
         "parameter_bytes": tree_bytes(state.train.variables["params"]),

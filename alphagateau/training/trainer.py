@@ -28,7 +28,6 @@ class Trainer(NamedTuple):
 
     plan: Plan
     mesh: Mesh
-    learner: Learner
     producer: Producer
     phases: tuple[Phase, ...]  # of an iteration: the producer's, then training
     init_variables: Callable[[], Variables]  # drawn from the seed, and taught to count material if asked for
@@ -97,7 +96,6 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
     return Trainer(
         plan=plan,
         mesh=mesh,
-        learner=learner,
         producer=producer,
         phases=(*producer.phases, make_train_phase(experiment, mesh, producer, learner)),
         init_variables=init_variables,
@@ -115,7 +113,27 @@ def transient(producer: Producer, state: RunState) -> dict[str, Any]:
 def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> Phase:
     """The last phase of an iteration: epochs over the producer's batches, some optimizer steps a segment."""
     segment_steps = experiment.training.segment_steps
-    train_steps = make_train_steps(experiment, mesh, producer, learner)
+
+    @per_device(mesh, (REPLICATED, REPLICATED, producer.specs, REPLICATED, BY_FIRST, REPLICATED), REPLICATED)
+    def local(train, totals, frames_of, key, share_ids, steps):
+        batch_of = producer.batches(frames_of, key, share_ids)
+
+        def body(step, carry):
+            train, totals = carry
+            train, metrics = learner.step(train, batch_of(step))
+            return train, jax.tree.map(jnp.add, totals, metrics)
+
+        first, last = steps
+        return jax.lax.fori_loop(first, last, body, (train, totals))
+
+    @partial(jax.jit, donate_argnums=(0, 1))
+    def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:
+        iteration, epoch, first, last = place
+        is_first = (epoch == 0) & (first == 0)  # of the iteration, which begins new totals
+        totals = jax.tree.map(lambda x: jnp.where(is_first, jnp.zeros_like(x), x), totals)
+        key = key_of(experiment.seed, iteration, TRAIN, epoch)
+        share_ids, steps = jnp.arange(experiment.num_shares), jnp.stack([first, last])
+        return local(train, totals, frames_of, key, share_ids, steps)
 
     def segments_per_epoch(state: RunState) -> int:
         return -(-producer.num_batches(state.producer) // segment_steps)
@@ -141,30 +159,3 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
 def num_iteration_steps(experiment: Experiment, producer: Producer, state: RunState) -> int:
     """Optimizer steps of the iteration in progress, once its frames are made."""
     return num_steps(experiment, producer.num_batches(state.producer), producer.num_new_frames(state.producer))
-
-
-def make_train_steps(experiment: Experiment, mesh: Mesh, producer: Producer, learner: Learner) -> jax.stages.Wrapped:
-    """(TrainState, totals, producer's state, (iteration, epoch, first, last step)) -> (TrainState, totals)."""
-
-    @per_device(mesh, (REPLICATED, REPLICATED, producer.specs, REPLICATED, BY_FIRST, REPLICATED), REPLICATED)
-    def local(train, totals, frames_of, key, share_ids, steps):
-        batch_of = producer.batches(frames_of, key, share_ids)
-
-        def body(step, carry):
-            train, totals = carry
-            train, metrics = learner.step(train, batch_of(step))
-            return train, jax.tree.map(jnp.add, totals, metrics)
-
-        first, last = steps
-        return jax.lax.fori_loop(first, last, body, (train, totals))
-
-    @partial(jax.jit, donate_argnums=(0, 1))
-    def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:
-        iteration, epoch, first, last = place
-        is_first = (epoch == 0) & (first == 0)  # of the iteration, which begins new totals
-        totals = jax.tree.map(lambda x: jnp.where(is_first, jnp.zeros_like(x), x), totals)
-        key = key_of(experiment.seed, iteration, TRAIN, epoch)
-        share_ids, steps = jnp.arange(experiment.num_shares), jnp.stack([first, last])
-        return local(train, totals, frames_of, key, share_ids, steps)
-
-    return train_steps
