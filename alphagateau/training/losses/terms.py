@@ -5,7 +5,7 @@ A); `networks.heads.mean_of_bins` is the way back.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,11 +35,8 @@ LossFn = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
 
 def join_terms(*parts: LossTerms) -> LossTerms:
     """The terms of all parts."""
-    joined: list[dict[str, Any]] = [{}, {}, {}, {}]
-    for part in parts:
-        for mapping, more in zip(joined, part, strict=True):
-            mapping.update(more)
-    return LossTerms(*joined)
+    fields = zip(LossTerms({}), *parts, strict=True)
+    return LossTerms(*({name: x for terms in field for name, x in terms.items()} for field in fields))
 
 
 def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
