@@ -159,8 +159,7 @@ def explain(kind: Any, error: ValidationError, prefix: str = "", root: Any = Non
         return ConfigError(f"missing key {name}" + (f" ({field.description})" if field.description else ""))
     if sections_of(field):
         return ConfigError(f"[{name}] must be a table of keys, got {show(value)}")
-    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    return ConfigError(f"{name} must be {expected(field)}, got {show(value)}{suggestion(value, choices)}")
+    return ConfigError(f"{name} must be {expected(field)}, got {show(value)}{suggestion(value, choices_of(field))}")
 
 
 def _find(kind: Any, loc: Sequence[Any]) -> tuple[str, FieldInfo | None, Any]:

@@ -17,8 +17,7 @@ def write_text(path: Path, text: str) -> None:
     """Replaces a file at once: a reader or a kill sees the old text or the new, never a part; several may do it.
 
     OSError names the file, and on a full disk what it needed and what was free. What a link leads to, or a device, is
-    written in place. By hand because it is a few lines, and
-    the standard library has none that also syncs the folder's list of names.
+    written in place. By hand because the standard library has none that also syncs the folder's list of names.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):  # such as /dev/stdout, which is no file to replace
         path.write_text(text, encoding="utf-8")

@@ -51,9 +51,7 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
     def metrics(state: RunState, iteration: int, seconds: Mapping[str, float]) -> dict[str, float]:
         """Rates and pace of the games, repeated games, and the probe's measures."""
         played: SelfPlayState = state.producer
-        sums = {name: float(x) for name, x in played.statistics.items()}
-        if experiment.targets.kind == "td_leaf":
-            sums["new_frames"] = num_new_frames(played)
+        sums = {name: float(x) for name, x in played.statistics.items()} | {"new_frames": num_new_frames(played)}
         rates = selfplay_metrics(sums)
         num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
         pace = selfplay_pace(sums["plies"], num_simulations, seconds)
