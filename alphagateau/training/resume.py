@@ -21,7 +21,7 @@ from alphagateau.runs.checkpoint import TRAINING, WEIGHTS, Checkpoint, Checkpoin
 from alphagateau.runs.logging.progress import Reporter
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_folder import Unhealthy
-from alphagateau.training.phases import Phase, Progress, RunState, saved_fields, with_fields
+from alphagateau.training.phases import Progress, RunState, saved_fields, with_fields
 from alphagateau.training.trainer import Trainer, transient
 
 
@@ -66,23 +66,19 @@ def find_all(folder: Path) -> tuple[list[Checkpoint], list[str]]:
 
 def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState]:
     """The RunState of a checkpoint. Raises CheckpointError, or ConfigError if its segments are of another size."""
-    abstract = trainer.abstract_state
+    abstract, progress = trainer.abstract_state, Progress(*candidate.order)
     weights = checkpoint.load(candidate, WEIGHTS, abstract.train.variables)
-    is_between = candidate.manifest["order"][1:] == [0, 0]
-    part = checkpoint.load(candidate, TRAINING, training_part(trainer, abstract, is_between))
-    part |= jax.tree.map(jnp.zeros_like, transient(trainer.producer, abstract)) if is_between else {}
+    part = checkpoint.load(candidate, TRAINING, training_part(trainer, abstract, progress.is_between))
+    part |= jax.tree.map(jnp.zeros_like, transient(trainer.producer, abstract)) if progress.is_between else {}
     average = {} if abstract.train.average is None else {"average": weights}
     train = abstract.train._replace(**({"variables": weights} | part.pop("train") | average))
     totals = part.pop("totals")
-    return read_progress(candidate, trainer.phases), RunState(train, with_fields(abstract.producer, part), totals)
-
-
-def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
-    """The progress of a checkpoint. Raises CheckpointError, or ConfigError if its segments are of another size."""
-    progress, size = Progress(*candidate.manifest["order"]), candidate.manifest["progress"].get("segment_size")
-    if not 0 <= progress.phase < len(phases):
-        raise CheckpointError(f"{candidate.path} stands in phase {progress.phase}, expected one of {len(phases)}")
-    phase = phases[progress.phase]
+    state = RunState(train, with_fields(abstract.producer, part), totals)
+    if not 0 <= progress.phase < len(trainer.phases):
+        raise CheckpointError(
+            f"{candidate.path} stands in phase {progress.phase}, expected one of {len(trainer.phases)}"
+        )
+    phase, size = trainer.phases[progress.phase], candidate.manifest["progress"].get("segment_size")
     if progress.segment and size != phase.segment_size:
         raise everywhere(
             ConfigError(
@@ -90,7 +86,7 @@ def read_progress(candidate: Checkpoint, phases: tuple[Phase, ...]) -> Progress:
                 f"{phase.segment_size}: go on with {size}; the size can change between iterations"
             )
         )
-    return progress
+    return progress, state
 
 
 def find_origin(source: Path) -> Checkpoint:
