@@ -77,6 +77,12 @@ def diagnose(experiment: Experiment) -> Diagnosis:
     available = _available_bytes()
     room = available - sum(memory.values()) + memory["training step"]
     largest = max(int(room / max(bytes_per_frame)) // experiment.num_shares, 0) * experiment.num_shares
+    advice = []
+    if sum(memory.values()) > available:
+        name = max(memory, key=lambda k: memory[k])
+        advice.append(f"memory does not fit: most of it is {name}; lower {LOWERED_BY[name]}")
+    if largest < experiment.training.batch_size:
+        advice.append(f"training.batch_size {experiment.training.batch_size} does not fit: at most {largest}")
     return Diagnosis(
         memory=memory,
         memory_available=available,
@@ -84,7 +90,7 @@ def diagnose(experiment: Experiment) -> Diagnosis:
         selfplay_seconds=sum(selfplay_seconds),
         training_seconds=sum(training_seconds),
         num_iterations=experiment.num_iterations,
-        advice=_advise(experiment, memory, available, largest),
+        advice=advice,
     )
 
 
@@ -155,16 +161,6 @@ def _available_bytes() -> int:
     if all(s and "bytes_limit" in s for s in stats):
         return sum(s["bytes_limit"] - s["bytes_in_use"] for s in stats if s)
     return psutil.virtual_memory().available
-
-
-def _advise(experiment: Experiment, memory: dict[str, int], available: int, largest: int) -> list[str]:
-    advice = []
-    if sum(memory.values()) > available:
-        name = max(memory, key=lambda k: memory[k])
-        advice.append(f"memory does not fit: most of it is {name}; lower {LOWERED_BY[name]}")
-    if largest < experiment.training.batch_size:
-        advice.append(f"training.batch_size {experiment.training.batch_size} does not fit: at most {largest}")
-    return advice
 
 
 def print_diagnosis(diagnosis: Diagnosis, title: str) -> None:
