@@ -76,9 +76,9 @@ def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
     changes = {}
     for name, register in config.REGISTERS.items():
         option = f"--{name}.{register.tag}"
-        given = [word for before, word in pairwise(words) if before == option]
-        given += [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
-        changes |= {option[2:]: kind for kind in given[:1] if kind in register}
+        parts = [part for word in words for part in (word.split("=", 1) if word.startswith(f"{option}=") else [word])]
+        given = [after for before, after in pairwise(parts) if before == option]  # the last counts, as of any option
+        changes |= {option[2:]: kind for kind in given[-1:] if kind in register}
     return config.change(experiment, changes, words[0])
 
 

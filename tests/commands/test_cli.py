@@ -204,6 +204,17 @@ def test_an_option_may_choose_another_architecture_or_search(minimal_file):
     assert experiment.network == ChessformerConfig(num_heads=2, position="bias")
 
 
+def test_of_an_architecture_given_twice_the_last_counts_as_of_any_option(minimal_file):
+    for twice in (
+        ["--network.architecture", "alphazero", "--network.architecture", "gateau"],
+        ["--network.architecture=alphazero", "--network.architecture", "gateau"],
+        ["--network.architecture", "alphazero", "--network.architecture=gateau"],
+    ):
+        experiment = read_experiment(minimal_file, ["--network.hidden-size", "32", *twice])
+        assert experiment.network == read_experiment(minimal_file, ["--network.hidden-size", "32"]).network, twice
+        assert experiment.network.architecture == "gateau"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
