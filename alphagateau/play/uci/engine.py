@@ -176,9 +176,7 @@ def _work(session: Session, worker: Worker) -> None:
                     best = _go(session, job)
                 else:
                     IN_ORDER[job.name](session, job)
-            except OSError:
-                raise
-            except Exception as error:
+            except Exception as error:  # of `write` too, which fails again here
                 session.write(f"info string {' '.join(str(error).split())}")
             if job.name == "go":
                 worker.searches.popleft()  # first: whoever reads the move may send `isready`

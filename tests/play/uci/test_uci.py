@@ -278,6 +278,28 @@ def test_quit_is_heard_while_it_compiles(found: Checkpoint, monkeypatch: pytest.
     thread.join(60)
 
 
+def test_a_file_that_cannot_be_read_is_told_and_the_engine_goes_on(found: Checkpoint, monkeypatch: pytest.MonkeyPatch):
+    def unreadable(*arguments):
+        raise OSError(5, "Input/output error", "weights")
+
+    monkeypatch.setattr("alphagateau.play.thinking.make_thinker", unreadable)
+    heard: list[str] = []
+    thread = serve(player_of(found), ["isready", "go nodes 1"], heard.append)
+    assert not thread.is_alive()
+    assert [line for line in heard if "compiling" not in line] == [
+        *("readyok", "info string [Errno 5] Input/output error: 'weights'"),
+        *("info string [Errno 5] Input/output error: 'weights'", "bestmove (none)"),
+    ]
+
+
+def test_the_thread_that_searches_ends_where_nobody_reads(found: Checkpoint):
+    def closed(text: str) -> None:
+        raise BrokenPipeError
+
+    thread = serve(player_of(found), ["position startpos moves", "ucinewgame"], closed)
+    assert not thread.is_alive()
+
+
 def test_searchmoves(gui: Gui):
     gui.say("go nodes 50 searchmoves b2b3 e9e9")
     heard = gui.until("bestmove")
