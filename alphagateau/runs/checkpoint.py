@@ -24,7 +24,7 @@ from alphagateau.config import ConfigError
 from alphagateau.config.registers import NotInstalledError
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import trees
-from alphagateau.runs.files import file_hash, filling, megabytes, reason, sync, write_text
+from alphagateau.runs.files import file_hash, filling, megabytes, reason, remove_half_written, sync, write_text
 from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
 SCHEMA = 3  # raise it when the contents of a checkpoint change
@@ -261,6 +261,8 @@ def clean(folder: Path) -> None:
             path.rename(target)
         elif path.suffix in (".tmp", ".old", ".aside"):
             shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob("*"):  # a manifest, where a part was to go
+        remove_half_written(path)
 
 
 def _checksums(folder: Path, part: str) -> Iterator[tuple[str, list]]:

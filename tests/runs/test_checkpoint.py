@@ -103,6 +103,15 @@ def test_a_kill_while_a_checkpoint_is_written_anew_gives_the_old_its_name_back(c
     assert names(folder) == ["1"]
 
 
+def test_a_kill_while_a_part_is_dropped_leaves_nothing_of_the_manifest_that_was_to_be(copy):
+    """The half-written file lay in the checkpoint for good: found by one of 222 kills at random times."""
+    files = set(copy.iterdir())
+    (copy / ".manifest.json.438.tmp").write_text("{", encoding="utf-8")
+    checkpoint.clean(copy.parent)
+    assert set(copy.iterdir()) == files
+    checkpoint.verify(checkpoint.open_checkpoint(copy), TRAINING)
+
+
 def test_every_file_and_folder_is_on_disk_before_the_checkpoint_has_its_name(tmp_path, monkeypatch):
     """A kill loses nothing that was written; a power loss loses what was not synced, orbax's own files too."""
     synced, unsynced, fsync, rename = set(), [], os.fsync, Path.rename
