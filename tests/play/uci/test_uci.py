@@ -292,12 +292,14 @@ def test_a_file_that_cannot_be_read_is_told_and_the_engine_goes_on(found: Checkp
     ]
 
 
-def test_the_thread_that_searches_ends_where_nobody_reads(found: Checkpoint):
+def test_the_thread_that_searches_ends_silently_where_nobody_reads(found: Checkpoint, monkeypatch: pytest.MonkeyPatch):
     def closed(text: str) -> None:
         raise BrokenPipeError
 
+    fallen = []
+    monkeypatch.setattr(threading, "excepthook", fallen.append)
     thread = serve(player_of(found), ["position startpos moves", "ucinewgame"], closed)
-    assert not thread.is_alive()
+    assert not thread.is_alive() and fallen == []
 
 
 def test_searchmoves(gui: Gui):
