@@ -51,7 +51,7 @@ class DataConfig:
     record: Literal["board", "move"] = choice(
         "what a frame is: a board with all its labels, or one labelled move of a board", default="board"
     )
-    frames_per_iteration: int = num("frames read for an iteration", default=65_536, low=1)
+    frames_per_iteration: int = num("frames read for an iteration, in whole batches", default=65_536, low=1)
     sampler: Literal["uniform", "weighted"] = choice(
         "boards alike, or by how often they occurred in games", default="uniform"
     )
@@ -225,15 +225,16 @@ class Experiment:
             )
         if self.training.weight_decay and self.training.optimizer == "adadelta":
             raise ValueError('training.weight_decay has no meaning for training.optimizer "adadelta"')
-        holds = {"data.frames_per_iteration": self.data.frames_per_iteration} if self.data else {}
-        for name, size in (holds or {"window.size": self.window.size}).items():
-            if self.training.batch_size > size:
-                raise ValueError(f"training.batch_size ({self.training.batch_size}) must be at most {size}, {name}")
+        if self.data is None and self.training.batch_size > self.window.size:
+            raise ValueError(
+                f"training.batch_size ({self.training.batch_size}) must be at most {self.window.size}, window.size"
+            )
         return self
 
     def _check_sizes(self) -> None:
-        """Raises ValueError where shares, chunks and pairs do not come out even."""
+        """Raises ValueError where shares, chunks, batches of labels and pairs do not come out even."""
         shares = self.num_shares, f"num_shares ({self.num_shares})"
+        batch = self.training.batch_size, f"training.batch_size ({self.training.batch_size})"
         together, factors = shares
         if self.training.num_parts > 1:
             together *= self.training.num_parts
@@ -245,9 +246,9 @@ class Experiment:
                 raise ValueError(f"network.ghost_size ({ghost_size}) must divide {MATERIAL_BATCH}, the lesson's batch")
         for name, size, (divisor, meaning) in (
             ("selfplay.num_games", self.selfplay.num_games if self.selfplay else 0, shares),
-            ("data.frames_per_iteration", self.data.frames_per_iteration if self.data else 0, shares),
             ("window.size", self.window.size if self.selfplay else 0, shares),
             ("training.batch_size", self.training.batch_size, (together, factors)),
+            ("data.frames_per_iteration", self.data.frames_per_iteration if self.data else 0, batch),
             ("evaluation.num_games", self.evaluation.num_games, (2, "2, as each opening is played with both colors")),
         ):
             below = size // divisor * divisor

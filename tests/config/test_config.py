@@ -264,6 +264,10 @@ def test_labels_need_a_network_without_history():
         "x.toml: [data] needs network.history = false: labelled positions have no past"
     )
     assert loads(text + "[network]\nhistory = false").data.frames_per_iteration == 65_536
+    uneven = text + "frames_per_iteration = 1000\n[network]\nhistory = false"
+    assert "data.frames_per_iteration (1000) must be divisible by training.batch_size (256): use 768 or 1024" in (
+        message_of(loads, uneven)
+    )
     assert not loads(text + "[network]\narchitecture = 'token_transformer'").network.history
 
 
