@@ -97,6 +97,7 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, nargs=2, metavar=("GROWING", "GUMBEL"), help="in place of a time")
     parser.add_argument("--pairs", type=int, default=500, help="the most that are played")
     parser.add_argument("--elo1", type=float, default=30.0, help="of the test; elo0 is 0")
+    parser.add_argument("--all", action="store_true", help="play all pairs, whatever the test says of fewer")
     args = parser.parse_args()
     use_compilation_cache()
     thinker = make_thinker(player_of(newest_checkpoint(args.checkpoint)), args.game, 256)
@@ -117,7 +118,7 @@ def main() -> None:
             f"move: {np.mean(ours):.0f} growing, {np.mean(theirs):.0f} Gumbel; {plies} plies",
             flush=True,
         )
-        if found.decision != "continue":
+        if found.decision != "continue" and not args.all:
             return
 
 
