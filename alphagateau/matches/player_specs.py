@@ -62,22 +62,25 @@ def search_of(
     0 simulations are the raw policy. Raises SpecError.
     """
     texts = {LONG_NAMES.get(name, name): text for name, text in spec.options.items()}
+    if len(texts) < len(spec.options):
+        raise SpecError(f"player {spec.text!r}: expected an option once, by its long or its short name")
     values = {**trained, **({"num_simulations": num_simulations} if num_simulations else {})}
     algorithm = values["algorithm"] = texts.pop("search", trained["algorithm"])
     if algorithm not in (known := searches()):
         hint = suggestion(algorithm, known)
         raise SpecError(f"player {spec.text!r}: search is {algorithm!r}, expected one of {', '.join(known)}{hint}")
-    if texts.get("num_simulations") == "0":
-        if "num_simulations" in option_types(known[algorithm]):
-            values["algorithm"] = algorithm = "policy"
-        texts = {name: text for name, text in texts.items() if name in option_types(known[algorithm])}
     types = option_types(known[algorithm])
+    if texts.get("num_simulations") == "0" and "num_simulations" not in types:
+        del texts["num_simulations"]  # it makes none in any case
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ["search", *(SHORT_NAMES.get(name, name) for name in types)]
         fault = (
             f"player {spec.text!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"
         )
         raise SpecError(fault + suggestion(unknown[0], allowed))
+    if texts.get("num_simulations") == "0":
+        values["algorithm"], types = "policy", option_types(known["policy"])
+        texts = {name: text for name, text in texts.items() if name in types}
     given = {"gumbel_scale": gumbel_scale} if "gumbel_scale" in types else {}
     given |= {name: _read_option(types[name], text) for name, text in texts.items()}
     try:

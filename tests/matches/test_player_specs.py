@@ -57,6 +57,7 @@ TRAINED = {"algorithm": "gumbel", "num_simulations": 32, "max_num_considered_act
             "probability 256 nodes, runs/moves split",
         ),
         ("?search=depth&plies=3", DepthConfig(depth=3), "depth 3 plies, 4096 nodes"),
+        ("?search=depth&simulations=0", DepthConfig(), "depth 2 plies, 4096 nodes"),
         (
             "?value_scale=0.5&maxvisit_init=50&rescale_values=false",
             GumbelConfig(
@@ -96,6 +97,8 @@ def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
         ("?search=mcts", "search is 'mcts', expected one of gumbel, probability, depth, policy, action_value, state"),
         ("?simulation=4", "'simulation' is no option of search gumbel, expected search, simulations, considered"),
         ("?search=policy&simulations=4", "'simulations' is no option of search policy, expected search"),
+        ("?simulations=0&consider=3", "'consider' is no option of search gumbel, expected search, simulations, "),
+        ("?simulations=4&num_simulations=8", "expected an option once, by its long or its short name"),
         ("?simulations=many", 'num_simulations must be an integer from 1 to 65536, got "many"'),
         ("?mirrors=1", 'average_mirrors must be true or false, got "1"'),
         ("?search=action_value&endings=all", 'endings must be one of "exact", "repetition", "none", got "all"'),
