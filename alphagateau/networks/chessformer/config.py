@@ -54,6 +54,10 @@ class ChessformerConfig(NetworkConfig):
             raise ValueError(
                 f"network.hidden_size ({self.hidden_size}) must be divisible by {self.num_heads}, network.num_heads"
             )
+        if self.categorical_values and not (self.search_value_head or self.short_term_head):
+            raise ValueError(
+                "network.categorical_values needs network.search_value_head or network.short_term_head = true"
+            )
         return self
 
     @property

@@ -423,8 +423,10 @@ def test_a_program_of_bfloat16_made_beside_a_gpu_runs_on_the_cpu(gardner, monkey
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 
-def test_heads_that_do_not_divide_the_width_are_refused():
+def test_heads_that_do_not_divide_the_width_or_have_no_values_are_refused():
     with pytest.raises(ConfigError, match=r"network.hidden_size \(30\) must be divisible by 4, network.num_heads"):
         ChessformerConfig(hidden_size=30)
+    with pytest.raises(ConfigError, match=r"network.categorical_values needs network.search_value_head or network.sho"):
+        ChessformerConfig(categorical_values=True)
     assert dataclasses.replace(CF_6M, hidden_size=8).num_heads == 8
     assert math.isclose(Encoder(8, CF_6M).beta, 0.35355, abs_tol=1e-5)
