@@ -12,7 +12,7 @@ import numpy as np
 
 from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
-from alphagateau.games.state import State
+from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.find_moves import engine_failures
 from alphagateau.matches.player_specs import match_search
@@ -20,8 +20,18 @@ from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_evaluate, may_grow
-from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, make_root_evaluate, start_tree
-from alphagateau.search.growing.tree import BATCH, Evaluate, Tree, advance, bytes_per_node, is_full, make_tree, pack
+from alphagateau.search.growing.anytime import grow_once, is_done, make_evaluate, make_root_evaluate, start_tree
+from alphagateau.search.growing.tree import (
+    BATCH,
+    SIZES,
+    Evaluate,
+    Tree,
+    advance,
+    bytes_per_node,
+    is_full,
+    make_tree,
+    pack,
+)
 from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
 
 NOT_OVER = np.zeros((), bool)  # a State's `terminated`
@@ -93,6 +103,8 @@ def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any =
     )
     thinker = Thinker(game, jax.jit(rules.step), tree, evaluate_root=evaluate_root)
     start = replay(thinker, game.start_fen, ())
+    for size in () if spec.search else SIZES:
+        evaluate(variables, stack_rows([start.state] * size), np.full(size, -1, np.int32))
     for _ in range(2):  # compiles, then measures
         thinker.root_cost = thinker.batch_cost = UNMEASURED
         think(thinker, replay(thinker, game.start_fen, list(legal_moves(game, start.state))[:1]), Limits(4 * BATCH))
@@ -158,7 +170,7 @@ def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
         began = watch.now()
         if limits.budget and not may_grow(limits.budget, began - watch.started, thinker.batch_cost, not done):
             break
-        done += grow(tree, int(min(BATCH, most - done)))
+        done += grow_once(tree, int(min(BATCH, most - done)))
         thinker.batch_cost = learn(thinker.batch_cost, watch.now() - began)
         watch.report(done)
     if not done:

@@ -1,11 +1,12 @@
-"""Grows one position's search tree until told to stop: descents on the host, leaves stepped and evaluated 16 at a time.
+"""Grows one position's search tree until told to stop: descents on the host, up to 16 leaves evaluated in a call.
 
 Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play against a clock. It fixes its number of simulations in
-advance, to halve the moves considered at the root again and again; here each batch of leaves goes to the best 16, 8, 4
-or 2 of them in turn, which shares the simulations out as sequential halving does, whenever it is stopped. Below the
-root a descent goes where the share of the tries is the furthest below the improved policy. Leaves of a batch keep apart
-because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends
-is proven upward. The tree is `tree.py`'s.
+advance, to halve the moves considered at the root again and again; here each 16 simulations go to the best 16, 8, 4 or
+2 of them in turn, which shares them out as sequential halving does, whenever it is stopped. Below the root a descent
+goes where the share of the tries is the furthest below the improved policy. Leaves below one move would be chosen
+better one after the other: a move has one in a call at first, and more as it is visited. They keep apart because a
+branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends is proven
+upward. The tree is `tree.py`'s.
 """
 
 import math
@@ -21,6 +22,7 @@ from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Network, Variables
 from alphagateau.search.growing.tree import (
     BATCH,
+    SIZES,
     Evaluate,
     Leaves,
     Tree,
@@ -33,13 +35,14 @@ from alphagateau.search.growing.tree import (
 )
 from alphagateau.search.search import Search, evaluate_states
 
-CONSIDERED = (16, 8, 4, 2)  # moves of the root that share a batch, batch after batch
-DESCENTS = 4 * BATCH  # for one batch, of which some meet
+CONSIDERED = (16, 8, 4, 2)  # moves of the root that share BATCH leaves, and then the next BATCH
+VISITS_A_LEAF = 4  # visits that let one more leaf below a move of the root be evaluated with the others
+DESCENTS = 4  # for one leaf of a call, of which some meet
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
 
 def make_evaluate(game: Game, network: Network) -> Evaluate:
-    """The one function of a search, compiled for BATCH moves at a time and for the root alone, which costs less."""
+    """The one function of a search, compiled for SIZES moves at a time and for the root alone, which costs less."""
 
     def evaluate(variables: Variables, states: State, edges: Array) -> Leaves:
         moved = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
@@ -77,7 +80,7 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
     states = jax.tree.map(lambda x: np.asarray(x)[None], state)._replace(terminated=np.zeros(1, bool))
     evaluate = evaluate or tree.evaluate
     leaves = jax.tree.map(np.asarray, evaluate(tree.variables, states, np.full(1, -1, np.int32)))
-    tree.num_nodes = tree.num_branches = tree.num_batches = tree.deepest = tree.root = 0
+    tree.num_nodes = tree.num_branches = tree.num_leaves = tree.deepest = tree.root = 0
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
     if leaves.move_values is not None:
         here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
@@ -89,7 +92,7 @@ def grow(tree: Tree, num_leaves: int) -> int:
     """Runs up to `num_leaves` simulations, fewer if the tree is done. Returns how many."""
     done = 0
     while done < num_leaves and not is_done(tree):
-        done += _grow_once(tree, min(BATCH, num_leaves - done))
+        done += grow_once(tree, min(BATCH, num_leaves - done))
     return done
 
 
@@ -98,12 +101,12 @@ def is_done(tree: Tree) -> bool:
     return is_full(tree) or not tree.counts[tree.root] or proof_of(tree, tree.root) is not None
 
 
-def _grow_once(tree: Tree, num_leaves: int) -> int:
-    """One batch: descents until it is full or they keep meeting; all its leaves are evaluated at once."""
+def grow_once(tree: Tree, num_leaves: int) -> int:
+    """One call: descents until it is full or they keep meeting; all its leaves are evaluated at once."""
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
-    met, done, starts = [], 0, _considered(tree)
-    tree.num_batches += 1
-    for number in range(DESCENTS):
+    met, done, starts = [], 0, _considered(tree)[: BATCH - tree.num_leaves % BATCH]
+    num_leaves = min(num_leaves, len(starts))
+    for number in range(DESCENTS * num_leaves):
         if len(waiting) + done == num_leaves:
             break
         nodes, branches = _descend(tree, starts[number % len(starts)])
@@ -121,15 +124,18 @@ def _grow_once(tree: Tree, num_leaves: int) -> int:
         for node, branch in zip(nodes, branches, strict=True):
             tree.at.node_tries[node] -= 1
             tree.at.tries[branch] -= 1
+    tree.num_leaves += done + len(waiting)
     return done + len(waiting)
 
 
 def _considered(tree: Tree) -> list[int]:
-    """The root's branches that share this batch, the best first: those of the highest improved policy, not proven."""
-    here, count = branches_of(tree, tree.root), CONSIDERED[tree.num_batches % len(CONSIDERED)]
+    """The root's branch of each leaf of a call, the best first: those of the highest improved policy, not proven."""
+    here, count = branches_of(tree, tree.root), CONSIDERED[tree.num_leaves // BATCH % len(CONSIDERED)]
     is_open = np.isnan(tree.worth[here])
     order = np.argsort(-improved_policy(tree, tree.root), kind="stable")
-    return (here.start + order[is_open[order]][:count]).tolist()
+    best = here.start + order[is_open[order]][:count]
+    leaves = 1 + tree.visits[best] // VISITS_A_LEAF
+    return [branch for turn in range(BATCH) for branch in best[leaves > turn].tolist()]
 
 
 def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:
@@ -167,7 +173,8 @@ def _select(tree: Tree, node: int) -> int:
 
 def _expand(tree: Tree, ways: list[tuple[list[int], list[int]]]) -> None:
     """Evaluates the last branch of each way on the device; each gets a node, or a proof if the game is over."""
-    parents, edges = np.zeros(BATCH, np.int32), np.full(BATCH, -1, np.int32)
+    size = next(size for size in SIZES if size >= len(ways))
+    parents, edges = np.zeros(size, np.int32), np.full(size, -1, np.int32)
     parents[: len(ways)] = [nodes[-1] for nodes, _ in ways]
     edges[: len(ways)] = [tree.edges[branches[-1]] for _, branches in ways]
     states = jax.tree.map(lambda x: x[parents], tree.states)

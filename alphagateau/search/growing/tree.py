@@ -19,7 +19,8 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Variables
 
-BATCH = 16  # leaves evaluated at a time
+BATCH = 16  # leaves evaluated at a time, at most
+SIZES = (4, BATCH)  # rows that an evaluation is compiled for: on a CPU few rows cost less
 BRANCHES_PER_NODE = 48  # room for so many on average
 VALUE_SCALE, MAXVISIT_INIT = 0.1, 50  # of Gumbel MuZero's sigma, as in mctx
 OF_NODES: dict[str, Any] = {  # the arrays [M] of a Tree
@@ -48,7 +49,7 @@ class Leaves(NamedTuple):
     num_nodes: Array | None = None  # int32 [B], positions visited by a search
 
 
-# (variables, states [BATCH], edges int [BATCH]) -> Leaves; edge -1: the state itself is evaluated.
+# (variables, states [B], edges int [B]), B of SIZES or 1, -> Leaves; edge -1: the state itself is evaluated.
 Evaluate = Callable[[Variables, State, Any], Leaves]
 
 
@@ -93,7 +94,7 @@ class Tree:
     num_branches: int = 0
     deepest: int = 0  # plies below the root
     root: int = 0
-    num_batches: int = 0  # since the last change of root
+    num_leaves: int = 0  # since the last change of root
 
 
 def bytes_per_node(game: Game) -> int:
@@ -199,7 +200,7 @@ def advance(tree: Tree, edges: Sequence[int]) -> bool:
         node = int(tree.children[here.start + found[0]]) if len(found) else -1
         if node < 0:
             return False
-    tree.root, tree.num_batches, tree.deepest = node, 0, max(0, tree.deepest - len(edges))
+    tree.root, tree.num_leaves, tree.deepest = node, 0, max(0, tree.deepest - len(edges))
     return True
 
 

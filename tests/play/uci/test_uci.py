@@ -18,7 +18,7 @@ from alphagateau.play.opponents import player_of
 from alphagateau.play.signals import Signals
 from alphagateau.play.uci.engine import serve
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError
-from alphagateau.search.growing.anytime import grow
+from alphagateau.search.growing.anytime import grow_once
 from alphagateau.search.growing.tree import Tree
 
 MATE_IN_TWO = "k4/5/2K2/5/4R w - - 0 1"
@@ -169,9 +169,9 @@ def test_only_the_batch_in_progress_ends_after_stop(gui: Gui, monkeypatch: pytes
         if len(begun) == 3:
             reached.set()
             assert is_read.wait(60)
-        return grow(tree, num_leaves)
+        return grow_once(tree, num_leaves)
 
-    monkeypatch.setattr("alphagateau.play.thinking.grow", counted)
+    monkeypatch.setattr("alphagateau.play.thinking.grow_once", counted)
     gui.say("go infinite")
     assert reached.wait(60)
     assert gui.ask("stop") is not None  # isready is answered after it has been read
