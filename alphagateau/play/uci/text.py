@@ -61,10 +61,9 @@ def options() -> dict[str, Option]:
 
 
 class Go(NamedTuple):
-    """A `go`: its numbers, as they were given, its flags and moves, and what was wrong with it."""
+    """A `go`: its numbers, as they were given, its moves, and what was wrong with it."""
 
     numbers: dict[str, int]
-    flags: frozenset[str]
     moves: tuple[str, ...]
     complaints: tuple[str, ...]
 
@@ -122,7 +121,7 @@ def read_position(words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 def read_go(words: Sequence[str]) -> Go:
     """What follows `go`; what cannot be understood is left out and complained of."""
-    numbers, flags, moves, complaints = {}, set(), [], []
+    numbers, moves, complaints = {}, [], []
     keys, left = {*NUMBERS, *FLAGS, "searchmoves"}, list(reversed(words))
     while left:
         key = left.pop()
@@ -132,14 +131,12 @@ def read_go(words: Sequence[str]) -> Go:
                 numbers[key] = int(text)
             else:
                 complaints.append(f"go {key} {shown(text)} was given: expected a whole number")
-        elif key in FLAGS:
-            flags.add(key)
         elif key == "searchmoves":
             while left and left[-1] not in keys:
                 moves.append(left.pop())
-        else:
+        elif key not in FLAGS:
             complaints.append(f"go {shown(key)} was given: expected one of {', '.join([*NUMBERS, *FLAGS])}")
-    return Go(numbers, frozenset(flags), tuple(moves), tuple(complaints[:3]))
+    return Go(numbers, tuple(moves), tuple(complaints[:3]))
 
 
 def simulations_of(go: Go) -> int | None:

@@ -94,7 +94,7 @@ def test_a_go():
         ["wtime", "1000", "btime", "-5", "winc", "10", "searchmoves", "e2e4", "d2d4", "movestogo", "3", "ponder"]
     )
     numbers = {"wtime": 1000, "btime": -5, "winc": 10, "movestogo": 3}
-    assert go == Go(numbers, frozenset({"ponder"}), ("e2e4", "d2d4"), ())
+    assert go == Go(numbers, ("e2e4", "d2d4"), ())
     wrong = read_go(["nodes", "many", "depth", "xyzzy", "3", "movetime"])
     assert not wrong.numbers and len(wrong.complaints) == 3
     assert wrong.complaints[0] == "go nodes 'many' was given: expected a whole number"
