@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from alphagateau.games.notation import edge_to_uci, legal_moves, normalize_uci, to_board
 from alphagateau.play.clock import Budget, Clock, budget, fixed
@@ -17,8 +16,9 @@ REPORT_SECONDS = 0.5  # between lines of information
 Write = Callable[[str], None]
 
 
-class Request(NamedTuple):
-    """What to search, and where output goes."""
+@dataclass
+class Request:
+    """What to search, and the lines of information on it."""
 
     thinker: Thinker
     played: Played
@@ -27,19 +27,38 @@ class Request(NamedTuple):
     started: float  # by time.monotonic()
     signals: Signals
     most_simulations: int | None = None  # a move, of a level of strength
+    reported: float | None = None  # when the last lines were written
+
+    def milliseconds(self) -> int:
+        return int(1000 * (time.monotonic() - self.started))
+
+    def report_now_and_then(self, done: int) -> None:
+        """After a batch: the first one, and then every `REPORT_SECONDS`."""
+        if self.reported is None or time.monotonic() - self.reported >= REPORT_SECONDS:
+            self.report(done)
+
+    def report(self, done: int) -> None:
+        """One line for each of the moves of MultiPV."""
+        elapsed, tree = self.milliseconds(), self.thinker.tree
+        self.reported, nodes = time.monotonic(), max(1, done)  # the root, where there was time for no more
+        for number, line in enumerate(lines(tree, int(self.options["MultiPV"])), 1):
+            counts = {"seldepth": max(tree.deepest, len(line.edges)), "multipv": number, "nodes": nodes}
+            counts |= {"nps": 1000 * nodes // max(1, elapsed), "hashfull": hashfull(tree), "time": elapsed}
+            moves = _in_uci(self.thinker, self.played, line.edges)
+            self.write(info_text(line, moves, bool(self.options["UCI_ShowWDL"]), counts))
 
 
 def search(request: Request, go: Go) -> str:
     """The best move, in UCI, and the one to ponder on: (none) if there is none, any if there was no time."""
     game, state = request.thinker.game, request.played.state
     moves = legal_moves(game, state)
-    allowed, info = _allowed(request, go, moves), InfoWriter(request, request.started)
-    is_known, done = _think(request, go, allowed, info) if moves else _await(request)
+    allowed = _allowed(request, go, moves)
+    is_known, done = _think(request, go, allowed) if moves else _await(request)
     if is_known:
-        info(done)
+        request.report(done)
         return _best(request)
     score = "mate 0" if to_board(game, state).is_checkmate() else "cp 0"
-    request.write(f"info depth 0 score {score} nodes 0 time {info.milliseconds()}")
+    request.write(f"info depth 0 score {score} nodes 0 time {request.milliseconds()}")
     return next((move for move, edge in moves.items() if edge in (allowed or [edge])), "(none)")
 
 
@@ -60,18 +79,18 @@ def _await(request: Request) -> tuple[bool, int]:
     return False, 0
 
 
-def _think(request: Request, go: Go, allowed: tuple[int, ...] | None, info: "InfoWriter") -> tuple[bool, int]:
+def _think(request: Request, go: Go, allowed: tuple[int, ...] | None) -> tuple[bool, int]:
     """Searches without limits until woken, if it is endless, and then, unless stopped, by the limits of a `go`."""
     thinker, played, signals = request.thinker, request.played, request.signals
     if signals.is_endless:
-        watch = Watch(request.started, signals.woken.is_set, info.now_and_then)
+        watch = Watch(request.started, signals.woken.is_set, request.report_now_and_then)
         found = think(thinker, played, Limits(allowed=allowed), watch)
-        info(found[1])  # it may be done long before it is stopped
+        request.report(found[1])  # it may be done long before it is stopped
         _await(request)
         if signals.stopped.is_set():
             return found
-        info.started = max(request.started, signals.hit_at)
-    watch = Watch(info.started, signals.stopped.is_set, info.now_and_then)
+        request.started = max(request.started, signals.hit_at)
+    watch = Watch(request.started, signals.stopped.is_set, request.report_now_and_then)
     return think(thinker, played, _limits(request, go, allowed), watch)
 
 
@@ -103,33 +122,6 @@ def time_of(go: Go, is_white: bool, overhead: float) -> Budget | None:
         return None
     remaining, increment = (numbers.get(name, 0) / 1000 for name in of_player)
     return budget(Clock(remaining, max(0.0, increment), numbers.get("movestogo")), overhead)
-
-
-@dataclass
-class InfoWriter:
-    """Writes lines of information on a search in progress."""
-
-    request: Request
-    started: float
-    last: float | None = None
-
-    def milliseconds(self) -> int:
-        return int(1000 * (time.monotonic() - self.started))
-
-    def now_and_then(self, done: int) -> None:
-        """After a batch: the first one, and then every `REPORT_SECONDS`."""
-        if self.last is None or time.monotonic() - self.last >= REPORT_SECONDS:
-            self(done)
-
-    def __call__(self, done: int) -> None:
-        """One line for each of the moves of MultiPV."""
-        request, elapsed, tree = self.request, self.milliseconds(), self.request.thinker.tree
-        self.last, nodes = time.monotonic(), max(1, done)  # the root, where there was time for no more
-        for number, line in enumerate(lines(tree, int(request.options["MultiPV"])), 1):
-            counts = {"seldepth": max(tree.deepest, len(line.edges)), "multipv": number, "nodes": nodes}
-            counts |= {"nps": 1000 * nodes // max(1, elapsed), "hashfull": hashfull(tree), "time": elapsed}
-            moves = _in_uci(request.thinker, request.played, line.edges)
-            request.write(info_text(line, moves, bool(request.options["UCI_ShowWDL"]), counts))
 
 
 def _in_uci(thinker: Thinker, played: Played, edges: tuple[int, ...]) -> list[str]:
