@@ -109,18 +109,11 @@ def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
 def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:
     if ending := _ending(thinker.game, played):
         return Answer(played, ending)
-    move = _read(thinker.game, played, word)
-    if move is None:
+    try:
+        move = read_move(to_board(thinker.game, played.state), word).uci()
+    except ValueError:
         return Answer(played, (f"{word[:20]!r} is no legal move here: `moves` lists them, `help` says more.",))
     return _turn(thinker, setup, replay(thinker, played.fen, [*played.moves, move], played))
-
-
-def _read(game: Game, played: Played, word: str) -> str | None:
-    """A legal move in UCI, of one in SAN or UCI; None if it is none."""
-    try:
-        return read_move(to_board(game, played.state), word).uci()
-    except ValueError:
-        return None
 
 
 def _turn(thinker: Thinker, setup: Setup, played: Played) -> Answer:
