@@ -30,7 +30,7 @@ from alphagateau.play.board.connections import MAX_CONNECTIONS, BoundedConnectio
 from alphagateau.play.board.files import files
 from alphagateau.play.board.games import games_of, pgn_of, positions
 from alphagateau.play.board.requests import MAX_BODY, GameRequest, PgnRequest, read, read_request
-from alphagateau.play.board.view import Engine, Report
+from alphagateau.play.board.view import Engine
 from alphagateau.runs.checkpoint import CheckpointError
 
 MAX_SEARCHES = MAX_CONNECTIONS - 16  # at once; the other connections are for the page, its files and its games
@@ -180,15 +180,36 @@ async def _search(networks: Networks, body: bytes) -> ASGIApp:
 async def _stream(
     networks: Networks, engine: Engine, request: GameRequest, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Runs a search once it is its turn, and ends it when its client has gone."""
+    """Runs a search in a thread once it is its turn, and sends what it reports, a line each.
+
+    The search has its `turn` until it ends, not until its client has read the last report. If its client goes, the
+    thread is stopped and awaited.
+    """
+    is_stopped = threading.Event()
+    outlet, inlet = anyio.create_memory_object_stream[Mapping[str, Any]](math.inf)
+
+    async def work() -> None:
+        with outlet:
+            async with engine.turn:
+                report_fn = partial(from_thread.run_sync, outlet.send_nowait)
+                searching = partial(view.search, engine, request, is_stopped.is_set, report_fn)
+                outlet.send_nowait(await to_thread.run_sync(searching))
+
     try:
         headers = [(b"content-type", b"application/x-ndjson")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async with anyio.create_task_group() as group:
-            group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
-            await _send_reports(engine.turn, partial(view.search, engine, request), send)
-            await send({"type": "http.response.body", "body": b""})
-            group.cancel_scope.cancel()
+        with inlet:
+            async with anyio.create_task_group() as group:
+                group.start_soon(work)
+                group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
+                try:
+                    async for report in inlet:
+                        line = json.dumps(report, separators=(",", ":")).encode() + b"\n"
+                        await send({"type": "http.response.body", "body": line, "more_body": True})
+                    await send({"type": "http.response.body", "body": b""})
+                finally:
+                    is_stopped.set()
+                group.cancel_scope.cancel()
     finally:
         networks.num_searches -= 1
 
@@ -197,33 +218,6 @@ async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
-
-
-async def _send_reports(
-    turn: anyio.Lock, searching: Callable[[Callable[[], bool], Report], Mapping[str, Any]], send: Send
-) -> None:
-    """Sends what a search in a thread reports, a line each; if this is cancelled, the thread is stopped and awaited.
-
-    The search has its `turn` until it ends, not until its client has read the last report.
-    """
-    is_stopped = threading.Event()
-    outlet, inlet = anyio.create_memory_object_stream[Mapping[str, Any]](math.inf)
-
-    async def work() -> None:
-        with outlet:
-            async with turn:
-                report_fn = partial(from_thread.run_sync, outlet.send_nowait)
-                outlet.send_nowait(await to_thread.run_sync(searching, is_stopped.is_set, report_fn))
-
-    with inlet:
-        async with anyio.create_task_group() as group:
-            group.start_soon(work)
-            try:
-                async for report in inlet:
-                    line = json.dumps(report, separators=(",", ":")).encode() + b"\n"
-                    await send({"type": "http.response.body", "body": line, "more_body": True})
-            finally:
-                is_stopped.set()
 
 
 ANSWERS: dict[str, Answer] = {
