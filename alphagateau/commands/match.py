@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
@@ -22,8 +22,7 @@ from alphagateau.runs.stop import StopRequest
 if TYPE_CHECKING:  # they bring JAX, which --help and a typo must not wait for
     from alphagateau.games.rules import Game
     from alphagateau.matches.match import MatchResult
-    from alphagateau.matches.openings import Opening
-    from alphagateau.matches.players import Player
+    from alphagateau.matches.match_games import Match
     from alphagateau.ratings.sprt import Sprt
 
 
@@ -39,19 +38,6 @@ def _read_bounds(words: list[str]) -> tuple[float, float]:
 BOUNDS = PrimitiveConstructorSpec(
     1, "ELO0,ELO1", _read_bounds, lambda x: x is None or len(x) == 2, lambda x: [f"{x[0]:g},{x[1]:g}" if x else "None"]
 )
-
-
-class Setup(NamedTuple):
-    """The board, the players and the openings of a match."""
-
-    game: "Game"
-    a: "Player"
-    b: "Player"
-    openings: "Sequence[Opening]"
-
-    @property
-    def title(self) -> str:
-        return f"{self.a.name} against {self.b.name}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,12 +82,13 @@ def run(arguments: Arguments) -> int:
     check(arguments)
     use_compilation_cache()
     with usage_errors():  # of players, openings and boards
-        setup = read(arguments)
+        game, match = read(arguments)
+    title = f"{match.a.name} against {match.b.name}"
     if arguments.pgn:
         from alphagateau.games.pgn.pgn import plain_tag
 
-        check_own_games("--pgn", arguments.pgn, "Event", plain_tag(setup.title))
-    return play(arguments, setup)
+        check_own_games("--pgn", arguments.pgn, "Event", plain_tag(title))
+    return play(arguments, game, match, title)
 
 
 def check(arguments: Arguments) -> None:
@@ -117,9 +104,10 @@ def check(arguments: Arguments) -> None:
         )
 
 
-def read(arguments: Arguments) -> Setup:
-    """The players, the board and the openings. Raises ValueError, CheckpointError."""
+def read(arguments: Arguments) -> "tuple[Game, Match]":
+    """The board, and the players with their openings. Raises ValueError, CheckpointError."""
     from alphagateau.games.variants import get_game
+    from alphagateau.matches.match_games import Match
     from alphagateau.matches.openings import make_openings, read_openings
     from alphagateau.matches.player_specs import distinct, load_player
     from alphagateau.matches.specs import board_of, read_spec
@@ -136,30 +124,28 @@ def read(arguments: Arguments) -> Setup:
     else:
         openings = make_openings(game, (arguments.games or 64) // 2, arguments.opening_plies, arguments.seed)
     a, b = (load_player(spec, game.name, arguments.simulations or None) for spec in specs)
-    return Setup(game, a, distinct(b, {a.name}), openings)
+    return game, Match(a, distinct(b, {a.name}), openings, arguments.seed)
 
 
-def play(arguments: Arguments, setup: Setup) -> int:
+def play(arguments: Arguments, game: "Game", match: "Match", title: str) -> int:
     """Plays the games, prints the table and writes PGN."""
     from alphagateau.matches.match import games_to_pgn, play_match
-    from alphagateau.matches.match_games import Match
 
-    game, a, b, openings = setup
     stop = StopRequest()
     with ExitStack() as held:
-        held.callback(a.close)
-        held.callback(b.close)
+        held.callback(match.a.close)
+        held.callback(match.b.close)
         held.enter_context(stop.listening())
         result = play_match(
             game,
-            Match(a, b, openings, arguments.seed),
+            match,
             num_rows=arguments.rows,
             should_stop=lambda: stop.reason is not None,
             is_decided=arguments.sprt and (lambda counts: sequential_test(arguments, counts).decision != "continue"),
         )
-    print_result(arguments, setup, result)
+    print_result(arguments, game, match, result)
     if arguments.pgn:
-        files.write_result(arguments.pgn, games_to_pgn(result.records, setup.title))
+        files.write_result(arguments.pgn, games_to_pgn(result.records, title))
     for name, failure in result.statistics.failures.items():
         print(f"{name} left the match: {failure}")
     if stop.reason:
@@ -175,21 +161,21 @@ def sequential_test(arguments: Arguments, counts: Sequence[int]) -> "Sprt":
     return sprt(counts, *arguments.sprt, arguments.alpha, arguments.beta, is_normalized=arguments.normalized)
 
 
-def print_result(arguments: Arguments, setup: Setup, result: "MatchResult") -> None:
+def print_result(arguments: Arguments, game: "Game", match: "Match", result: "MatchResult") -> None:
     """Prints the table, and sentences on the games and the sequential test."""
     from alphagateau.matches.final_match import Score, print_scores
 
-    print_scores([Score(setup.a.name, setup.b.name, *result[:5])], setup.game.name)
+    print_scores([Score(match.a.name, match.b.name, *result[:5])], game.name)
     live = f", {result.statistics.live_fraction:.0%} of searched rows live"
-    live = live if setup.a.variables or setup.b.variables else ""
+    live = live if match.a.variables or match.b.variables else ""
     say(
-        f"openings by points of {setup.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
+        f"openings by points of {match.a.name} (0, 1/2, 1, 3/2, 2): {' '.join(map(str, result.pentanomial))}; "
         f"{counted(result.statistics.moves, 'move')}{live}"
     )
     by_color = [f"{name} {_score(result, is_white)}" for name, is_white in (("white", True), ("black", False))]
     if any(played.score is not None for played in result.records):
-        say(f"score of {setup.a.name} with {', with '.join(by_color)}; {result.draws / sum(result[:3]):.0%} drawn")
-    has_search = any(player.variables or player.move for player in (setup.a, setup.b))
+        say(f"score of {match.a.name} with {', with '.join(by_color)}; {result.draws / sum(result[:3]):.0%} drawn")
+    has_search = any(player.variables or player.move for player in (match.a, match.b))
     if has_search and not all(map(math.isnan, result.nodes)):
         print("nodes a move: " + " to ".join("?" if math.isnan(nodes) else f"{nodes:.1f}" for nodes in result.nodes))
     if arguments.sprt:

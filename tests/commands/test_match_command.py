@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from alphagateau.commands.main import main
-from alphagateau.commands.match import Arguments, Setup, print_result
+from alphagateau.commands.match import Arguments, print_result
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.matches.match import MatchResult
-from alphagateau.matches.match_games import PlayedGame
+from alphagateau.matches.match_games import Match, PlayedGame
 from alphagateau.matches.scheduler import Statistics
 
 MATE_IN_1 = "1k3/p2P1/2K2/P4/5 w - - 0 20"
@@ -82,6 +82,6 @@ def test_the_score_with_each_color_and_the_draws_are_printed(capsys):
     statistics = Statistics(moves=9, seconds=1.0, unfinished=1)
     result = MatchResult(1, 2, 0, 1, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), games, (math.nan, math.nan), statistics)
     a, b, game = (SimpleNamespace(name=name, variables={}, move=None) for name in ("a", "b", "gardner_chess"))
-    setup: Any = (game, a, b, None)
-    print_result(Arguments("a", "b"), Setup(*setup), result)
+    setup: Any = (game, Match(a, b, ()))
+    print_result(Arguments("a", "b"), *setup, result)
     assert "score of a with white 0.750, with black 0.500; 67% drawn\n" in capsys.readouterr().out
