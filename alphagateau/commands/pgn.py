@@ -71,10 +71,11 @@ class Tally:
     results: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     texts: list[str] = dataclasses.field(default_factory=list)  # of all games, if they are to be annotated
+    records: "list[GameRecord]" = dataclasses.field(default_factory=list)  # of those without faults, for the book
 
     @property
     def counts(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "texts"}
+        return {key: value for key, value in vars(self).items() if key not in ("texts", "records")}
 
 
 def run(arguments: Arguments) -> int:
@@ -95,9 +96,7 @@ def run(arguments: Arguments) -> int:
 
     use_compilation_cache()
     checked = check_games(chain([first], games), with_states=bool(arguments.analyse))
-    records: list[GameRecord] = []
     sound = _sound_games(checked, arguments, name, tally)
-    sound = _recorded(sound, records) if arguments.book else sound
     if arguments.analyse:
         _analyse(arguments, name, sound, tally)
     else:
@@ -105,13 +104,13 @@ def run(arguments: Arguments) -> int:
     print(summary(tally))
     if arguments.json:
         write_json(arguments.json, {"name": name, **tally.counts})
-    if arguments.book and not records:
+    if arguments.book and not tally.records:
         report(f"{name} has no game for the book: {arguments.book} is not written")
     elif arguments.book:
         from alphagateau.reports.book_page import book_page
 
         with usage_errors():  # of the player
-            page = book_page(Path(name).name, records, arguments.player, arguments.least)
+            page = book_page(Path(name).name, tally.records, arguments.player, arguments.least)
         write_result(arguments.book, page)
         print(arguments.book)
     return 1 if tally.broken else 2 if tally.unknown else 0
@@ -139,15 +138,10 @@ def _sound_games(checked: "Iterator[Replayed]", arguments: Arguments, name: str,
                 flush=True,
             )
         if record and is_known and not fault:
+            if arguments.book:  # without what was thought at the moves
+                moves = tuple(map(sys.intern, record.moves))
+                tally.records.append(dataclasses.replace(record, notes=(), moves=moves))
             yield one
-
-
-def _recorded(games: "Iterator[Replayed]", records: "list[GameRecord]") -> "Iterator[Replayed]":
-    """The same games, whose records are kept, without what was thought at the moves."""
-    for one in games:
-        if record := one.record:
-            records.append(dataclasses.replace(record, notes=(), moves=tuple(map(sys.intern, record.moves))))
-        yield one
 
 
 def count(tally: Tally, one: "Replayed") -> None:
