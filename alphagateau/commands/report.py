@@ -29,16 +29,10 @@ class Arguments:
 def run(arguments: Arguments) -> int:
     """Prints the page's path."""
     if (arguments.run / "study.json").exists():
-        from alphagateau.reports.study_page import rewrite_study
-
-        print(rewrite_study(arguments.run, arguments.out))
-        return 0
-    if (arguments.run / "ratings.csv").exists():
-        from alphagateau.reports.ladder_page import draw_curves
-
-        print(draw_curves(arguments.run, arguments.out))
-        return 0
-    from alphagateau.reports.run import write_report
-
-    print(write_report(arguments.run, arguments.out))
+        from alphagateau.reports.study_page import rewrite_study as write
+    elif (arguments.run / "ratings.csv").exists():
+        from alphagateau.reports.ladder_page import draw_curves as write
+    else:
+        from alphagateau.reports.run import write_report as write
+    print(write(arguments.run, arguments.out))
     return 0
