@@ -150,7 +150,6 @@ def _learnt_before(folder: Path, depth: int = 8) -> tuple[int, list[str]]:
 
 def spent_by(players: list[Player]) -> dict[str, Spent]:
     """Costs by name, of the players whose run has a record of them."""
-    by_run: dict[Path, dict[int, Spent]] = {}
     flops: dict[tuple, dict[str, float]] = {}
 
     def forward_flops(experiment: Experiment) -> dict[str, float]:
@@ -159,15 +158,10 @@ def spent_by(players: list[Player]) -> dict[str, Spent]:
             flops[key] = _forward_flops(experiment)
         return flops[key]
 
-    by_name = {}
-    for p in players:
-        if p.folder is None or p.identity.iteration is None:
-            continue
-        if p.folder not in by_run:
-            by_run[p.folder] = read_spent(p.folder, forward_flops)
-        if p.identity.iteration in by_run[p.folder]:
-            by_name[p.name] = by_run[p.folder][p.identity.iteration]
-    return by_name
+    folders = dict.fromkeys(p.folder for p in players if p.folder)
+    by_run = {folder: read_spent(folder, forward_flops) for folder in folders}
+    places = [(p.name, by_run[p.folder], p.identity.iteration) for p in players if p.folder]
+    return {name: spent[iteration] for name, spent, iteration in places if iteration in spent}
 
 
 def _forward_flops(experiment: Experiment) -> dict[str, float]:
