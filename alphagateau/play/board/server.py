@@ -19,6 +19,7 @@ import uvicorn
 from anyio import from_thread, to_thread
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -65,10 +66,6 @@ class Networks:
                 player = self.players[request.player]
                 self.engines[key] = await to_thread.run_sync(view.load_engine, player, request.board)
         return self.engines[key]
-
-
-class TooLarge(ValueError):
-    """The body of a request is; one sentence."""
 
 
 Answer = Callable[[Networks, bytes], Awaitable[ASGIApp]]
@@ -125,20 +122,20 @@ async def _answer(networks: Networks, answer: Answer, request: Request) -> ASGIA
     """What a function makes of a body, or one sentence on what is wrong with it."""
     try:
         return await answer(networks, await _body(request))
-    except TooLarge as error:
-        return JSONResponse({"error": str(error)}, 413)
+    except HTTPException as error:
+        return JSONResponse({"error": error.detail}, error.status_code)
     except (ValueError, CheckpointError, PlayerError) as error:
         return JSONResponse({"error": str(error)}, 400)
 
 
 async def _body(request: Request) -> bytes:
-    """A body of bounded size. Raises TooLarge, or ValueError if its client has gone."""
+    """A body of bounded size. Raises HTTPException for a larger one, and ValueError if its client has gone."""
     body = bytearray()
     try:
         async for part in request.stream():
             body += part
             if len(body) > MAX_BODY:
-                raise TooLarge(f"the body of the request is too large: expected at most {MAX_BODY} bytes")
+                raise HTTPException(413, f"the body of the request is too large: expected at most {MAX_BODY} bytes")
     except ClientDisconnect:
         raise ValueError("the request ended before its body") from None
     return bytes(body)
@@ -167,7 +164,7 @@ async def _search(networks: Networks, body: bytes) -> ASGIApp:
     """A search, reported line by line in JSON while it goes on; the last line has the move."""
     request, game = read_request(body, len(networks.players))
     if networks.num_searches >= MAX_SEARCHES:
-        return JSONResponse({"error": f"{MAX_SEARCHES} searches wait for their turn: try again later"}, 503)
+        raise HTTPException(503, f"{MAX_SEARCHES} searches wait for their turn: try again later")
     networks.num_searches += 1
     try:
         await to_thread.run_sync(positions, game, request)  # a fault of the game is reported before the answer begins
