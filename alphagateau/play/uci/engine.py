@@ -47,7 +47,7 @@ class Session:
     """One conversation with a GUI; its fields are changed by the thread that searches only."""
 
     player: PlayerSpec
-    write: Write
+    output: Write
     variant: str  # the default
     options: dict[str, Value]
     levels: Mapping[str, Levels] = field(default_factory=dict)  # measured, by board
@@ -55,6 +55,12 @@ class Session:
     played: "Played | None" = None
     fault: str = ""  # of the last position, if it was refused
     idle_since: float = 0.0  # when the last search or compilation ended
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def write(self, text: str) -> None:
+        """Both threads do, one at a time."""
+        with self.lock:
+            self.output(text)
 
 
 class Job(NamedTuple):
@@ -96,7 +102,7 @@ def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threadin
     variant = default_variant(player.found)
     defaults = {name: option.default for name, option in options().items()} | {"UCI_Variant": variant}
     levels = {} if player.search else read_levels(player.found)  # of the growing tree's simulations
-    session, worker = Session(player, _one_at_a_time(write), variant, defaults, levels), Worker()
+    session, worker = Session(player, write, variant, defaults, levels), Worker()
     thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
     thread.start()
     for line in lines_in:
@@ -111,17 +117,6 @@ def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threadin
     worker.jobs.put(None)
     thread.join()
     return thread
-
-
-def _one_at_a_time(write: Write) -> Write:
-    """The same, for use by several threads."""
-    lock = threading.Lock()
-
-    def write_alone(text: str) -> None:
-        with lock:
-            write(text)
-
-    return write_alone
 
 
 def _command(line: str) -> tuple[str, list[str]]:
