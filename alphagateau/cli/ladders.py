@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +28,28 @@ COSTS = ("frames", "device_seconds", "simulations", "flops", "joules")
 def run_ladder(
     ladder: LadderConfig,
     folder: Path,
-    report: Callable[[str], None],
-    should_stop: Callable[[], bool] = lambda: False,
-    should_renew: Callable[[], bool] = lambda: False,
+    callbacks: Callbacks,
     specs: Sequence[PlayerSpec] | None = None,
+    sources: Sequence[Path] = (),
 ) -> list[RatingsReport]:
     """Plays the games that are left, and writes and prints each board's table, plot, games and page.
 
-    `specs`: the players, found before, in the place of those that the ladder names.
+    specs: the players, found before, in the place of those that the ladder names. sources: other ladders, whose games
+    are added; none is played.
     """
     specs = list_specs(ladder.players, ladder.every) if specs is None else specs
-    return _report(ladder, folder, play_ladder(ladder, specs, folder, Callbacks(report, should_stop, should_renew)))
-
-
-def merge_into_ladder(
-    ladder: LadderConfig, folder: Path, sources: Sequence[Path], report: Callable[[str], None]
-) -> list[RatingsReport]:
-    """Adds the games of other ladders, and writes and prints what `run_ladder` does."""
-    specs = list_specs(ladder.players, ladder.every)
-    return _report(ladder, folder, merge_ladders(ladder, specs, folder, sources, Callbacks(report)))
+    if sources:
+        pools = merge_ladders(ladder, specs, folder, sources, callbacks)
+    else:
+        pools = play_ladder(ladder, specs, folder, callbacks)
+    reports = {}
+    for pool in pools:  # as each board ends
+        reports[pool.table.game.name] = report_of(pool)
+        write_ratings_report(pool.table.folder, reports[pool.table.game.name])
+        print_ratings(reports[pool.table.game.name])
+    if len(ladder.boards) > 1:
+        write_boards_page(folder, reports)
+    return [*reports.values()]
 
 
 def watch_ladder(
@@ -57,7 +60,7 @@ def watch_ladder(
         specs = list_specs(ladder.players, ladder.every)
         has_changed = _watch(ladder, [spec.text for spec in specs])
         try:
-            run_ladder(ladder, folder, report, should_stop, has_changed, specs)
+            run_ladder(ladder, folder, Callbacks(report, should_stop, has_changed), specs)
         except (MissingPlayers, CheckpointError) as error:
             report(str(error))
         limit = f"; max_games is {ladder.max_games:,}, newcomers included" if ladder.max_games else ""
@@ -78,18 +81,6 @@ def _watch(ladder: LadderConfig, known: list[str]) -> Callable[[], bool]:
         return is_changed
 
     return has_changed
-
-
-def _report(ladder: LadderConfig, folder: Path, pools: Iterable[RatedPool]) -> list[RatingsReport]:
-    """Writes and prints the results of each board as it ends, and at last the page of all boards."""
-    reports = {}
-    for pool in pools:
-        reports[pool.table.game.name] = report_of(pool)
-        write_ratings_report(pool.table.folder, reports[pool.table.game.name])
-        print_ratings(reports[pool.table.game.name])
-    if len(ladder.boards) > 1:
-        write_boards_page(folder, reports)
-    return [*reports.values()]
 
 
 def report_of(pool: RatedPool) -> RatingsReport:

@@ -48,11 +48,12 @@ def rate_runs(study: Study, known: Mapping[str, Status], folder: Path, stop: Sto
     use_compilation_cache()
     with usage_errors(f"{study.plan.study.name}, [ladder]"):
         specs += list_specs(ladder.players, ladder.every)
-        whole, should_stop = dataclasses.replace(ladder, boards=boards), lambda: stop.reason is not None
-        reports = run_ladder(whole, folder, report, should_stop, specs=specs)
+        whole = dataclasses.replace(ladder, boards=boards)
+        callbacks = Callbacks(report, lambda: stop.reason is not None)
+        reports = run_ladder(whole, folder, callbacks, specs)
         if study.plan.study.direct_games:
-            _play_direct_games(study, known, whole, folder, should_stop)
-            reports = run_ladder(whole, folder, report, should_stop, specs=specs)
+            _play_direct_games(study, known, whole, folder, callbacks.should_stop)
+            reports = run_ladder(whole, folder, callbacks, specs)
     rated = [dataclasses.replace(one.ratings, notes=(*one.ratings.notes, *one.notes)) for one in reports]
     played = zip(boards, rated, reports, strict=True)
     return {get_game(board).name: Rated(ratings, report.results, names) for board, ratings, report in played}

@@ -65,17 +65,17 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
 def run(ladder: LadderConfig, folder: Path, arguments: Arguments) -> int:
     """Plays what is left, and prints the page's path."""
     use_compilation_cache()
-    from alphagateau.cli.ladders import merge_into_ladder, run_ladder, watch_ladder
+    from alphagateau.cli.ladders import run_ladder, watch_ladder
+    from alphagateau.matches.ladder.rounds import Callbacks
     from alphagateau.runs.run_folder import locked
 
     stop = StopRequest()
     with usage_errors(), locked(folder), stop.listening():  # of players, boards and openings
-        if arguments.merge:
-            merge_into_ladder(ladder, folder, arguments.merge, report)
-        elif arguments.watch:
+        if arguments.watch:
             watch_ladder(ladder, folder, report, lambda: stop.reason is not None)
         else:
-            run_ladder(ladder, folder, report, lambda: stop.reason is not None)
+            callbacks = Callbacks(report, lambda: stop.reason is not None)
+            run_ladder(ladder, folder, callbacks, sources=arguments.merge)
     if stop.reason:
         report(f"stopped ({stop.reason}); the same command goes on")
     print(folder / "index.html")

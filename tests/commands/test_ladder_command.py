@@ -21,6 +21,7 @@ from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig
 from alphagateau.matches.ladder import ladder as ladders
+from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs import run_folder, run_record
@@ -115,7 +116,7 @@ def seated(runs, monkeypatch):
 @pytest.mark.whole
 def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, runs, tmp_path):
     keys = {"matching": "all", "games_per_pair": 2, "boards": (BOARD, SIX), "rows": 8, "method": "history"}
-    command.run_ladder(LadderConfig(players=("a", "b"), **keys), tmp_path / "out", lambda text: None)
+    command.run_ladder(LadderConfig(players=("a", "b"), **keys), tmp_path / "out", Callbacks(lambda text: None))
     page, six = ((tmp_path / "out" / name / "index.html").read_text() for name in ("", SIX))
     for text in (page, six):
         assert f"pre, learnt on {BOARD}: zero-shot" in text and f"tuned, learnt on {BOARD}, then {SIX}" in text
@@ -138,7 +139,7 @@ def test_one_ladder_rates_on_both_boards_and_draws_the_transfer_curve(seated, ru
 def test_a_ladder_stopped_before_its_first_game_goes_on_where_it_was_told_to_write(seated, tmp_path, boards):
     """Its folder, and that of any ladder of several boards, was taken for another command's."""
     ladder = LadderConfig(players=("a", "b"), boards=boards)
-    command.run_ladder(ladder, tmp_path / "out", lambda text: None, should_stop=lambda: True)
+    command.run_ladder(ladder, tmp_path / "out", Callbacks(lambda text: None, lambda: True))
     words = ["a", "b", "--boards", ",".join(boards), "--out", str(tmp_path / "out")]
     assert read_arguments(words)[1] == tmp_path / "out"
 

@@ -136,7 +136,7 @@ def test_a_checkpoint_that_vanished_is_left_out_and_said(smoke_run, tmp_path, ca
         boards=("gardner_chess",),
     )
     said: list[str] = []
-    (report,) = run_ladder(ladder, tmp_path / "out", said.append)
+    (report,) = run_ladder(ladder, tmp_path / "out", Callbacks(said.append))
     ratings = report.ratings
     assert any("gone" in line for line in said)
     assert set(ratings.players) == {"0", "random"} or set(ratings.players) == {"smoke/0", "random"}
@@ -175,7 +175,7 @@ def test_the_informative_ladder_stops_at_its_number_of_games(smoke_run, tmp_path
     ladder = LadderConfig(
         players=(f"{smoke_run}?search=policy", "random"), games_per_pair=2, max_games=12, boards=("gardner_chess",)
     )
-    (report,) = run_ladder(ladder, tmp_path, lambda text: None)
+    (report,) = run_ladder(ladder, tmp_path, Callbacks(lambda text: None))
     assert report.ratings.games.sum() // 2 == 12
 
 

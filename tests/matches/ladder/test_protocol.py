@@ -183,7 +183,7 @@ def test_games_stored_before_protocols_count_if_they_began_as_the_ladder_says(se
 def test_ratings_csv_and_the_page_state_the_protocol(seat, tmp_path):
     from alphagateau.cli.ladders import run_ladder
 
-    run_ladder(ladder_of(), tmp_path, lambda text: None)
+    run_ladder(ladder_of(), tmp_path, Callbacks(lambda text: None))
     with (tmp_path / "ratings.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["protocol"] for row in rows} == {"openings: 4 random plies, seed 0; at most 256 plies; rules 1"}
