@@ -73,14 +73,10 @@ def pgn_of(game: Game, request: GameRequest, players: Sequence[PlayerSpec]) -> s
     headers = {"Event": "alphagateau board", "Site": "?", "Date": f"{date.today():%Y.%m.%d}", "Round": "-"}
     who = ("White", request.white, request.white_player), ("Black", request.black, request.black_player)
     for color, name, number in who:
-        player = players[number] if 0 <= number < len(players) else None
-        headers |= _player_tags(color, name, player, request.simulations)
+        if 0 <= number < len(players):
+            player = players[number]
+            headers |= player_tags(color, name_of(player.found), identity_of(player, request.simulations))
+        else:
+            headers |= player_tags(color, name, Identity(type="human" if name == "Human" else ""))
     notes = [MoveNote(white_score(value, is_white=True)) for value in request.values]
     return to_pgn(GameRecord(game.name, request.fen, request.moves, result, reason, headers, tuple(notes)))
-
-
-def _player_tags(color: str, name: str, player: PlayerSpec | None, simulations: int) -> dict[str, str]:
-    """The tags of a checkpoint, or of whoever plays by a name."""
-    if player is None:
-        return player_tags(color, name, Identity(type="human" if name == "Human" else ""))
-    return player_tags(color, name_of(player.found), identity_of(player, simulations))
