@@ -6,7 +6,7 @@ All values are white's, in [-1, 1], as the value bar shows them.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import anyio
@@ -161,7 +161,6 @@ def attended(engine: Engine, request: GameRequest) -> dict[str, Any]:
     return {"edges": names, "layers": np.rint(weights * 10_000).astype(int).tolist(), "heads": engine.heads}
 
 
-@lru_cache
 def pair_names(game_name: str, is_white: bool) -> list[str]:
     """Each pair of squares as UCI, query by query, the key first, seen by the player to move."""
     size = get_game(game_name).size
@@ -170,7 +169,6 @@ def pair_names(game_name: str, is_white: bool) -> list[str]:
     return [key + query for query in squares for key in squares]
 
 
-@lru_cache
 def edge_names(game_name: str, is_white: bool) -> list[str]:
     """Each edge as UCI, seen by the player to move; a plain edge names no promotion."""
     game = get_game(game_name)
