@@ -48,7 +48,6 @@ class Session:
 
     player: PlayerSpec
     output: Write
-    variant: str  # the default
     options: dict[str, Value]
     levels: Mapping[str, Levels] = field(default_factory=dict)  # measured, by board
     thinker: "Thinker | None" = None  # of the variant, memory and device that the options name, once it is needed
@@ -99,10 +98,10 @@ def serve(player: PlayerSpec, lines_in: Iterable[str], write: Write) -> threadin
 
     At the end of input, searches that end by themselves are finished; `quit` waits for none.
     """
-    variant = default_variant(player.found)
-    defaults = {name: option.default for name, option in options().items()} | {"UCI_Variant": variant}
+    defaults = {name: option.default for name, option in options().items()}
+    defaults["UCI_Variant"] = default_variant(player.found)
     levels = {} if player.search else read_levels(player.found)  # of the growing tree's simulations
-    session, worker = Session(player, write, variant, defaults, levels), Worker()
+    session, worker = Session(player, write, defaults, levels), Worker()
     thread = threading.Thread(target=_work, args=(session, worker), daemon=True)
     thread.start()
     for line in lines_in:
@@ -145,7 +144,7 @@ def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> 
 
 
 def _greet(session: Session, worker: Worker) -> None:
-    manifest, variant = session.player.found.manifest, session.variant
+    manifest, variant = session.player.found.manifest, default_variant(session.player.found)
     greeting = [f"id name AlphaGateau {own_version()} {manifest['weights_hash']}", "id author AlphaGateau"]
     changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
     if session.levels:  # of this board or of another that UCI_Variant names
