@@ -25,18 +25,14 @@ class GameView(NamedTuple):
 
 
 def view_game(
-    board: chess.Board,
-    moves: Iterable[str],
-    result: str,
-    title: str,
-    headers: Mapping[str, str] | None = None,
+    board: chess.Board, moves: Iterable[str], result: str, title: str, headers: Mapping[str, str] = {}
 ) -> GameView:
     """The game played by UCI `moves` from `board`, of any variant; raises ValueError for an illegal move."""
     board, fens, sans = board.copy(), [board.fen()], []
     for uci in moves:
         sans.append(board.san_and_push(board.parse_uci(uci)))
         fens.append(board.fen())
-    return GameView(title, fens, sans, result, headers or {})
+    return GameView(title, fens, sans, result, headers)
 
 
 def view_record(record: "GameRecord", number: int) -> GameView:
