@@ -211,7 +211,7 @@ def load_plugins() -> None:
         origin = point.dist.name if point.dist else point.value
         try:
             records = [(_register_of(record), record) for record in point.load()]
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script that is imported may end itself
             why = printable(f"{type(error).__name__}: {error}")
             print(f"alphagateau: the plug-in {origin} is left out, as {point.value} fails with {why}", file=sys.stderr)
             continue

@@ -312,6 +312,12 @@ def test_a_plug_in_that_fails_is_one_sentence_and_the_others_work(clean_register
     assert SEARCHES["toy_search"] is TOY_SEARCH and registers.plugins() == ["given_plugin_more:theirs"]
 
 
+def test_a_plug_in_that_ends_the_process_is_left_out(clean_registers, monkeypatch, capsys):
+    give(monkeypatch, "def __getattr__(name): raise SystemExit('usage')")
+    registers.load_plugins()
+    assert "given_plugin:theirs is left out, as given_plugin:theirs fails with SystemExit" in capsys.readouterr().err
+
+
 def test_no_module_reads_a_register_when_it_is_imported():
     """A plug-in may import any of them while the registers are being filled."""
     code = (
