@@ -36,7 +36,7 @@ from alphagateau.search.growing.tree import (
 from alphagateau.search.search import Search, evaluate_states
 
 CONSIDERED = (16, 8, 4, 2)  # moves of the root that share BATCH leaves, and then the next BATCH
-VISITS_A_LEAF = 4  # visits that let one more leaf below a move of the root be evaluated with the others
+VISITS_A_LEAF = 16  # visits that let one more leaf below a move of the root be evaluated with the others
 DESCENTS = 4  # for one leaf of a call, of which some meet
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
