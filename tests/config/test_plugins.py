@@ -255,6 +255,38 @@ def test_a_network_of_other_functions_is_refused_in_one_sentence(toys, made, sai
         make_network(get_game("toy_chess"), ToyNetworkConfig())
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"edge": jnp.zeros(2, jnp.int32)}, r"edge must be int16\[2\], got int32\[2\] for two games"),
+        ({"action_weights": jnp.zeros((2, 39))}, r"action_weights must be float32\[2, 40\], got float32\[2, 39\]"),
+        ({"search_value": jnp.zeros((2, 1))}, r"search_value must be float32\[2\], got float32\[2, 1\]"),
+    ],
+)
+def test_a_search_that_makes_something_else_is_refused_in_one_sentence(toys, changes, said):
+    def make(*given):
+        return lambda *inputs: make_toy_search(*given)(*inputs)._replace(**changes)
+
+    SEARCHES._entries["toy_search"] = SearchMethod("toy_search", ToySearchConfig, make)
+    game = get_game("toy_chess")
+    with pytest.raises(config.ConfigError, match=f'search "toy_search": {said}'):
+        make_search(game, make_network(game, ToyNetworkConfig()), ToySearchConfig())
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, ": make must be a function that returns a Search, got NoneType"),
+        (lambda *inputs: inputs, " must return a SearchOutput, got tuple"),
+    ],
+)
+def test_a_search_of_other_functions_is_refused_in_one_sentence(toys, made, said):
+    SEARCHES._entries["toy_search"] = SearchMethod("toy_search", ToySearchConfig, lambda *given: made)
+    game = get_game("toy_chess")
+    with pytest.raises(config.ConfigError, match=f'search "toy_search"{said}'):
+        make_search(game, make_network(game, ToyNetworkConfig()), ToySearchConfig())
+
+
 @pytest.mark.parametrize("kind", [ToySearchConfig, NetworkConfig])
 def test_a_record_of_keys_names_what_it_is_registered_as(toys, kind):
     with pytest.raises(config.ConfigError, match=r'"other", of register.., must be a @record whose key architecture'):
