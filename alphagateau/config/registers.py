@@ -9,6 +9,7 @@ tuple of such records; docs/extending.md has the recipes.
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import Field, dataclass
 from functools import partial
 from importlib.metadata import entry_points
@@ -206,14 +207,17 @@ def plugins() -> list[str]:
 
 
 def load_plugins() -> None:
-    """Registers the records of plug-ins, and warns of one that fails. Raises ConfigError for a name that is taken."""
+    """Registers the records of plug-ins; one that fails, or has a name that is taken, is left out with a warning."""
     for point in sorted(entry_points(group=PLUGINS), key=lambda point: (point.name, point.value)):
         origin = point.dist.name if point.dist else point.value
+        before = [(kind, dict(kind._entries), dict(kind._origins)) for kind in Register.by_kind.values()]
         try:
-            records = [(_register_of(record), record) for record in point.load()]
+            with redirect_stdout(sys.stderr):  # the standard output is a command's own
+                records = [(_register_of(record), record) for record in point.load()]
+            for kind, record in records:
+                kind.add(record, origin)
         except (Exception, SystemExit) as error:  # a script that is imported may end itself
             why = printable(f"{type(error).__name__}: {error}")
             print(f"alphagateau: the plug-in {origin} is left out, as {point.value} fails with {why}", file=sys.stderr)
-            continue
-        for kind, record in records:
-            kind.add(record, origin)
+            for kind, entries, origins in before:
+                kind._entries, kind._origins = entries, origins

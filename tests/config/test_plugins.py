@@ -297,13 +297,19 @@ def test_two_of_one_name_are_an_error_that_names_both(toys, monkeypatch):
     alphagateau.register(TOY_BOARD)  # the same record again is no second one
     with pytest.raises(config.ConfigError, match=r'algorithm "gumbel" is registered twice, by alphagateau and by reg'):
         alphagateau.register(SearchMethod("gumbel", GumbelConfig, make_toy_search))
-    give(monkeypatch, "theirs = (CHESS,)")
-    theirs = GameEntry(**{**vars(CHESS), "max_plies": 7})
-    monkeypatch.setattr(sys.modules["given_plugin"], "theirs", (theirs,))
-    with pytest.raises(
-        config.ConfigError, match=r'game "chess" is registered twice, by alphagateau and by given_plugin'
-    ):
-        registers.load_plugins()
+
+
+def test_a_plug_in_that_takes_a_name_is_left_out_whole(clean_registers, monkeypatch, capsys):
+    """And what it prints is no part of a command's output."""
+    give(monkeypatch, "theirs = (CHESS,)", "theirs = (TOY_SEARCH,)")
+    theirs = TOY_BOARD, GameEntry(**{**vars(CHESS), "max_plies": 7})
+    monkeypatch.setattr(sys.modules["given_plugin"], "theirs", theirs)
+    monkeypatch.setattr(EntryPoint, "load", lambda point: print("hello") or sys.modules[point.module].theirs)
+    registers.load_plugins()
+    out, err = capsys.readouterr()
+    assert not out and err.count("hello") == 2
+    assert 'ConfigError: game "chess" is registered twice, by alphagateau and by given_plugin' in err
+    assert registers.plugins() == ["given_plugin_more:theirs"] and "toy_chess" not in registers.GAMES
 
 
 def test_two_boards_of_one_uci_variant_are_refused(toys):
