@@ -12,11 +12,13 @@ from jax.sharding import Mesh
 
 from alphagateau.config import SelfPlayConfig
 from alphagateau.config.losses import heads_of
+from alphagateau.config.records import show
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_device
 from alphagateau.games.pgn.pgn import Identity, player_tags
 from alphagateau.games.state import Array, State
 from alphagateau.networks.trained import player_search_name
+from alphagateau.runs.run_folder import RunError
 from alphagateau.search.baselines import make_random_search
 from alphagateau.search.make_search import make_search
 from alphagateau.search.search import Search, SearchOutput
@@ -61,7 +63,13 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
         return rates | pace | repeated | probe_metrics({name: float(x) for name, x in probed.items()})
 
     def sample_games(state: SelfPlayState, run: str, iteration: int, weights: str) -> str:
-        """The first finished games of the iteration as PGN."""
+        """The first finished games of the iteration as PGN. Raises RunError if a search is not sound."""
+        if unsound := int(state.statistics["unsound"]):
+            name, plies = show(experiment.search.algorithm), int(state.statistics["plies"])
+            raise RunError(
+                f"search {name} is not sound: at {unsound} of {plies} plies its move is not legal, its action_weights "
+                "are no probabilities of the legal moves, or its search_value is not from -1 to 1"
+            )
         player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
         tags = {"Event": run, "Round": str(iteration)}
         for color in ("White", "Black"):

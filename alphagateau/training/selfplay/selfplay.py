@@ -134,6 +134,23 @@ def record_ply(game: Game, states: State, found: SearchOutput, after: State) -> 
     )
 
 
+def unsound_searches(trajectory: Trajectory) -> Array:
+    """Bool [T, B], where a search played no legal move, or has weights that are no probabilities of these, or a value.
+
+    To a thousandth of a value and a hundredth of all weights.
+    """
+    edge, legal, weights = trajectory.edge, trajectory.position.legal, trajectory.policy_target
+    bits = jnp.take_along_axis(legal, (edge >> 3)[..., None], axis=-1, mode="clip")[..., 0]
+    is_move = (edge >= 0) & ((bits >> (7 - (edge & 7)).astype(bits.dtype)) & 1 == 1)
+    if trajectory.resignation is not None:
+        is_move |= trajectory.resignation == RESIGNED
+    num_legal = jax.lax.population_count(legal).sum(axis=-1, dtype=jnp.int32)
+    is_slot = jnp.arange(weights.shape[-1]) < num_legal[..., None]
+    total = jnp.where(is_slot, weights, 0).sum(axis=-1, dtype=jnp.float32)
+    are_weights = (jnp.abs(total - 1) <= 0.01) & (weights >= 0).all(axis=-1)
+    return ~(is_move & are_weights & (jnp.abs(trajectory.search_value) <= 1.001))
+
+
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
     """Sums over a Trajectory [T, B], of which metrics are made; a game's plies include those of a random opening."""
     over = trajectory.discount == 0

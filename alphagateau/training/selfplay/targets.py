@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from alphagateau.config import TargetsConfig
 from alphagateau.config.losses import Head
+from alphagateau.config.records import ConfigError, show
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame, Trajectory
 
@@ -52,9 +53,16 @@ def value_targets(
 
 
 def frames_from(trajectory: Trajectory, heads: Sequence[Head] = (), **options: Any) -> Frame:
-    """Frames [T, B] of a Trajectory [T, B], with the targets of `heads`; the options are those of `value_targets`."""
+    """Frames [T, B] of a Trajectory [T, B], with the targets of `heads`; the options are those of `value_targets`.
+
+    Raises ConfigError for a head whose target has not a row a frame.
+    """
     target, known = value_targets(trajectory.reward, trajectory.discount, trajectory.search_value, **options)
     extra = {head.name: head.target(trajectory) for head in heads if head.target}
+    for name, made in extra.items():
+        if getattr(made, "shape", ())[:2] != target.shape:
+            got = list(made.shape) if hasattr(made, "shape") else type(made).__name__
+            raise ConfigError(f"head {show(name)}: target must be [T, B], here {list(target.shape)}, got {got}")
     return Frame(trajectory.position, trajectory.policy_target, target, known, trajectory.is_full, extra)
 
 

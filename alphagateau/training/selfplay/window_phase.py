@@ -18,7 +18,7 @@ from alphagateau.training.keys import WINDOW, key_of
 from alphagateau.training.mirrors import mirrored_batches
 from alphagateau.training.phases import Phase
 from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, take_batch
-from alphagateau.training.selfplay.selfplay import Games, game_statistics
+from alphagateau.training.selfplay.selfplay import Games, game_statistics, unsound_searches
 from alphagateau.training.selfplay.state import Pending, SelfPlayState, settle
 from alphagateau.training.selfplay.targets import frames_from, td_leaf_frames
 
@@ -78,6 +78,7 @@ def fill_statistics(
 ) -> dict[str, Array]:
     """Sums over the iteration's games and pending frames, and the number of frames of an epoch."""
     statistics = game_statistics(trajectory, game.max_plies)
+    statistics["unsound"] = unsound_searches(trajectory).sum()
     statistics["frames"] = window.count.min() * len(window.count)  # as a batch has equal parts of all shares
     before, after = waiting
     if before is not None and after is not None:

@@ -26,6 +26,7 @@ from alphagateau.training.selfplay.selfplay import (
     make_begin,
     make_selfplay,
     start_games,
+    unsound_searches,
 )
 from alphagateau.training.selfplay.targets import frames_from, value_targets
 
@@ -312,6 +313,30 @@ def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_n
     assert game_statistics(trajectory, gardner.max_plies)["full_searches"] == is_full.sum()
     _, later = jax.device_get(play(variables, key, rows, jnp.int32(10), games))
     assert_equal(later.is_full[: plies - 10], is_full[10:])  # a ply's draw is its own, however the plies are cut
+
+
+# What a search must keep.
+
+
+def test_a_search_is_unsound_where_its_move_weights_or_value_are_none(gardner):
+    options, rows = options_of(resign_plies=3, resign_value=0.9, resign_played_out=0.0), jnp.arange(ROWS)
+    play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, options))
+    games = make_begin(gardner, options, jax.random.key(0), rows)(0)
+    _, found = jax.device_get(play({}, jax.random.key(0), rows, jnp.int32(0), games))
+    unsound, weights = jax.jit(unsound_searches), found.policy_target
+    assert not unsound(found).any() and (found.edge < 0).any()
+    for changes in (
+        {"edge": np.zeros_like(found.edge)},
+        {"edge": np.full_like(found.edge, gardner.num_edges)},
+        {"edge": np.full_like(found.edge, -2)},
+        {"policy_target": 5 * weights},
+        {"policy_target": np.log(weights + np.float16(1e-3))},
+        {"policy_target": weights[..., ::-1]},
+        {"policy_target": weights * np.float16(np.nan)},
+        {"search_value": np.full_like(found.search_value, 1.01)},
+        {"search_value": np.full_like(found.search_value, np.nan)},
+    ):
+        assert unsound(found._replace(**{"resignation": None, **changes})).all(), changes
 
 
 # Value targets and statistics by hand.
