@@ -14,7 +14,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.chunks import into_chunks
 from alphagateau.networks.network import Evaluation, Network, Variables, statistics_of
 from alphagateau.training.frames import ACTION_SLOT, Frame
-from alphagateau.training.losses.policy_value import reduce_terms
+from alphagateau.training.losses.policy_value import check_terms, reduce_terms
 from alphagateau.training.losses.terms import LossFn
 
 AVERAGE_WARMUP = 10  # steps, in which the average forgets the first weights
@@ -66,7 +66,9 @@ def make_learner(
         options = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
         variables = {"params": params, **statistics}
         evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **options)
-        total, metrics = reduce_terms(loss(game, evaluation, frames), axis_name)
+        terms = loss(game, evaluation, frames)
+        check_terms(terms, len(frames.position.color))
+        total, metrics = reduce_terms(terms, axis_name)
         return total, (metrics, evaluation, statistics)
 
     value_and_gradient = jax.value_and_grad(loss_fn, has_aux=True)

@@ -64,6 +64,23 @@ def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner)
     assert abs(float(state.variables["params"]["moves_left"]) - 3) < 1
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda x: {"age": x}, "a loss must return LossTerms, got dict"),
+        (lambda x: LossTerms({"age": x[:4]}), r'the loss\'s term "age" must be \[8\], one a frame, got \[4\]'),
+        (lambda x: LossTerms({"age": x}, {"old": x[:, None]}), r'"old" must be \[8\], one a frame, got \[8, 1\]'),
+        (lambda x: LossTerms({"age": x}, {}, {"young": x}), r'logged_among "young" must be \(values, mask\), got '),
+    ],
+)
+def test_a_loss_that_makes_something_else_is_refused_in_one_sentence(gardner, made, said):
+    """Half as many terms were a wrong mean, and nobody was told."""
+    network = toy_network(gardner)
+    learner = make_learner(gardner, network, lambda _, found, frames: made(found.value), make_optimizer(0.5))
+    with pytest.raises(config.ConfigError, match=said):
+        jax.eval_shape(learner.step, learner.init(network.init(jax.random.key(0))), some_frames(gardner, BATCH))
+
+
 def test_a_frame_without_extras_holds_nothing_more(gardner):
     plain = some_frames(gardner, 1)
     assert len(jax.tree.leaves(plain)) == len(jax.tree.leaves(plain.position)) + 3

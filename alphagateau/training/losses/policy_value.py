@@ -1,8 +1,11 @@
 """Losses of policy and value, and the mean of a loss over a batch."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import optax
 
+from alphagateau.config.records import ConfigError, show
 from alphagateau.distributed.mesh import mean_over, sum_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -49,6 +52,19 @@ def win_draw_loss(value: Array) -> Array:
     """
     win, loss = jnp.maximum(value, 0.0), jnp.maximum(-value, 0.0)
     return jnp.stack([win, 1 - win - loss, loss], axis=-1)
+
+
+def check_terms(terms: Any, num_frames: int) -> None:
+    """Raises ConfigError unless a loss has made LossTerms of so many frames."""
+    if not isinstance(terms, LossTerms):
+        raise ConfigError(f"a loss must return LossTerms, got {type(terms).__name__}")
+    for name, term in {**terms.minimized, **terms.logged}.items():
+        if jnp.shape(term) != (num_frames,):
+            got = list(jnp.shape(term))
+            raise ConfigError(f"the loss's term {show(name)} must be [{num_frames}], one a frame, got {got}")
+    for name, pair in terms.logged_among.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ConfigError(f"the loss's logged_among {show(name)} must be (values, mask), got {type(pair).__name__}")
 
 
 def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
