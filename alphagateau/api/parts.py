@@ -84,12 +84,12 @@ def make_selfplay(
         heads: the network's auxiliary heads, such as "reply_edge", whose targets enter `Frame.extra`.
         targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/selfplay.md).
     """
-    rows, first_ply = jnp.arange(num_games), jnp.int32(0)
+    rows, first_ply, taught = jnp.arange(num_games), jnp.int32(0), [HEADS.entry(name) for name in heads]
     selfplay = plays.make_selfplay(game, search, num_plies)
 
     def play(variables: Variables, key: Array, states: State) -> tuple[State, Frame]:
         games, trajectory = selfplay(variables, key, rows, first_ply, plays.Games(states))
-        frames = frames_from(trajectory, [HEADS.entry(name) for name in heads], **targets)
+        frames = frames_from(trajectory, taught, **targets)
         return games.states, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), frames)
 
     return SelfPlay(lambda: plays.start_games(game, num_games), play)

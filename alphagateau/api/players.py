@@ -42,6 +42,10 @@ class Model(NamedTuple):
     variables: Variables
     manifest: dict[str, Any]  # what `alphagateau info` shows of it
 
+    def __repr__(self) -> str:  # no arrays, for notebooks
+        learnt, kind = self.manifest["iteration"], self.manifest["network"]["architecture"]
+        return f"Model({kind} of {learnt} iterations on {self.game.name})"
+
 
 class PositionEvaluation(NamedTuple):
     """What a network says of one position."""
@@ -70,9 +74,9 @@ def load(source: str | PathLike, game: str | None = None) -> Model:
     return Model(board, network, trained.load_weights(found, board.name), found.manifest)
 
 
-def evaluate(model: Model, fens: Sequence[str]) -> list[PositionEvaluation]:
+def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation]:
     """The network's policy and value of each position, without search. Raises ValueError for a wrong FEN."""
-    states = [from_fen(model.game, fen) for fen in fens]
+    states = [from_fen(model.game, fen) for fen in ([fens] if isinstance(fens, str) else fens)]
     if not states:
         return []
     logits, values = _compiled_evaluation(model.game.name, model.network)(model.variables, stack_rows(pad_rows(states)))

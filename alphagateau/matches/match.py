@@ -33,6 +33,9 @@ class MatchResult(NamedTuple):
     nodes: tuple[float, float]  # positions that a and b visited a move, mean; NaN: not counted
     statistics: Statistics
 
+    def __repr__(self) -> str:  # without the games, for notebooks
+        return f"MatchResult(wins={self.wins}, draws={self.draws}, losses={self.losses}, unfinished={self.unfinished})"
+
 
 def play_games(
     game: Game,

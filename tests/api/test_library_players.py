@@ -51,6 +51,15 @@ def test_evaluations_do_not_depend_on_their_batch(small_run):
         assert alone.value == pytest.approx(evaluation.value, abs=1e-5)
         assert alone.policy == pytest.approx(evaluation.policy, abs=1e-5)
     assert alphagateau.evaluate(model, []) == []
+    assert alphagateau.evaluate(model, fens[0]) == alphagateau.evaluate(model, fens[:1])
+
+
+def test_what_a_notebook_shows_is_one_line(small_run):
+    """Weights and games made it a thousand."""
+    model = alphagateau.load(small_run / "checkpoints" / "small")
+    assert repr(model) == "Model(gateau of 1 iterations on gardner_chess)"
+    played = alphagateau.play_match("random", "random", num_games=2, game="gardner_chess")
+    assert repr(played).startswith("MatchResult(wins=") and len(repr(played)) < 80
 
 
 def test_what_cannot_be_is_said(small_run):
