@@ -129,11 +129,18 @@ def grow_once(tree: Tree, num_leaves: int) -> int:
 
 
 def _considered(tree: Tree) -> list[int]:
-    """The root's branch of each leaf of a call, the best first: those of the highest improved policy, not proven."""
-    here, count = branches_of(tree, tree.root), CONSIDERED[tree.num_leaves // BATCH % len(CONSIDERED)]
-    is_open = np.isnan(tree.worth[here])
-    order = np.argsort(-improved_policy(tree, tree.root), kind="stable")
-    best = here.start + order[is_open[order]][:count]
+    """The root's branch of each leaf of a call, the best first.
+
+    BATCH leaves go to the same branches, those of the highest improved policy, and the next BATCH to the best of these;
+    to any, where fewer than two of them are not proven.
+    """
+    place = tree.num_leaves // BATCH % len(CONSIDERED)
+    here, count = branches_of(tree, tree.root), CONSIDERED[place]
+    order = here.start + np.argsort(-improved_policy(tree, tree.root), kind="stable")
+    is_open = np.isnan(tree.worth[order])
+    is_left = is_open & np.isin(order, tree.considered if place or tree.num_leaves % BATCH else order)
+    best = order[is_left if is_left.sum() > 1 else is_open][:count]
+    tree.considered = best
     leaves = 1 + tree.visits[best] // VISITS_A_LEAF
     return [branch for turn in range(BATCH) for branch in best[leaves > turn].tolist()]
 

@@ -95,6 +95,7 @@ class Tree:
     deepest: int = 0  # plies below the root
     root: int = 0
     num_leaves: int = 0  # since the last change of root
+    considered: Any = ()  # int [up to 16], branches of the root that the next leaves are below
 
 
 def bytes_per_node(game: Game) -> int:
