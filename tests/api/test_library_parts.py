@@ -61,5 +61,5 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
         alphagateau.make_search(game, network, {"algorithm": "alphabeta"})
     with pytest.raises(ConfigError, match=r"loss must be one of .*policy_wdl"):
         alphagateau.make_learner(game, network, "hinge")
-    with pytest.raises(ConfigError, match="head must be one of .*reply_edge"):
+    with pytest.raises(ConfigError, match=r"head must be one of .*reply_edge"):
         alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads=("reply",))

@@ -1,12 +1,12 @@
 """Grows one position's search tree until told to stop: descents on the host, up to 16 leaves evaluated in a call.
 
 Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play against a clock. It fixes its number of simulations in
-advance, to halve the moves considered at the root again and again; here each 16 simulations go to the best 16, 8, 4 or
-2 of them in turn, which shares them out as sequential halving does, whenever it is stopped. Below the root a descent
-goes where the share of the tries is the furthest below the improved policy. Leaves below one move would be chosen
-better one after the other: a move has one in a call at first, and more as it is visited. They keep apart because a
-branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends is proven
-upward. The tree is `tree.py`'s.
+advance, to halve the moves considered at the root again and again; here each 16 simulations go to half as many of them
+as the last, down to 2, and then to up to 16 again, which shares them out in the same way, whenever it is stopped. Below
+the root a descent goes where the share of the tries is the furthest below the improved policy. Leaves below one move
+would be chosen better one after the other: a move has one in a call at first, and more as it is visited. They keep
+apart because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows
+from ends is proven upward. The tree is `tree.py`'s.
 """
 
 import math
@@ -35,7 +35,8 @@ from alphagateau.search.growing.tree import (
 )
 from alphagateau.search.search import Search, evaluate_states
 
-CONSIDERED = (16, 8, 4, 2)  # moves of the root that share BATCH leaves, and then the next BATCH
+CONSIDERED = 16  # moves of the root that share BATCH leaves, at most; then half of them
+HALVINGS = 4  # BATCHes until all are considered again
 VISITS_A_LEAF = 16  # visits that let one more leaf below a move of the root be evaluated with the others
 DESCENTS = 4  # for one leaf of a call, of which some meet
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
@@ -131,16 +132,17 @@ def grow_once(tree: Tree, num_leaves: int) -> int:
 def _considered(tree: Tree) -> list[int]:
     """The root's branch of each leaf of a call, the best first.
 
-    BATCH leaves go to the same branches, those of the highest improved policy, and the next BATCH to the best of these;
-    to any, where fewer than two of them are not proven.
+    BATCH leaves go to the same branches, those of the highest improved policy, and the next BATCH to the best half of
+    these; to any, where fewer than two of them are not proven.
     """
-    place = tree.num_leaves // BATCH % len(CONSIDERED)
-    here, count = branches_of(tree, tree.root), CONSIDERED[place]
-    order = here.start + np.argsort(-improved_policy(tree, tree.root), kind="stable")
-    is_open = np.isnan(tree.worth[order])
-    is_left = is_open & np.isin(order, tree.considered if place or tree.num_leaves % BATCH else order)
-    best = order[is_left if is_left.sum() > 1 else is_open][:count]
-    tree.considered = best
+    place, order = tree.num_leaves // BATCH % HALVINGS, np.argsort(-improved_policy(tree, tree.root), kind="stable")
+    order += tree.first[tree.root]
+    order = order[np.isnan(tree.worth[order])]
+    count = max(2, min(len(order), CONSIDERED) >> place)
+    if place or tree.num_leaves % BATCH:
+        left = order[np.isin(order, tree.considered)]
+        order = left if len(left) > 1 else order
+    tree.considered = best = order[:count]
     leaves = 1 + tree.visits[best] // VISITS_A_LEAF
     return [branch for turn in range(BATCH) for branch in best[leaves > turn].tolist()]
 
