@@ -129,7 +129,7 @@ def _rename_over(temporary: Path, target: Path) -> None:
 def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
     """The checkpoints of a run, newest first, and one sentence for each folder that is none. Reads manifests only."""
     checkpoints, complaints = [], []
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in sorted(folder.iterdir(), reverse=True) if folder.is_dir() else ():
         if path.name.startswith(".") or not path.is_dir():
             continue
         try:

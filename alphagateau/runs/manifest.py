@@ -8,6 +8,7 @@ import pydantic.dataclasses
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from alphagateau.config import NETWORKS, SEARCHES, ConfigError, fields_of, printable, show
+from alphagateau.config.records import UnknownKeyError
 from alphagateau.config.registers import NotInstalledError
 from alphagateau.games.entries import GAMES
 
@@ -115,8 +116,10 @@ def check_manifest(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[st
         known["search"], also_taken = SEARCHES.read_untrusted(known["search"], drop_unknown=True)
     except NotInstalledError:
         raise
+    except UnknownKeyError as error:
+        raise NotInstalledError(f"another version of its network or search ({error})") from None
     except ConfigError as error:
-        raise ConfigError(f"it names a network or a search that no installed version or plug-in has: {error}") from None
+        raise ConfigError(f"its network or search cannot be: {error}") from None
     algorithm = known["search"].get("algorithm", SEARCHES.default)
     if SEARCHES[algorithm].config.needs_action_values and not network.action_values:
         raise ConfigError(f"search.algorithm is {show(algorithm)}, and its network values no moves")

@@ -46,7 +46,8 @@ def find_newest(source: Path, others: Sequence[str] = ()) -> Checkpoint:
         except CheckpointError as error:
             complaints.append(str(error))
     if complaints:
-        raise CheckpointError(f"{source} holds no whole checkpoint: {'; '.join(complaints)}")
+        others = f" (and {len(complaints) - 1} more)" if complaints[1:] else ""
+        raise CheckpointError(f"{source} holds no whole checkpoint that can be read here: {complaints[0]}{others}")
     if _is_player(source):
         raise NoCheckpointError(f"{source} holds no whole checkpoint: it has written none yet")
     near = _nearest(source, others)

@@ -209,7 +209,6 @@ def test_a_manifest_forged_with_its_right_checksum_can_be_used_or_is_refused_in_
         ),
         ({"search": {"value_scale": float("nan")}}, "value_scale must be a finite number from 0 to .*, got nan"),
         ({"network": {"num_blocks": 2**31 - 1}}, "num_blocks must be an integer from 1 to 128, got 2147483647"),
-        ({"network": {"self": 1}}, 'unknown key "self"'),
         ({"network": {"board_statistics": "nowhere"}}, 'network.board_statistics names "nowhere"'),
         (
             {"files": {"weights/x": 3}},
@@ -242,6 +241,7 @@ def test_absurd_values_of_a_well_sealed_manifest_are_one_sentence(copy, changes,
         ({"boards": ["shogi"]}, 'boards.0 is "shogi"'),
         ({"network": {"architecture": "gat"}}, 'architecture must be one of .*, got "gat"'),
         ({"search": {"algorithm": "one_ply"}}, 'algorithm must be one of .*, got "one_ply"'),
+        ({"network": {"self": 1}}, 'another version of its network or search .unknown key "self"'),
     ],
 )
 def test_a_checkpoint_of_a_plug_in_that_is_not_installed_is_not_called_damaged(copy, changes, said):
