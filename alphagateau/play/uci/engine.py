@@ -146,7 +146,8 @@ def _dispatch(session: Session, worker: Worker, name: str, words: list[str]) -> 
 def _greet(session: Session, worker: Worker) -> None:
     manifest, variant = session.player.found.manifest, default_variant(session.player.found)
     greeting = [f"id name AlphaGateau {own_version()} {manifest['weights_hash']}", "id author AlphaGateau"]
-    changed = {"UCI_Variant": options()["UCI_Variant"]._replace(default=variant)}
+    played = tuple(variant for variant, name in variants().items() if plays(session.player.found, name))
+    changed = {"UCI_Variant": Option(variant, choices=played)}
     if session.levels:  # of this board or of another that UCI_Variant names
         lowest, highest = zip(*(levels.range for levels in session.levels.values()), strict=True)
         low, high = min(lowest), max(highest)

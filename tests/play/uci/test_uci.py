@@ -428,7 +428,7 @@ def test_a_network_tied_to_its_board_refuses_others(tmp_path: Path):
     lines_in = ["uci\n", "isready\n", "setoption name UCI_Variant value chess\n", "isready\n", "go nodes 1\n"]
     serve(player_of(save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig)), iter(lines_in), heard.append)
     said = "\n".join(heard)
-    assert "UCI_Variant type combo default gardner" in said and said.count("readyok") == 2
+    assert "UCI_Variant type combo default gardner var gardner\n" in said and said.count("readyok") == 2
     assert "have the size of gardner_chess (UCI_Variant gardner)" in said
     assert said.endswith("bestmove (none)")
 
