@@ -15,7 +15,7 @@ from alphagateau.config.ladder import LadderConfig
 from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
 from alphagateau.config.registers import REGISTERS
 from alphagateau.config.schema import Experiment
-from alphagateau.config.study import StudyConfig
+from alphagateau.config.study import StudyConfig, dotted
 
 LINE_LENGTH = 120  # of a written file
 KEY_OF = {"experiment": "game", "ladder": "players", "study": "budget"}
@@ -165,11 +165,7 @@ def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "expe
 
 def flatten(experiment: Experiment) -> dict[str, Any]:
     """Dotted key -> value, in the order of a file; what logs call hyper-parameters."""
-    values = {}
-    for name, value in to_dict(experiment).items():
-        inner = value if isinstance(value, dict) else {"": value}
-        values |= {f"{name}.{key}".rstrip("."): item for key, item in inner.items()}
-    return values
+    return dotted(to_dict(experiment))
 
 
 def describe_difference(a: Experiment, b: Experiment) -> list[str]:
