@@ -79,7 +79,10 @@ def locked(run: Path) -> Iterator[None]:
         for folder in (run, run / "games"):
             remove_half_written(folder)
     except Timeout:
-        raise RunError(f"{run} is in use by another process ({_read_holder(path) or 'unknown'})") from None
+        holder = ""
+        with contextlib.suppress(OSError):  # Windows lets nobody read the file of a lock
+            holder = path.read_text(encoding="utf-8", errors="replace").strip()
+        raise RunError(f"{run} is in use by another process ({holder or 'unknown'})") from None
     except OSError as error:
         raise RunError(f"cannot write to {run}: {reason(error)}") from None
     try:
@@ -97,11 +100,3 @@ def locked(run: Path) -> Iterator[None]:
 
 def _write_holder(file: int) -> None:
     os.write(file, f"pid {os.getpid()} on {platform.node()}".encode())
-
-
-def _read_holder(path: Path) -> str:
-    """The process that has a lock, by the lock's file; Windows lets nobody read it."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
