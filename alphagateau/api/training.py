@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from alphagateau.runs.logging.progress import Reporter
     from alphagateau.training.phases import RunState
 
-# (iteration, its metrics) -> True to stop the run after it
-OnIteration = Callable[[int, Mapping[str, float]], bool | None]
-
 
 class TrainedRun(NamedTuple):
     """A run as `train` leaves it."""
@@ -46,7 +43,7 @@ def train(
     changes: Mapping[str, Any] | None = None,
     init_from: str | PathLike | None = None,
     stop_after: float | None = None,
-    on_iteration: OnIteration = lambda iteration, metrics: None,
+    on_iteration: Callable[[int, Mapping[str, float]], bool | None] = lambda iteration, metrics: None,
 ) -> TrainedRun:
     """Trains, or continues a run that is there; Ctrl-C writes a checkpoint and returns, a second one ends the process.
 
