@@ -114,14 +114,14 @@ def decode(record: bytes, kind: Kind) -> Record:
     """Raises ValueError, IndexError or struct.error for bytes that are no such record."""
     fen, rest = _string(record)
     if kind == "behavioral_cloning":
-        return Record(fen, _checked(rest.decode("ascii")), float("nan"))
-    move = ""
-    if kind == "action_value":
-        move, rest = _string(rest)
-        _checked(move)
-    (win,) = struct.unpack(">d", rest)
-    if not 0 <= win <= 1:
-        raise ValueError("no probability")
+        move, win = rest.decode("ascii"), float("nan")
+    else:
+        move, rest = _string(rest) if kind == "action_value" else ("", rest)
+        (win,) = struct.unpack(">d", rest)
+        if not 0 <= win <= 1:
+            raise ValueError("no probability")
+    if kind != "state_value" and len(move) not in (4, 5):
+        raise ValueError("no move")
     return Record(fen, move, win)
 
 
@@ -137,9 +137,3 @@ def _string(data: bytes) -> tuple[str, bytes]:
     if place + length > len(data):
         raise ValueError("cut short")
     return data[place : place + length].decode("ascii"), data[place + length :]
-
-
-def _checked(move: str) -> str:
-    if len(move) not in (4, 5):
-        raise ValueError("no move")
-    return move
