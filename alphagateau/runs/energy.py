@@ -30,11 +30,8 @@ def open_meter(counters: Sequence[Counter]) -> Callable[[], float] | None:
 
     def take() -> float:
         nonlocal last
-        now = [counter.read() for counter in counters]
-        gone = zip(counters, last, now, strict=True)
-        used = sum(b - a if b >= a else b - a + counter.begins_anew_at for counter, a, b in gone)
-        last = now
-        return used
+        before, last = last, [counter.read() for counter in counters]
+        return sum((b - a) % counter.begins_anew_at for counter, a, b in zip(counters, before, last, strict=True))
 
     return take
 
