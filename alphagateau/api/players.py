@@ -5,7 +5,7 @@ Values are for the player to move, in [-1, 1].
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -122,15 +122,10 @@ def play_match(
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
     found = [specs.read_spec(text) for text in (a, b)]
     board = get_game(specs.board_of(found, game))
-    with ExitStack() as held:
-        players = []
-        for spec in found:
-            loaded = player_specs.load_player(spec, board.name, num_simulations)
-            players.append(player_specs.distinct(loaded, {player.name for player in players}))
-            held.callback(players[-1].close)
-        return match.play_match(
-            board, Match(players[0], players[1], make_openings(board, num_games // 2, 4, seed), seed)
-        )
+    players = (closing(player_specs.load_player(spec, board.name, num_simulations)) for spec in found)
+    with next(players) as one, next(players) as other:
+        openings = make_openings(board, num_games // 2, 4, seed)
+        return match.play_match(board, Match(one, player_specs.distinct(other, {one.name}), openings, seed))
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:
