@@ -6,7 +6,7 @@ Values are for the player to move, in [-1, 1].
 
 from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,8 +141,7 @@ def _by_move(game: Game, state: State, weights: np.ndarray) -> dict[str, float]:
 
 @lru_cache
 def _compiled_evaluation(game_name: str, network: Network):
-    game = get_game(game_name)
-    return jax.jit(lambda variables, states: evaluate_states(game, network, variables, states))
+    return jax.jit(partial(evaluate_states, get_game(game_name), network))
 
 
 _compiled_search = lru_cache(jax.jit)
