@@ -12,7 +12,7 @@ import re
 import sys
 from collections import defaultdict
 
-from alphagateau.cli.experiments import read_experiment
+from alphagateau.cli.experiments import ExperimentArguments, parse_experiment
 
 OPERATIONS = "all-reduce|all-gather|all-to-all|collective-permute|collective-broadcast|reduce-scatter|ragged-all-to-all"
 LINE = re.compile(rf"^ *(?:ROOT )?%\S+ = (.*?) ({OPERATIONS})(?:-start)?\(", re.M)
@@ -43,7 +43,7 @@ def count(path: str, options: list[str], num_devices: int) -> dict:
     from alphagateau.training.doctor import tree_bytes
     from alphagateau.training.trainer import make_trainer
 
-    experiment = read_experiment(path, options)
+    _, _, experiment = parse_experiment(ExperimentArguments, [path, *options], "train")
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares, jax.devices()[:num_devices]))
     state = trainer.abstract_state
     play, fill_window, _ = (jax.jit(phase.run_segment, static_argnums=(1, 2)) for phase in trainer.phases)

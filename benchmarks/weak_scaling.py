@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from alphagateau.cli.experiments import read_experiment
+from alphagateau.cli.experiments import ExperimentArguments, parse_experiment
 
 OPTIONS = {  # of each device
     "--selfplay.num-games": 32,
@@ -35,7 +35,8 @@ def measure(path: str, options: list[str], num_devices: int) -> None:
 
     use_compilation_cache()
     sizes = [word for name, value in OPTIONS.items() for word in (name, str(value * num_devices))]
-    experiment = read_experiment(path, [*sizes, *FIXED, *options])
+    words = [path, *sizes, *FIXED, *options]
+    _, _, experiment = parse_experiment(ExperimentArguments, words, "train")
     trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
     state, iteration = trainer.init(trainer.init_variables()), 0
     play, fill_window, learn = trainer.phases

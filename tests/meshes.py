@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from command_lines import read_experiment
 
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.networks.network import Variables
 from alphagateau.runs import checkpoint

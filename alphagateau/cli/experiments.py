@@ -66,11 +66,6 @@ def print_help(kind: type[Arguments], words: Sequence[str], command: str, defaul
     raise SystemExit(0)
 
 
-def read_experiment(name: str | Path, options: Sequence[str] = ()) -> Experiment:
-    """The experiment `name` with options such as `--no-aim`. Raises UsageError, ConfigError."""
-    return parse_experiment(ExperimentArguments, [str(name), *options], "train")[2]
-
-
 def _change_kinds(experiment: Experiment, words: Sequence[str]) -> Experiment:
     """The experiment with the architecture and the search of the options, which decide what other options there are."""
     changes = {}

@@ -11,13 +11,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from command_lines import read_experiment
 from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
 from alphagateau.cli.arguments import UsageError, help_of, parse
-from alphagateau.cli.experiments import check, parse_experiment, read_experiment
+from alphagateau.cli.experiments import check, parse_experiment
 from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
 from alphagateau.config import ConfigError, Experiment, dumps

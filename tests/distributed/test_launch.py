@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from command_lines import read_experiment
 
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.distributed.launch import parse_launch
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

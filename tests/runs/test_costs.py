@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from command_lines import read_experiment
 
 from alphagateau import config
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import BudgetConfig, ConfigError, parse_budget
 from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs.costs import Cost, costs, reached

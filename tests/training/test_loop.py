@@ -14,10 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from command_lines import read_experiment
 from stopping import StopAfter, make_trainers_once
 
 from alphagateau import config
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.commands import info
 from alphagateau.commands.main import main
 from alphagateau.distributed import processes

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command_lines import read_experiment
 from stopping import StopAfter, share_trainer
 
 from alphagateau import config
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import ConfigError, TrainingConfig
 from alphagateau.runs import checkpoint
 from alphagateau.runs.stop import StopRequest

@@ -107,7 +107,7 @@ record = run / "run.json"
 if "full" in what:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 if what and what[0].endswith(".toml"):  # as a run opens it
-    from alphagateau.cli.experiments import read_experiment
+    from command_lines import read_experiment
     from alphagateau.runs.run_record import read_record
     from alphagateau.training.loop import open_run_log
     log = open_run_log(read_experiment(what[0], ["--aim"]), run, read_record(run), first - 1)

@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from command_lines import read_experiment
 from random_games import random_records
 from stopping import StopAfter, share_trainer
 
 from alphagateau import config
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.config import ConfigError, DataConfig, Experiment
 from alphagateau.config.losses import LOSSES
 from alphagateau.data.label_files import UNIT, Unit, finish

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command_lines import read_experiment
 from stopping import StopAfter, share_trainer
 
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.games.state import Position
 from alphagateau.runs import checkpoint
 from alphagateau.runs.logging.log import read_metrics

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command_lines import read_experiment
 from stopping import StopAfter, share_trainer
 
-from alphagateau.cli.experiments import read_experiment
 from alphagateau.games.notation import from_fen, legal_moves
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.rules import Game

@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command_lines import read_experiment
 from stopping import StopAfter, share_trainer
 
 from alphagateau import config
-from alphagateau.cli.experiments import check, read_experiment
+from alphagateau.cli.experiments import check
 from alphagateau.config import ConfigError, Experiment, board_experiments
 from alphagateau.runs.checkpoint import weights_hash as tree_hash
 from alphagateau.runs.costs import costs
