@@ -5,7 +5,7 @@ Values are for the player to move, in [-1, 1].
 """
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
@@ -122,10 +122,13 @@ def play_match(
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
     found = [specs.read_spec(text) for text in (a, b)]
     board = get_game(specs.board_of(found, game))
-    players = (closing(player_specs.load_player(spec, board.name, num_simulations)) for spec in found)
-    with next(players) as one, next(players) as other:
-        openings = make_openings(board, num_games // 2, 4, seed)
-        return match.play_match(board, Match(one, player_specs.distinct(other, {one.name}), openings, seed))
+    with ExitStack() as held:
+        players = []
+        for spec in found:
+            players.append(player_specs.load_player(spec, board.name, num_simulations))
+            held.callback(players[-1].close)
+        one, other = players[0], player_specs.distinct(players[1], {players[0].name})
+        return match.play_match(board, Match(one, other, make_openings(board, num_games // 2, 4, seed), seed))
 
 
 def rate(path: str | PathLike, method: str = "bradley-terry", anchor: str | None = None) -> Ratings:
