@@ -1,6 +1,7 @@
 """Mirrors half of a batch's frames."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import has_mirror, mirror_edges, mirror_positions, mirror_slots, select
 from alphagateau.training.frames import ACTION_KNOWN, ACTION_SLOT, ACTION_VALUE, Frame
-from alphagateau.training.keys import MIRROR
+from alphagateau.training.keys import MIRROR, fold_in_rows
 
 
 def mirrored_batches(
@@ -25,11 +26,8 @@ def mirrored_batches(
 
 def sample_mirrors(key: Array, share_ids: Array, step: Array, share_batch: int) -> Array:
     """Bool [R * share_batch]: a coin for each frame of a step's batch, by its share."""
-
-    def draw(share: Array) -> Array:
-        return jax.random.bernoulli(jax.random.fold_in(jax.random.fold_in(key, step), share), shape=(share_batch,))
-
-    return jax.vmap(draw)(share_ids).reshape(-1)
+    keys = fold_in_rows(jax.random.fold_in(key, step), share_ids)
+    return jax.vmap(partial(jax.random.bernoulli, shape=(share_batch,)))(keys).reshape(-1)
 
 
 def mirror_frames(game: Game, frames: Frame, is_sampled: Array) -> Frame:
