@@ -1,12 +1,6 @@
 """The folder of a run, the experiment that it belongs to, and its lock: one process at a time, until it ends.
 
-checkpoints/<run>/   config.toml      the experiment as resolved
-                     run.json         starts: command, versions, commit, devices; the Aim run; the weights begun from;
-                                      why health stopped the run, and its last healthy checkpoint
-                     metrics.jsonl    one line an iteration
-                     checkpoints/     one folder an iteration
-                     games/           sample games, one PGN an iteration
-                     results.json     the match at the end; results.pgn its games
+docs/runs.md lists the files in it.
 """
 
 import contextlib
