@@ -26,8 +26,6 @@ LABELS = pa.schema(
         ("failed", pa.string()),  # why there is no label; "": there is
     ]
 )
-
-
 MAX_ROWS, MAX_BYTES = 2**27, 2**32  # of a table, unpacked
 BATCH = 1024  # rows read at a time
 

@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-POWERCAP = Path("/sys/class/powercap")
-NVML = "libnvidia-ml.so.1"
-
 
 class Counter(NamedTuple):
     """A counter of joules that only grows, until it begins anew."""
@@ -41,7 +38,7 @@ def find_counters(with_gpus: bool) -> list[Counter]:
     return [*rapl_counters(), *(nvml_counters() if with_gpus else ())]
 
 
-def rapl_counters(folder: Path = POWERCAP) -> list[Counter]:
+def rapl_counters(folder: Path = Path("/sys/class/powercap")) -> list[Counter]:
     """The counters of processor packages, and of memory where it is counted apart (intel-rapl, also for AMD)."""
     found = []
     for zone in sorted(folder.glob("intel-rapl:*")) if folder.is_dir() else ():
@@ -54,7 +51,7 @@ def rapl_counters(folder: Path = POWERCAP) -> list[Counter]:
     return found
 
 
-def nvml_counters(library: str = NVML) -> list[Counter]:
+def nvml_counters(library: str = "libnvidia-ml.so.1") -> list[Counter]:
     """The counters of the GPUs that CUDA_VISIBLE_DEVICES numbers, or of all."""
     with contextlib.suppress(OSError, AttributeError):
         nvml = ctypes.CDLL(library)
