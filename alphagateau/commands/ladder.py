@@ -48,9 +48,8 @@ def read_arguments(words: Sequence[str]) -> tuple[LadderConfig, Path, Arguments]
     ladder = config.load_ladder(players[0]) if is_file else LadderConfig(players=players)
     arguments = parse(Arguments, words, "ladder", Arguments(players, ladder))
     table: Mapping[str, Any] = arguments.settings  # pyright: ignore[reportAssignmentType]
-    ladder = config.make_ladder(
-        {"players": ladder.players, **table}, f"{players[0]} with the options given" if is_file else "ladder"
-    )
+    name = f"{players[0]} with the options given" if is_file else "ladder"
+    ladder = config.make_record(LadderConfig, {"players": ladder.players, **table}, name)
     if "--merge" in words and not arguments.merge:
         raise UsageError("--merge needs whose games to take up: folders of ladders, or games.jsonl")
     if arguments.watch and arguments.merge:

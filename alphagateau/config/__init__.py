@@ -10,7 +10,7 @@ from alphagateau.config.files import (
     load,
     load_ladder,
     load_study,
-    make_ladder,
+    make_record,
     to_dict,
 )
 from alphagateau.config.ladder import LadderConfig

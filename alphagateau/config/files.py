@@ -50,20 +50,15 @@ def load(path: str | PathLike) -> Experiment:
 
 def load_ladder(path: str | PathLike) -> LadderConfig:
     """Reads a ladder file. Raises ConfigError, one line that opens with the path."""
-    return make_ladder(_read_toml(Path(path), "ladder"), str(path))
+    return make_record(LadderConfig, _read_toml(Path(path), "ladder"), str(path))
 
 
 def load_study(path: str | PathLike) -> StudyConfig:
     """Reads a study file. Raises ConfigError, one line that opens with the path."""
-    return _make(StudyConfig, {"name": Path(path).stem, **_read_toml(Path(path), "study")}, str(path))
+    return make_record(StudyConfig, {"name": Path(path).stem, **_read_toml(Path(path), "study")}, str(path))
 
 
-def make_ladder(table: Mapping[str, Any], name: str = "ladder") -> LadderConfig:
-    """The ladder that a table describes. Raises ConfigError; `name` opens it."""
-    return _make(LadderConfig, table, name)
-
-
-def _make(kind: type[T], table: Mapping[str, Any], name: str) -> T:
+def make_record(kind: type[T], table: Mapping[str, Any], name: str) -> T:
     """The record of a table. Raises ConfigError; `name` opens it."""
     try:
         return kind(**table)
@@ -140,7 +135,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 def from_dict(table: Mapping[str, Any], name: str = "experiment") -> Experiment:
     """The experiment that nested dictionaries describe. Raises ConfigError; `name` opens it."""
-    return _make(Experiment, table, name)
+    return make_record(Experiment, table, name)
 
 
 def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "experiment") -> Experiment:

@@ -17,7 +17,7 @@ from tiny_checkpoints import save_tiny
 from alphagateau.cli import ladders
 from alphagateau.cli.ladders import run_ladder
 from alphagateau.commands.main import main
-from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_ladder
+from alphagateau.config import ConfigError, LadderConfig, load, load_ladder, make_record
 from alphagateau.games.pgn.pgn import Identity, MoveNote, read_pgn
 from alphagateau.matches import final_match
 from alphagateau.matches.ladder.games import LadderGamesError, read_games
@@ -237,7 +237,7 @@ def test_the_match_at_the_end_leaves_its_games(smoke_run, tmp_path, monkeypatch)
 )
 def test_a_wrong_ladder_is_one_sentence(table, said):
     with pytest.raises(ConfigError, match=said) as caught:
-        make_ladder(table, "ladder.toml")
+        make_record(LadderConfig, table, "ladder.toml")
     assert "\n" not in str(caught.value)
 
 
@@ -338,7 +338,7 @@ def test_any_ladder_file_is_one_or_is_refused_in_one_sentence(tmp_path_factory, 
 
 @pytest.mark.parametrize("board", ["../evil", "/evil", "chess/../../evil"])
 def test_a_board_does_not_lead_out_of_the_folder(board, tmp_path):
-    ladder = make_ladder({"players": ["random"], "boards": ["chess", board]})
+    ladder = make_record(LadderConfig, {"players": ["random"], "boards": ["chess", board]}, "ladder")
     with pytest.raises(ValueError, match="unknown game"):
         next(play_ladder(ladder, list_specs(ladder.players, 1), tmp_path / "out", Callbacks(print)))
     assert not list(tmp_path.iterdir())

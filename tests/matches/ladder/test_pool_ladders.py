@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from host_players import BOARD, host_player
 
-from alphagateau.config import ConfigError, LadderConfig, make_ladder
+from alphagateau.config import ConfigError, LadderConfig, make_record
 from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.matches.ladder import ladder as ladders
 from alphagateau.matches.ladder.games import LadderGamesError, read_games
@@ -161,18 +161,17 @@ def test_a_ladder_does_not_write_into_its_pool(play, specs_of_members):
 )
 def test_keys_that_would_be_ignored_or_never_end_are_refused(keys, why):
     with pytest.raises(ConfigError, match=why):
-        make_ladder({"players": ["x"], **keys})
+        make_record(LadderConfig, {"players": ["x"], **keys}, "ladder")
 
 
 @pytest.mark.parametrize("key", ["anchor", "openings", "make_pool", "neighbours"])
 def test_what_a_pool_brings_is_not_given_beside_it(key):
     with pytest.raises(ConfigError, match=f"{key} must not be given with a pool"):
-        make_ladder(
-            {"players": ["x"], "pool": "gardner_chess", key: {"make_pool": True, "neighbours": 1}.get(key, "x")}
-        )
+        value = {"make_pool": True, "neighbours": 1}.get(key, "x")
+        make_record(LadderConfig, {"players": ["x"], "pool": "gardner_chess", key: value}, "ladder")
     for values in ({"matching": "paper"}, {"method": "wls"}, {"boards": ["chess", "gardner_chess"]}):
         with pytest.raises(ConfigError, match="a pool rates players of one board"):
-            make_ladder({"players": ["x"], "pool": "gardner_chess", **values})
+            make_record(LadderConfig, {"players": ["x"], "pool": "gardner_chess", **values}, "ladder")
 
 
 def test_all_pairs_with_a_pool_are_those_of_newcomers():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from host_players import BOARD, host_player
 
-from alphagateau.config import ConfigError, LadderConfig, make_ladder
+from alphagateau.config import ConfigError, LadderConfig, make_record
 from alphagateau.games.pgn.pgn import to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
@@ -309,4 +309,4 @@ def test_games_that_are_there_twice_are_counted_once(seat, tmp_path):
 @pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b", "1/0", "1/2/3"])
 def test_a_part_that_is_none_is_refused(part):
     with pytest.raises(ConfigError, match="part must be a number and how many there are, such as 2/3"):
-        make_ladder({"players": ["random"], "part": part})
+        make_record(LadderConfig, {"players": ["random"], "part": part}, "ladder")
