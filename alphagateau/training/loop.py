@@ -252,5 +252,4 @@ def write_games(run: Run, state: RunState, iteration: int) -> None:
     weights = weights_hash(jax.device_get(state.train.playing))
     pgn = run.trainer.producer.sample_games(state.producer, run.folder.name, iteration, weights)
     if pgn and run.log is not None:
-        (run.folder / "games").mkdir(exist_ok=True)
-        files.write_text(run.folder / "games" / f"{iteration:06}.pgn", pgn)
+        files.write_result(run.folder / "games" / f"{iteration:06}.pgn", pgn)
