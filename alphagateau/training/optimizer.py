@@ -15,12 +15,6 @@ STEPS_AT, STEP_FACTOR = (0.8, 0.9), 0.1**0.5
 PAPER = TrainingConfig()
 
 
-def make_run_optimizer(plan: Plan) -> optax.GradientTransformation:
-    """The optimizer and the schedule of `[training]`."""
-    training = plan.experiment.training
-    return make_optimizer(learning_rate_schedule(training, training.decay_steps or num_run_steps(plan)), training)
-
-
 def make_optimizer(
     learning_rate: float | optax.Schedule, training: TrainingConfig = PAPER
 ) -> optax.GradientTransformation:

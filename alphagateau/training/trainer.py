@@ -16,7 +16,7 @@ from alphagateau.networks.network import Variables
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.material import learn_material
-from alphagateau.training.optimizer import make_run_optimizer, num_steps
+from alphagateau.training.optimizer import learning_rate_schedule, make_optimizer, num_run_steps, num_steps
 from alphagateau.training.phases import Phase, Producer, RunState, saved_fields
 from alphagateau.training.plan import BoardPlan, Plan, make_plan
 from alphagateau.training.selfplay.producer import make_selfplay_producer
@@ -57,7 +57,9 @@ def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
 
 def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
     """The learner that `[training]` describes, on one board or on several."""
-    training, optimizer = plan.experiment.training, make_run_optimizer(plan)
+    training = plan.experiment.training
+    schedule = learning_rate_schedule(training, training.decay_steps or num_run_steps(plan))
+    optimizer = make_optimizer(schedule, training)
 
     def on_board(board: BoardPlan) -> Learner:
         terms = LOSSES[training.loss].terms
