@@ -28,11 +28,8 @@ def sample_openings(game: Game, start: State, keys: Array, max_plies: int, min_p
 
     Past positions are seen but do not count as occurrences, as in a game that begins with the opening's FEN.
     """
-
-    def draw_length(key: Array) -> Array:
-        return jax.random.randint(jax.random.fold_in(key, max_plies), (), min_plies, max_plies + 1)
-
-    lengths = jax.vmap(draw_length)(keys)
+    of_lengths = jax.vmap(jax.random.fold_in, (0, None))(keys, max_plies)
+    lengths = jax.vmap(lambda key: jax.random.randint(key, (), min_plies, max_plies + 1))(of_lengths)
 
     def one_ply(states: State, ply: Array) -> tuple[State, None]:
         slots = states.legal_edges.shape[-1:]
