@@ -93,6 +93,8 @@ def _open(request: Request, send: Send) -> Any:
     if not (home / "VERSION").exists():
         _make_repository(home)
     with FileLock(home / ".alphagateau.lock", timeout=OPEN_SECONDS):
+        if not (home / "VERSION").exists():  # deleted, and its last run still wrote into it as it ended
+            Repo(root, init=True)
         try:
             return _open_run(request, root, request.aim_run)
         except MissingRunError:
@@ -101,23 +103,16 @@ def _open(request: Request, send: Send) -> Any:
 
 
 def _make_repository(home: Path) -> None:
-    """Makes an empty Aim repository under another name and renames it when whole, unless another run was quicker.
-
-    In a deleted one may still be what its last run wrote as it ended: it is made whole in its place.
-    """
+    """Makes an empty Aim repository under another name and renames it when whole, unless another folder is there."""
     from aim import Repo
 
     with tempfile.TemporaryDirectory(prefix=f"{home.name}-", dir=home.parent) as folder:
         Repo(folder, init=True)
         try:
             (Path(folder) / home.name).rename(home)
-            return
         except OSError:
             if not home.is_dir():
                 raise
-    with FileLock(home / ".alphagateau.lock", timeout=OPEN_SECONDS):
-        if not (home / "VERSION").exists():
-            Repo(str(home.parent), init=True)
 
 
 def _open_run(request: Request, root: str, run_hash: str | None) -> Any:
