@@ -43,7 +43,7 @@ def run(words: list[str]) -> int:
             print_commands()
             return 0 if words else 2
         if words[0] == "--version":
-            from alphagateau.runs.versions import own_version
+            from alphagateau.runs.programs import own_version
 
             print(f"alphagateau {own_version()}")
             return 0

@@ -1,5 +1,6 @@
-"""Command lines of other programs as words, and the environment of another Python."""
+"""Other programs and packages: words of command lines, the environment of another Python, installed versions."""
 
+import importlib.metadata
 import os
 import shlex
 import sys
@@ -17,3 +18,16 @@ def split_command(command: str, is_windows: bool = os.name == "nt") -> list[str]
 def python_environment(**variables: str) -> dict[str, str]:
     """For a Python started with -P that finds the same modules as this one."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
+
+
+def version_of(package: str) -> str | None:
+    """The installed version of a package; None if it is not."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def own_version() -> str:
+    """Our version in one word, as engines name it; a source tree may be on the path and not installed."""
+    return version_of("alphagateau") or "uninstalled"

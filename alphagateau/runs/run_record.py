@@ -14,8 +14,8 @@ from alphagateau.config import Experiment
 from alphagateau.config.registers import plugins
 from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
+from alphagateau.runs.programs import version_of
 from alphagateau.runs.run_folder import RunError
-from alphagateau.runs.versions import version_of
 
 PACKAGES = ("alphagateau", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "mctx", "jraph", "numpy")
 START = {"command": str, "python": str, "versions": dict, "devices": list}  # keys of every start

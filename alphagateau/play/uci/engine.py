@@ -32,7 +32,7 @@ from alphagateau.play.uci.text import (
     variants,
 )
 from alphagateau.runs.checkpoint import Checkpoint
-from alphagateau.runs.versions import own_version
+from alphagateau.runs.programs import own_version
 
 if TYPE_CHECKING:  # imported by the thread that searches, so that a GUI need not wait for `uciok`
     from alphagateau.play.thinking import Played, Thinker
