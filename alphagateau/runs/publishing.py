@@ -1,10 +1,4 @@
-"""Publishes a checkpoint: the weights that play, the experiment, a model card.
-
-checkpoints/<name>/  manifest.json      what it is, what it has cost, a checksum of the weights and the experiment
-                     weights/           as in the run; no optimizer, no window
-                     experiment.toml    every key of the run
-                     README.md          the card, which may be edited
-"""
+"""Publishes a checkpoint: the weights that play, the experiment, a model card; docs/runs.md lists its files."""
 
 import dataclasses
 import shutil
