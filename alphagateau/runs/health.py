@@ -42,13 +42,12 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str | None:
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
     """A sentence on each metric of an iteration beyond its limit; not on shares of few games, nor means of no steps."""
-    found, has_few_games = [], values.get("selfplay/games", 0) < LEAST_GAMES
-    without = {"selfplay/": not values.get("selfplay/games"), "train/": values.get("train/frame_reuse") == 0}
+    found, games = [], values.get("selfplay/games", 0)
+    unjudged = _OF_GAMES if games < LEAST_GAMES else ()
+    unjudged += () if games else ("selfplay/",)
+    unjudged += ("train/",) if values.get("train/frame_reuse") == 0 else ()
     for name, key, is_minimum, meaning in _CHECKS:
-        is_without = any(name.startswith(kind) for kind, is_so in without.items() if is_so)
-        if name not in values or (is_without and name != OF_PLIES):
-            continue
-        if has_few_games and name in _OF_GAMES:
+        if name not in values or (name.startswith(unjudged) and name != OF_PLIES):
             continue
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:
