@@ -69,9 +69,7 @@ class Engine:
     """A running engine that is ready to search positions of a game, used by one thread at a time."""
 
     def __init__(self, setup: EngineSetup, game: Game, should_stop: Callable[[], bool] = lambda: False) -> None:
-        """Starts it.
-
-        should_stop: whether to give up what it does, at once.
+        """Starts it; `should_stop` is whether to give up what it does, at once.
 
         Raises EngineError if it cannot be started, lacks an option or its value, or does not play the game.
         """
