@@ -8,7 +8,7 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO
 
 
@@ -53,11 +53,8 @@ class VisibleText:
 @contextmanager
 def printing_visibly() -> Iterator[None]:
     """Filters standard output and standard error, where there are any, for the length of the block."""
-    with ExitStack() as stack:
-        if sys.stdout is not None:
-            stack.enter_context(redirect_stdout(VisibleText(sys.stdout)))
-        if sys.stderr is not None:
-            stack.enter_context(redirect_stderr(VisibleText(sys.stderr)))
+    out, err = (stream and VisibleText(stream) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
         yield
 
 
