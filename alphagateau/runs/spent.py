@@ -35,7 +35,9 @@ def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dic
     A run that began from another's weights includes their cost, if that run is still there.
     """
     if published := find_published(folder):
-        return {published.manifest["iteration"]: spent_of(published.manifest)}
+        cost = {name: x for name, x in published.manifest[PUBLISHED].get("spent", {}).items() if name in Spent._fields}
+        spent = Spent(**{"joules": math.nan, **cost, "devices": tuple(cost.get("devices", ()))})
+        return {published.manifest["iteration"]: spent}
     try:
         experiment, record = config.load(folder / "config.toml"), read_record(folder)
     except (ConfigError, RunError):
@@ -85,12 +87,6 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
                 if found.manifest["weights_hash"] == begun:
                     return source, found.manifest["iteration"]
     return None
-
-
-def spent_of(manifest: Mapping[str, Any]) -> Spent:
-    """The cost of a published checkpoint's weights, by its manifest."""
-    cost = {name: x for name, x in manifest[PUBLISHED].get("spent", {}).items() if name in Spent._fields}
-    return Spent(**{"joules": math.nan, **cost, "devices": tuple(cost.get("devices", ()))})
 
 
 def find_published(folder: Path) -> checkpoint.Checkpoint | None:
