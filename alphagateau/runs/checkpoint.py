@@ -54,10 +54,9 @@ class Checkpoint(NamedTuple):
     is_verified: bool = False
 
     @property
-    def order(self) -> tuple[int, int, int]:
+    def order(self) -> tuple[int, ...]:
         """Its place in the run: (iteration, phase, segment)."""
-        iteration, phase, segment = self.manifest["order"]
-        return iteration, phase, segment
+        return tuple(self.manifest["order"])
 
     @property
     def run(self) -> Path | None:
