@@ -3,7 +3,6 @@
 Squares are numbered as in `rules.py`. Pieces block the lines of others; pinned pieces attack too.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -31,25 +30,19 @@ def piece_sets(board: Array) -> Array:
     return pack(board == jnp.asarray(np.stack([codes, -codes]))[..., None])
 
 
-def make_attack_maps(size: int) -> Callable[[Array], AttackMaps]:
-    """The function from a board int [N] to its AttackMaps."""
+def attack_maps(size: int, board: Array) -> AttackMaps:
+    """The AttackMaps of a board int [N]."""
     views = make_views(size)
-
-    def attack_maps(board: Array) -> AttackMaps:
-        straight, diagonal = sight(views.rays, pack(board != 0)[:, None])
-        least, number = [], []
-        for pieces, pawns in zip(piece_sets(board), (views.own_pawns, views.pawns), strict=True):
-            pawn, knight, bishop, rook, queen, king = (
-                seen & own[:, None]
-                for seen, own in zip(
-                    (pawns, views.leaps, diagonal, straight, straight | diagonal, views.near), pieces, strict=True
-                )
-            )
-            worth = jnp.zeros(board.shape, jnp.int32)
-            for attackers, kind in ((king, 6), (queen, 5), (rook, 4), (bishop | knight, 3), (pawn, 1)):
-                worth = jnp.where(is_empty(attackers), worth, PIECE_VALUES[kind])
-            least.append(worth)
-            number.append(count(pawn | knight | bishop | rook | queen | king))
-        return AttackMaps(jnp.stack(least), jnp.stack(number))
-
-    return attack_maps
+    straight, diagonal = sight(views.rays, pack(board != 0)[:, None])
+    least, number = [], []
+    for pieces, pawns in zip(piece_sets(board), (views.own_pawns, views.pawns), strict=True):
+        visible = pawns, views.leaps, diagonal, straight, straight | diagonal, views.near
+        pawn, knight, bishop, rook, queen, king = (
+            seen & own[:, None] for seen, own in zip(visible, pieces, strict=True)
+        )
+        worth = jnp.zeros(board.shape, jnp.int32)
+        for attackers, kind in ((king, 6), (queen, 5), (rook, 4), (bishop | knight, 3), (pawn, 1)):
+            worth = jnp.where(is_empty(attackers), worth, PIECE_VALUES[kind])
+        least.append(worth)
+        number.append(count(pawn | knight | bishop | rook | queen | king))
+    return AttackMaps(jnp.stack(least), jnp.stack(number))

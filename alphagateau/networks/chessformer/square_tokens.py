@@ -5,13 +5,14 @@ repetition; then castling rights (own queen side and king side, theirs), the squ
 without progress / 100, ply / the game's limit (0 there), and 1. The attackers of a square may be embedded too.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps
+from alphagateau.games.attacks import PIECE_VALUES, attack_maps
 from alphagateau.games.rules import Game
 from alphagateau.games.state import HISTORY, Array, Position
 from alphagateau.networks.graph_gather import lookup
@@ -57,7 +58,7 @@ def embed_tokens(params: dict[str, Array], game: Game, positions: Position) -> A
 
 def embed_attacks(table: Array, game: Game, positions: Position) -> Array:
     """The attackers of each square of B Positions by either side, as a sum of two rows, [B * N, d]."""
-    maps = jax.vmap(make_attack_maps(game.size))(positions.boards[:, 0].astype(jnp.int32))
+    maps = jax.vmap(partial(attack_maps, game.size))(positions.boards[:, 0].astype(jnp.int32))
     least = jnp.searchsorted(jnp.asarray(WORTHS), maps.least, method="compare_all")
     codes = least * NUM_COUNTS + jnp.minimum(maps.count, NUM_COUNTS - 1)  # [B, 2, N]
     return lookup(table.reshape(2, -1, table.shape[-1]), codes.transpose(1, 0, 2).reshape(2, -1))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.config import ConfigError
-from alphagateau.games.attacks import PIECE_VALUES, make_attack_maps, piece_sets
+from alphagateau.games.attacks import PIECE_VALUES, attack_maps, piece_sets
 from alphagateau.games.bitsets import count, drop_lowest, lowest, pack
 from alphagateau.games.entries import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
 from alphagateau.games.legality import down, make_views, up
@@ -111,7 +111,7 @@ def board_features(game: Game, board: Array, is_white: Array, castling: Array) -
     """The Groups of a board [N] of the first side, White or the player to move, with rights `castling` bool [4]."""
     size, slots = game.size, slots_of(game)
     by_rank = board.reshape(size, size).T.reshape(-1)
-    sets, maps = piece_sets(by_rank), make_attack_maps(size)(board)
+    sets, maps = piece_sets(by_rank), attack_maps(size, board)
     control = jnp.where(maps.least > 0, (2250 - maps.least) / 3000, 0.0).astype(jnp.float32)
     pieces = _file_by_file(size, jnp.concatenate([_piece_slots(size, slots, own) for own in sets]))
     pawns = _file_by_file(size, jnp.concatenate([_pawn_slots(size, board, sign) for sign in (1, -1)]))
