@@ -16,7 +16,7 @@ from throughput.ratios import in_turns
 
 from alphagateau.games.edges import make_edges
 from alphagateau.games.entries import GAMES
-from alphagateau.games.moves import make_move
+from alphagateau.games.moves import move
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State, stack_rows
 from alphagateau.games.variants import get_game
@@ -32,10 +32,10 @@ POSITIONS, ROUNDS, NODES, QUIESCENCE_PLIES = 64, 15, 2048, 6
 def without_states(game: Game) -> Game:
     """The game whose moves lead to bare boards."""
     entry = GAMES[game.name]
-    move = make_move(entry, make_edges(entry))
+    edges = make_edges(entry)
 
     def step(state: State, edge: Array) -> State:
-        after = move(state, edge)
+        after = move(entry, edges, state, edge)
         bare = state._replace(
             boards=jnp.zeros_like(state.boards).at[0].set(after.board.astype(jnp.int8)),
             color=1 - state.color,

@@ -4,7 +4,6 @@ What a game has of castling, double steps and promotions is read from its entry 
 legal. Not pgx's, which compiles a dozen programs when it is imported; the tests hold the two equal.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -34,42 +33,38 @@ def flip_boards(size: int, boards: Array) -> Array:
     return -boards.reshape(*boards.shape[:-1], size, size)[..., ::-1].reshape(boards.shape)
 
 
-def make_move(entry: GameEntry, edges: Edges) -> Callable[[State, Array], Moved]:
-    """The function (state, edge) -> Moved of a game."""
-    size, has_double_step = entry.size, entry.double_step_rank is not None
+def move(entry: GameEntry, edges: Edges, state: State, edge: Array) -> Moved:
+    """Plays an edge."""
+    size = entry.size
     square = np.arange(size * size, dtype=np.int32)
-
-    def move(state: State, edge: Array) -> Moved:
-        sender, receiver, promotion = (
-            jnp.asarray(x)[edge].astype(jnp.int32) for x in (edges.senders, edges.receivers, edges.promotions)
-        )
-        board, en_passant = state.boards[0].astype(jnp.int32), jnp.int32(-1)
-        piece, is_capture = board[sender], board[receiver] < 0
-        is_pawn = piece == PAWN
-        becomes = jnp.where(is_pawn & (receiver % size == size - 1), QUEEN, piece)
-        becomes = jnp.where(promotion > 0, promotion, becomes)
-        if has_double_step:
-            is_passing = is_pawn & (state.en_passant >= 0) & (receiver == state.en_passant)
-            board = jnp.where(is_passing & (square == receiver - 1), 0, board)
-            is_double_step = is_pawn & (receiver == sender + 2)
-            en_passant = jnp.where(is_double_step, flip_square(size, sender + 1), -1)
-        for king, king_to, rook, rook_to in () if entry.is_fischer_random else entry.castlings:
-            is_castling = (piece == KING) & (sender == king) & (receiver == king_to)
-            after = np.where(square == rook_to, ROOK, 0)
-            board = jnp.where(is_castling & np.isin(square, (rook, rook_to)), after, board)
-        # Written last, and not chosen as above: XLA then keeps the board, and does not compute it for each use again.
-        board = board.at[sender].set(0).at[receiver].set(becomes)
-        if entry.is_fischer_random:
-            is_castling = (piece == KING) & (state.boards[0, receiver] == ROOK)
-            board = jnp.where(is_castling, _castled(entry, board, sender, receiver), board)
-        return Moved(
-            board=flip_boards(size, board),
-            castling=_castling_after(entry, state.castling, piece, sender, receiver),
-            en_passant=en_passant,
-            halfmove_count=jnp.where(is_pawn | is_capture, 0, state.halfmove_count.astype(jnp.int32) + 1),
-        )
-
-    return move
+    sender, receiver, promotion = (
+        jnp.asarray(x)[edge].astype(jnp.int32) for x in (edges.senders, edges.receivers, edges.promotions)
+    )
+    board, en_passant = state.boards[0].astype(jnp.int32), jnp.int32(-1)
+    piece, is_capture = board[sender], board[receiver] < 0
+    is_pawn = piece == PAWN
+    becomes = jnp.where(is_pawn & (receiver % size == size - 1), QUEEN, piece)
+    becomes = jnp.where(promotion > 0, promotion, becomes)
+    if entry.double_step_rank is not None:
+        is_passing = is_pawn & (state.en_passant >= 0) & (receiver == state.en_passant)
+        board = jnp.where(is_passing & (square == receiver - 1), 0, board)
+        is_double_step = is_pawn & (receiver == sender + 2)
+        en_passant = jnp.where(is_double_step, flip_square(size, sender + 1), -1)
+    for king, king_to, rook, rook_to in () if entry.is_fischer_random else entry.castlings:
+        is_castling = (piece == KING) & (sender == king) & (receiver == king_to)
+        after = np.where(square == rook_to, ROOK, 0)
+        board = jnp.where(is_castling & np.isin(square, (rook, rook_to)), after, board)
+    # Written last, and not chosen as above: XLA then keeps the board, and does not compute it for each use again.
+    board = board.at[sender].set(0).at[receiver].set(becomes)
+    if entry.is_fischer_random:
+        is_castling = (piece == KING) & (state.boards[0, receiver] == ROOK)
+        board = jnp.where(is_castling, _castled(entry, board, sender, receiver), board)
+    return Moved(
+        board=flip_boards(size, board),
+        castling=_castling_after(entry, state.castling, piece, sender, receiver),
+        en_passant=en_passant,
+        halfmove_count=jnp.where(is_pawn | is_capture, 0, state.halfmove_count.astype(jnp.int32) + 1),
+    )
 
 
 def _castled(entry: GameEntry, board: Array, king: Array, rook: Array) -> Array:

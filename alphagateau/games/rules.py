@@ -16,6 +16,7 @@ pawn step which allowed no en passant capture.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import chess
 import jax
@@ -25,7 +26,7 @@ import numpy as np
 from alphagateau.games import legality
 from alphagateau.games.edges import Edges, make_edges
 from alphagateau.games.entries import ROOK, GameEntry
-from alphagateau.games.moves import flip_boards, make_move
+from alphagateau.games.moves import flip_boards, move
 from alphagateau.games.small_boards import board_class, enter_arguments
 from alphagateau.games.state import HISTORY, KEYS, Array, Position, State
 
@@ -58,8 +59,8 @@ def make_game(entry: GameEntry) -> Game:
         num_squares=entry.size**2,
         num_edges=len(edges.senders),
         init=lambda: jax.tree.map(jnp.asarray, start),
-        step=_make_step(entry, edges, enter),
-        position=_make_position(len(edges.senders)),
+        step=partial(_step, entry, edges, enter),
+        position=partial(_position, len(edges.senders)),
         enter=enter,
     )
 
@@ -134,39 +135,29 @@ def _make_position_key(entry: GameEntry) -> Callable[[Array, Array, Array, Array
     return position_key
 
 
-def _make_step(entry: GameEntry, edges: Edges, enter: Callable[..., State]) -> Callable[[State, Array], State]:
-    move = make_move(entry, edges)
-
-    def step(state: State, edge: Array) -> State:
-        board, castling, en_passant, halfmove_count = move(state, edge)
-        past = flip_boards(entry.size, state.boards[:-1])
-        after = enter(
-            board, 1 - state.color, castling, en_passant, halfmove_count, state.ply + 1, past, state.keys[:-1]
-        )
-        unchanged = state._replace(reward=jnp.zeros_like(state.reward))
-        return jax.tree.map(lambda a, b: jnp.where(state.terminated, a, b), unchanged, after)
-
-    return step
+def _step(entry: GameEntry, edges: Edges, enter: Callable[..., State], state: State, edge: Array) -> State:
+    board, castling, en_passant, halfmove_count = move(entry, edges, state, edge)
+    past = flip_boards(entry.size, state.boards[:-1])
+    after = enter(board, 1 - state.color, castling, en_passant, halfmove_count, state.ply + 1, past, state.keys[:-1])
+    unchanged = state._replace(reward=jnp.zeros_like(state.reward))
+    return jax.tree.map(lambda a, b: jnp.where(state.terminated, a, b), unchanged, after)
 
 
-def _make_position(num_edges: int) -> Callable[[State], Position]:
-    def position(state: State) -> Position:
-        recent = state.keys[:HISTORY]
-        occurrences = (recent[:, None] == state.keys).all(axis=-1).sum(axis=-1)
-        repeated = (occurrences >= 2) & (recent != 0).any(axis=-1)
-        legal = jnp.zeros(num_edges + 1, bool).at[state.legal_edges].set(True)[:-1]
-        return Position(
-            boards=state.boards,
-            repeated=jnp.packbits(repeated, bitorder="little")[0],
-            color=state.color,
-            castling=jnp.packbits(state.castling.astype(bool), bitorder="little")[0],
-            en_passant=state.en_passant,
-            halfmove_count=state.halfmove_count,
-            ply=state.ply,
-            legal=jnp.packbits(legal),
-        )
-
-    return position
+def _position(num_edges: int, state: State) -> Position:
+    recent = state.keys[:HISTORY]
+    occurrences = (recent[:, None] == state.keys).all(axis=-1).sum(axis=-1)
+    repeated = (occurrences >= 2) & (recent != 0).any(axis=-1)
+    legal = jnp.zeros(num_edges + 1, bool).at[state.legal_edges].set(True)[:-1]
+    return Position(
+        boards=state.boards,
+        repeated=jnp.packbits(repeated, bitorder="little")[0],
+        color=state.color,
+        castling=jnp.packbits(state.castling.astype(bool), bitorder="little")[0],
+        en_passant=state.en_passant,
+        halfmove_count=state.halfmove_count,
+        ply=state.ply,
+        legal=jnp.packbits(legal),
+    )
 
 
 def reward_and_discount(before: State, after: State) -> tuple[Array, Array]:

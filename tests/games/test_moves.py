@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -15,7 +16,7 @@ from random_games import SAMPLED
 import alphagateau
 from alphagateau.games.edges import make_edges
 from alphagateau.games.entries import BISHOP, GAMES, KING, KNIGHT, PAWN, ROOK
-from alphagateau.games.moves import make_move
+from alphagateau.games.moves import move
 from alphagateau.games.notation import from_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State
@@ -69,12 +70,12 @@ def test_our_moves_are_pgxs(name, kinds):
     game, entry = get_game(name), GAMES[name]
     edges = make_edges(entry)
     of_all_slots = [
-        jax.jit(jax.vmap(jax.vmap(move, (None, 0))))
-        for move in (make_move(entry, edges), make_pgx_move(name, game.labels))
+        jax.jit(jax.vmap(jax.vmap(move_fn, (None, 0))))
+        for move_fn in (partial(move, entry, edges), make_pgx_move(name, game.labels))
     ]
     met = Counter()
     for states in random_states(game):
-        ours, theirs = (jax.device_get(move(states, states.legal_edges)) for move in of_all_slots)
+        ours, theirs = (jax.device_get(find(states, states.legal_edges)) for find in of_all_slots)
         is_legal = states.legal_edges >= 0
         for field in ours._fields:
             mine, its = getattr(ours, field)[is_legal], getattr(theirs, field)[is_legal]
