@@ -136,10 +136,10 @@ def moments_over(x: Array, axis_name: str | None) -> tuple[Array, Array]:
 
 
 def row_means(x: Array) -> Array:
-    """The mean [R, 1] of each row of x [R, K]; on a CPU as a matrix product, which is faster than a sum."""
+    """The mean [..., 1] of each row of x [..., K]; on a CPU as a matrix product, which is faster than a sum."""
     if jax.default_backend() == "cpu":
-        return x @ jnp.full((x.shape[1], 1), 1 / x.shape[1])
-    return x.mean(axis=1, keepdims=True)
+        return x @ jnp.full((x.shape[-1], 1), 1 / x.shape[-1])
+    return x.mean(axis=-1, keepdims=True)
 
 
 def normalize_rows(kind: str, params: Variables, x: Array) -> Array:

@@ -87,13 +87,8 @@ def init_params(net: Transformer, key: jax.Array) -> Variables:
 
 def layer_norm(params: Variables, x: Array) -> Array:
     """Layer normalization along the last axis."""
-    centered = x - row_means_of(x)
-    return centered * jax.lax.rsqrt(row_means_of(jnp.square(centered)) + EPSILON) * params["scale"] + params["bias"]
-
-
-def row_means_of(x: Array) -> Array:
-    """The `row_means` of x [R, T, K]."""
-    return row_means(x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], 1)
+    centered = x - row_means(x)
+    return centered * jax.lax.rsqrt(row_means(jnp.square(centered)) + EPSILON) * params["scale"] + params["bias"]
 
 
 def attention(net: Transformer, w: Variables, x: Array, num_queries: int) -> Array:
