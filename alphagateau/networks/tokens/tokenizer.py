@@ -13,9 +13,9 @@ import chess
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.actions import edge_numbers
-from alphagateau.games.entries import PAWN, QUEEN
+from alphagateau.games.entries import PAWN
 from alphagateau.games.move_numbers import action_names
+from alphagateau.games.notation import edges_by_uci
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position
 from alphagateau.games.variants import get_game
@@ -73,8 +73,10 @@ def action_tokens(game: Game, positions: Position) -> Array:
 @lru_cache
 def make_tables(game_name: str) -> Tables:
     """The Tables of a game's board."""
-    game, edges = get_game(game_name), edge_numbers(game_name)
+    game = get_game(game_name)
     size, number = game.size, {name: i for i, name in enumerate(action_names(game))}
+    (file, rank), (to_file, to_rank) = (np.divmod(x, size) for x in (game.senders, game.receivers))
+    is_queening = (rank == size - 2) & (to_rank == size - 1) & (abs(to_file - file) <= 1) & (game.promotions == 0)
     ranks = [range(size), range(size - 1, -1, -1)]  # of the player to move, for White's 0, 1, ...
     squares = [
         [file * size + rank_of[rank] for rank in reversed(range(size)) for file in range(size)] for rank_of in ranks
@@ -86,7 +88,9 @@ def make_tables(game_name: str) -> Tables:
         castling.append([_write("".join(letters), 4) for letters in rights])
         names = [chess.square_name(chess.square(at // size, rank_of[at % size])) for at in range(size**2)]
         en_passant.append([_write(name, 2) for name in [*names, ""]])
-        actions.append([[number[_action(size, names, *e, pawn)] for e in edges] for pawn in (False, True)])
+        moves = edges_by_uci(game_name, not is_black)
+        of_pawns = [uci + "q" * queens for uci, queens in zip(moves, is_queening.tolist(), strict=True)]
+        actions.append([[number[uci] for uci in names_of] for names_of in (moves, of_pawns)])
     return Tables(
         squares=np.array(squares, np.int32),
         castling=np.array(castling, np.int32),
@@ -95,14 +99,6 @@ def make_tables(game_name: str) -> Tables:
         pieces=np.array(_write(PIECES, len(PIECES)), np.int32),
         numbers=np.array([_write(str(n), DIGITS) for n in range(10**DIGITS)], np.int32),
     )
-
-
-def _action(size: int, names: list[str], sender: int, receiver: int, promotion: int, is_pawn: bool) -> str:
-    """The UCI move of an edge; `names` are those of squares by the numbers of the player to move."""
-    (file, rank), (to_file, to_rank) = divmod(sender, size), divmod(receiver, size)
-    is_promotion = is_pawn and rank == size - 2 and to_rank == size - 1 and abs(to_file - file) <= 1
-    kind = promotion or (QUEEN if is_promotion else 0)
-    return names[sender] + names[receiver] + (chess.PIECE_SYMBOLS[kind] if kind else "")
 
 
 def _write(text: str, width: int) -> list[int]:
