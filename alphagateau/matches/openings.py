@@ -2,21 +2,19 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from os import PathLike
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from alphagateau.games.notation import edge_to_uci, from_fen, from_fens, uci_to_edge
+from alphagateau.games.notation import edge_to_uci, from_fen, from_fens, jitted, uci_to_edge
 from alphagateau.games.pgn.epd import is_position, read_position, text_lines
 from alphagateau.games.pgn.rule_checks import check_games
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Row, State, pad_rows, stack_rows
-from alphagateau.games.variants import get_game
 
 NUM_LINES = 256  # random lines made at once
 NUM_HEAD = 100  # lines of a file by which PGN is recognised
@@ -44,12 +42,7 @@ def one_state(states: State, row: int) -> State:
 
 def step_states(game: Game, states: State, edges: np.ndarray) -> State:
     """The States [B], as numpy, after edges int16 [B]."""
-    return jax.device_get(_compiled_step(game.name)(states, edges))
-
-
-@lru_cache
-def _compiled_step(game_name: str):
-    return jax.jit(jax.vmap(get_game(game_name).step))
+    return jax.device_get(jitted(game.step, True)(states, edges))
 
 
 def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> list[Opening]:
