@@ -1,8 +1,7 @@
 """Minimax search by the probability of lines (Lai 2015, section 5) or by depth, of a batch of games.
 
-The main trees of all games grow together (`node_pool.py`); then captures, promotions and checks are followed
-(`quiescence.py`) and values backed up (`values.py`). There is no pruning: alpha-beta would find the same values, one
-position at a time.
+The main trees of all games grow together (`node_pool.py`); then quiescence follows captures, promotions and checks, and
+values are backed up (`values.py`). There is no pruning: alpha-beta would find the same values, one position at a time.
 """
 
 from functools import partial
@@ -12,6 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from alphagateau.games.actions import edge_at
+from alphagateau.games.attacks import PIECE_VALUES, attack_maps
+from alphagateau.games.entries import KING, PAWN
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Network, Variables
@@ -19,6 +20,7 @@ from alphagateau.networks.trained import SPLITS, load_policy, with_policy
 from alphagateau.search.minimax.config import MinimaxConfig
 from alphagateau.search.minimax.node_pool import (
     FULL,
+    QUIET,
     Growth,
     NodeEvaluator,
     Nodes,
@@ -28,7 +30,6 @@ from alphagateau.search.minimax.node_pool import (
     init_trees,
     take_nodes,
 )
-from alphagateau.search.minimax.quiescence import quiet_choice
 from alphagateau.search.minimax.values import back_up, last_of_line, root_move_values, without_distance
 from alphagateau.search.search import ILLEGAL, Search, SearchOutput, evaluate_states, softmax_over_legal
 
@@ -104,6 +105,33 @@ def _grow(game: Game, evaluate: NodeEvaluator, config: MinimaxConfig, batch: int
 
 def _all_moves(nodes: Nodes) -> tuple[Array, Array, Array]:
     return nodes.states.legal_edges >= 0, jnp.full(nodes.quiet.shape, FULL), nodes.quiet
+
+
+def noisy_moves(game: Game, state: State) -> tuple[Array, Array]:
+    """(slots of a State's noisy moves bool [S], whether the player to move is in check).
+
+    Noisy are promotions to a queen, and captures of an undefended piece or one of at least the capturer's worth; an
+    under-promotion is neither. Whether the victim is defended is read before the move.
+    """
+    board, edge = state.boards[0].astype(jnp.int32), state.legal_edges.astype(jnp.int32)
+    sender, receiver, promotion = (jnp.asarray(x)[edge] for x in (game.senders, game.receivers, game.promotions))
+    maps, mover, victim = attack_maps(game.size, board), board[sender], -board[receiver]
+    is_pawn = mover == PAWN
+    victim = jnp.where(is_pawn & (receiver == state.en_passant), PAWN, jnp.maximum(victim, 0))
+    worth, is_defended = jnp.asarray(PIECE_VALUES), maps.count[1][receiver] > 0
+    is_good = (victim > 0) & ((worth[victim] >= worth[mover]) | ~is_defended)
+    is_queening = is_pawn & (receiver % game.size == game.size - 1)
+    is_noisy = (edge >= 0) & (promotion == 0) & (is_good | is_queening)
+    return is_noisy, ((board == KING) & (maps.count[1] > 0)).any()
+
+
+def quiet_choice(game: Game, num_plies: int, nodes: Nodes) -> tuple[Array, Array, Array]:
+    """`Growth.choose` of quiescence: all moves of a main-tree leaf in check, else the noisy ones."""
+    is_noisy, in_check = jax.vmap(partial(noisy_moves, game))(nodes.states)
+    is_extended = in_check & (nodes.quiet > num_plies)
+    mask = jnp.where(is_extended[:, None], nodes.states.legal_edges >= 0, is_noisy)
+    left = jnp.minimum(nodes.quiet, num_plies)
+    return mask, jnp.where(is_extended, FULL, QUIET), jnp.where(is_extended, left, left - 1)
 
 
 def _make_output(

@@ -79,7 +79,7 @@ def quiet(game: Game, rules: Rules, board: chess.Board, plies: int, left: int) -
 
 
 def is_noisy(board: chess.Board, uci: str) -> bool:
-    """Whether a legal move is noisy, as in `quiescence.noisy_moves`."""
+    """Whether a legal move is noisy, as in `minimax.noisy_moves`."""
     move = chess.Move.from_uci(uci)
     if move.promotion not in QUEENS:
         return False
