@@ -15,7 +15,7 @@ import numpy as np
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.graph_gather import Table, choose_rows, group, make_table, repeat_for, take, weighted_sum
+from alphagateau.networks.graph_gather import Table, group, make_table, repeat_for, take, weighted_sum
 from alphagateau.networks.heads import LEAKY_SLOPE
 from alphagateau.networks.layers import Norm, dot
 from alphagateau.networks.network import Variables
@@ -39,10 +39,6 @@ class Edges(NamedTuple):
     g: Array  # [B * E, K]
     g_e: Array  # g @ W_e, [B * E, K]
     g_a: Array  # g @ W_e @ a, [B * E, 1]
-
-    def chosen(self, row: Array) -> "Edges":
-        """Those of an `EdgeStart` by `row` [B, E], its rows."""
-        return Edges(*(choose_rows(x, row) for x in self))
 
 
 class Gateau(NamedTuple):

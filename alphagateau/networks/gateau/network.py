@@ -112,7 +112,8 @@ def start_block(net: Gateau, variables: Variables, start: EdgeStart, h: Array, r
     norm_h, first = net.norm(variables, "norm_h1", h)
 
     def layer(h: Array, row: Array) -> Rows:
-        return gateau_layer(net, variables["params"]["gateau1"], norm_h(h), start.edges.chosen(row))
+        edges = Edges(*(choose_rows(x, row) for x in start.edges))
+        return gateau_layer(net, variables["params"]["gateau1"], norm_h(h), edges)
 
     xy = map_chunks(layer, h, row)
     hg, second = second_half(net, variables, xy, (h, map_chunks(partial(choose_rows, start.residual), row)))
