@@ -41,9 +41,6 @@ def backup(tree: Tree, leaf: Array, games: Array) -> Tree:
     """
     num_nodes = tree.node_visits.shape[1]
 
-    def is_any_below_root(carry: tuple[Tree, Array, Array]) -> Array:
-        return (carry[2] != ROOT).any()
-
     def one_up(carry: tuple[Tree, Array, Array]) -> tuple[Tree, Array, Array]:
         tree, value, node = carry
         is_done = node == ROOT
@@ -60,5 +57,5 @@ def backup(tree: Tree, leaf: Array, games: Array) -> Tree:
         )
         return tree, value, jnp.where(is_done, ROOT, parent)
 
-    tree, _, _ = jax.lax.while_loop(is_any_below_root, one_up, (tree, tree.node_values[games, leaf], leaf))
-    return tree
+    start = tree, tree.node_values[games, leaf], leaf
+    return jax.lax.while_loop(lambda carry: (carry[2] != ROOT).any(), one_up, start)[0]

@@ -138,9 +138,6 @@ def grow(params: Any, tree: Tree, rows: Rows, slot: Array, recurrent_fn: Any, se
     """The tree with each row's leaf, evaluated, below the move `slot` [R] of its root."""
     key, game = jax.random.key(0), rows.game
 
-    def is_any_inside(carry: tuple[Array, Array, Array]) -> Array:
-        return (carry[2] != UNVISITED).any()
-
     def one_down(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         node, slot, child = carry
         is_inside = child != UNVISITED
@@ -150,7 +147,8 @@ def grow(params: Any, tree: Tree, rows: Rows, slot: Array, recurrent_fn: Any, se
         return node, slot, tree.children_index[game, node, slot]
 
     node = jnp.full_like(slot, ROOT)
-    node, slot, _ = jax.lax.while_loop(is_any_inside, one_down, (node, slot, tree.children_index[game, node, slot]))
+    start = node, slot, tree.children_index[game, node, slot]
+    node, slot, _ = jax.lax.while_loop(lambda carry: (carry[2] != UNVISITED).any(), one_down, start)
     step, states = recurrent_fn(params, key, slot, jax.tree.map(lambda x: x[game, node], tree.embeddings))
 
     def put(name: str, at: tuple[Array, ...], values: Any) -> Any:
