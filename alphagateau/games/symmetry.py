@@ -60,8 +60,4 @@ def mirror_slots(game: Game, positions: Position, by_slot: Array) -> Array:
 
 def select(mask: Array, one: T, other: T) -> T:
     """Selects rows of two trees of arrays [B, ...]: the first's where `mask` [B] is True, else the second's."""
-
-    def choose(x, y):
-        return jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, y)
-
-    return jax.tree.map(choose, one, other)
+    return jax.tree.map(lambda x, y: jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, y), one, other)

@@ -17,6 +17,7 @@ from alphagateau.games.pgn.pgn import GameRecord, Replayed, RuleCheck, replay
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State, pad_rows, stack_rows
+from alphagateau.games.symmetry import select
 from alphagateau.games.variants import get_game
 
 ROWS, PLIES = 64, 32
@@ -89,8 +90,7 @@ def _compiled(game_name: str):
     def one_ply(states: State, edges: Array) -> tuple[State, Plies]:
         states = states._replace(terminated=jnp.zeros_like(states.terminated))
         is_move = edges != NONE
-        after = jax.vmap(game.step)(states, jnp.maximum(edges, 0))
-        after = jax.tree.map(lambda a, b: jnp.where(is_move.reshape(-1, *[1] * (a.ndim - 1)), a, b), after, states)
+        after = select(is_move, jax.vmap(game.step)(states, jnp.maximum(edges, 0)), states)
         is_legal = (states.legal_edges == edges[:, None]).any(axis=-1) | ~is_move
         return after, Plies(is_legal, after.terminated & is_move, states)
 
