@@ -73,10 +73,8 @@ def play_ladder(
     for board, target in _boards(ladder, specs, folder):
         with _seated(ladder, specs, board, target, callbacks) as table:
             notes = [*table.openings.notes, *check_openings(ladder, table.openings, table.players)]
-            for note in notes:
-                callbacks.report(note)
             games, others = _counted(table)
-            for note in others:
+            for note in [*notes, *others]:
                 callbacks.report(note)
             table.games_file.touch()  # by which the folder is known as a ladder's before its first game
             failures = play_rounds(table, games, callbacks)
