@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alphagateau.games.notation import edges_by_uci, from_fen
+from alphagateau.games.notation import edges_by_uci, from_fens
 from alphagateau.games.pgn.pgn import GameRecord, Replayed, RuleCheck, replay
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, State, pad_rows, stack_rows
+from alphagateau.games.state import Array, State, pad_rows
 from alphagateau.games.symmetry import select
 from alphagateau.games.variants import get_game
 
@@ -55,14 +55,13 @@ def _judged(replayed: Replayed, record: GameRecord, check: RuleCheck) -> Replaye
 def check_records(game: Game, records: Sequence[GameRecord], with_states: bool = False) -> list[RuleCheck]:
     """The RuleChecks of up to ROWS games of one board, whose moves python-chess has found legal."""
     edges = np.full((max((len(r.moves) for r in records), default=0) // PLIES * PLIES + PLIES, ROWS), NONE, np.int16)
-    starts = [_start(game.name, record.start_fen) for record in records]
     for row, record in enumerate(records):
         white_begins = record.start_fen.split()[1] == "w"
         edges[: len(record.moves), row] = [
             edges_by_uci(game.name, (ply % 2 == 0) == white_begins).get(uci.removesuffix("q"), OFF_BOARD)
             for ply, uci in enumerate(record.moves)
         ]
-    states, parts = stack_rows(pad_rows(starts, ROWS)), []
+    states, parts = from_fens(game, pad_rows([record.start_fen for record in records], ROWS)), []
     for first in range(0, len(edges), PLIES):
         states, plies = _compiled(game.name)(states, edges[first : first + PLIES])
         parts.append(jax.device_get(plies if with_states else plies._replace(before=None)))
@@ -75,11 +74,6 @@ def _ruling(plies: Plies, row: int, count: int) -> RuleCheck:
     states = None if plies.before is None else jax.tree.map(lambda x: x[: count + 1, row], plies.before)
     first_illegal, first_over = (int(found[0]) if len(found) else 0 for found in (illegal, over))
     return RuleCheck(first_illegal, first_over, states)
-
-
-@lru_cache(maxsize=1024)
-def _start(game_name: str, fen: str) -> State:
-    return jax.device_get(from_fen(get_game(game_name), fen))
 
 
 @lru_cache
