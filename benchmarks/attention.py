@@ -21,7 +21,7 @@ from alphagateau.games.notation import from_fen, normalize_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
 from alphagateau.games.variants import get_game
-from alphagateau.networks.chessformer.attention import make_square_attention
+from alphagateau.networks.chessformer.network import make_square_attention
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
 from alphagateau.reports.drawing.pages import environment

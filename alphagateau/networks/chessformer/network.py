@@ -5,6 +5,7 @@
 board. All layers are one scan, so compile time does not grow with their number.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,10 +14,10 @@ import jax.numpy as jnp
 
 from alphagateau.games.actions import legal_edge_mask
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Position
-from alphagateau.networks.chessformer.encoder import Encoder, layer, layer_weights, mish
+from alphagateau.games.state import Array, Position, without_past
+from alphagateau.networks.chessformer.encoder import Encoder, layer, layer_weights, mish, split_heads
 from alphagateau.networks.chessformer.heads import head_weights, make_square_heads, outputs_of
-from alphagateau.networks.chessformer.relative_attention import fill_far
+from alphagateau.networks.chessformer.relative_attention import attention_weights, fill_far, make_places
 from alphagateau.networks.chessformer.square_tokens import (
     embed_attacks,
     embed_tokens,
@@ -30,6 +31,10 @@ from alphagateau.networks.layers import draw
 from alphagateau.networks.network import Network, Outputs, Variables
 
 LEAST_CHUNK = 4  # positions: of fewer, matrix products are too small
+
+# (variables, positions [B]) -> float32 [B, L, H, N, N]: the weights of each head by layer, by query square and, last,
+# key square; they sum to 1 over keys.
+SquareAttention = Callable[[Variables, Position], Array]
 
 
 def stacked_layers(net: Encoder, params: dict[str, Any]) -> dict[str, Array]:
@@ -66,6 +71,25 @@ def make_chessformer(game: Game, config) -> Network:
         return make_evaluation(outputs_of(heads, params["heads"], x, legal_edge_mask(game, positions))), {}
 
     return Network(init, apply, partial(num_chunks, game, config), move_from=partial(move_from, config, game))
+
+
+def make_square_attention(game: Game, config) -> SquareAttention | None:
+    """The SquareAttention of a configuration record's network; None if it is not Chessformer."""
+    if config.architecture != "chessformer":
+        return None
+    net = Encoder(game.size, config)
+
+    def attention(variables: Variables, positions: Position) -> Array:
+        positions = positions if config.history else without_past(positions)
+
+        def attending_layer(x: Array, w: dict[str, Array]) -> tuple[Array, Array]:
+            q, k, _ = split_heads(net, w, x)
+            return layer(net, w, x), attention_weights(q, k, make_places(config.position, w, game.size), config.dtype)
+
+        x = first_tokens(variables["params"], game, positions)
+        return jax.lax.scan(attending_layer, x, stacked_layers(net, variables["params"]))[1].swapaxes(0, 1)
+
+    return attention
 
 
 def num_chunks(game: Game, config, batch: int) -> int:

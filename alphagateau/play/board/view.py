@@ -19,7 +19,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.matches.specs import PlayerSpec
-from alphagateau.networks.chessformer.attention import make_square_attention
+from alphagateau.networks.chessformer.network import make_square_attention
 from alphagateau.networks.gateau.attention import make_attention
 from alphagateau.networks.network import Variables
 from alphagateau.networks.trained import network_config

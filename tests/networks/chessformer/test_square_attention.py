@@ -5,8 +5,8 @@ import jax
 import numpy as np
 
 from alphagateau.games.actions import random_positions
-from alphagateau.networks.chessformer.attention import make_square_attention
 from alphagateau.networks.chessformer.config import ChessformerConfig
+from alphagateau.networks.chessformer.network import make_square_attention
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.make_network import make_network
 
