@@ -24,7 +24,7 @@ from alphagateau.matches.openings import make_openings
 from alphagateau.networks.giraffe.config import GiraffeConfig
 from alphagateau.networks.giraffe.network import make_giraffe
 from alphagateau.search.minimax import minimax
-from alphagateau.search.minimax.config import DepthConfig
+from alphagateau.search.minimax.config import DepthConfig, ProbabilityConfig
 
 POSITIONS, ROUNDS, NODES, QUIESCENCE_PLIES = 64, 15, 2048, 6
 
@@ -72,11 +72,9 @@ def main() -> None:
         print(f"{name}: without legal moves {statistics.median(ratios):.2f} times as fast ({spread})")
 
         evaluate = partial(minimax._evaluate, game, network, variables, "uniform")
-        limits = minimax._Limits(
-            NODES, round(minimax.MAIN_SHARE * NODES), minimax.FAR, minimax.LEAST_PROBABILITY, QUIESCENCE_PLIES
-        )
+        config = ProbabilityConfig(num_nodes=NODES, split="uniform", quiescence_plies=QUIESCENCE_PLIES)
         start = minimax.init_trees(evaluate, states, QUIESCENCE_PLIES + 1, POSITIONS * NODES + minimax.BATCH)
-        trees = jax.jit(partial(minimax._grow, game, evaluate, limits, minimax.BATCH))(start)
+        trees = jax.jit(partial(minimax._grow, game, evaluate, config, minimax.BATCH))(start)
         is_node = jnp.arange(len(trees.expansion)) < trees.count
         is_open = trees.is_open[trees.nodes.game]
         unasked = is_node & (trees.expansion == 0) & ((trees.nodes.quiet == 0) | ~is_open)
