@@ -1,17 +1,21 @@
 """Self-play: restarts, value targets, independence of how the plies and rows are cut, statistics by hand."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from alphagateau import config
 from alphagateau.config import SelfPlayConfig
+from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.notation import board_from_fen, from_fen, legal_moves, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position, State
 from alphagateau.games.symmetry import select
+from alphagateau.runs.run_folder import RunError
 from alphagateau.search.baselines import make_policy_search, make_random_search
 from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel.config import GumbelConfig
@@ -29,6 +33,7 @@ from alphagateau.training.selfplay.selfplay import (
     unsound_searches,
 )
 from alphagateau.training.selfplay.targets import frames_from, value_targets
+from alphagateau.training.trainer import make_trainer
 
 MATE_IN_ONE = {  # (position, the moves that mate)
     "1k3/p2P1/2K2/P4/5 w - - 0 20": {"d4d5q", "d4d5r"},
@@ -337,6 +342,15 @@ def test_a_search_is_unsound_where_its_move_weights_or_value_are_none(gardner):
         {"search_value": np.full_like(found.search_value, np.nan)},
     ):
         assert unsound(found._replace(**{"resignation": None, **changes})).all(), changes
+
+
+def test_a_run_ends_with_its_first_games_where_a_search_is_not_sound():
+    """Before they are written or learnt from."""
+    experiment = config.load(config.find_file("smoke", "experiment"))
+    trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+    played = SimpleNamespace(statistics={"unsound": 3, "plies": 10})
+    with pytest.raises(RunError, match='search "gumbel" is not sound: at 3 of 10 plies its move is not legal'):
+        trainer.producer.sample_games(played, "run", 1, "0")
 
 
 # Value targets and statistics by hand.
