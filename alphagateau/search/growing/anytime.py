@@ -102,10 +102,13 @@ def is_done(tree: Tree) -> bool:
     return is_full(tree) or not tree.counts[tree.root] or proof_of(tree, tree.root) is not None
 
 
-def grow_once(tree: Tree, num_leaves: int) -> int:
-    """One call: descents until it is full or they keep meeting; all its leaves are evaluated at once."""
+def grow_once(tree: Tree, num_leaves: int, fills: bool = False) -> int:
+    """One call: descents until it is full or they keep meeting; all its leaves are evaluated at once.
+
+    fills: with as many leaves below a move as there is room for, which are chosen worse and cost less time.
+    """
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
-    met, done, starts = [], 0, _considered(tree)[: BATCH - tree.num_leaves % BATCH]
+    met, done, starts = [], 0, _considered(tree, fills)[: BATCH - tree.num_leaves % BATCH]
     num_leaves = min(num_leaves, len(starts))
     for number in range(DESCENTS * num_leaves):
         if len(waiting) + done == num_leaves:
@@ -129,7 +132,7 @@ def grow_once(tree: Tree, num_leaves: int) -> int:
     return done + len(waiting)
 
 
-def _considered(tree: Tree) -> list[int]:
+def _considered(tree: Tree, fills: bool) -> list[int]:
     """The root's branch of each leaf of a call, the best first.
 
     BATCH leaves go to the same branches, those of the highest improved policy, and the next BATCH to the best half of
@@ -143,7 +146,7 @@ def _considered(tree: Tree) -> list[int]:
         left = order[np.isin(order, tree.considered)]
         order = left if len(left) > 1 else order
     tree.considered = best = order[:count]
-    leaves = 1 + tree.visits[best] // VISITS_A_LEAF
+    leaves = np.full(len(best), BATCH) if fills else 1 + tree.visits[best] // VISITS_A_LEAF
     return [branch for turn in range(BATCH) for branch in best[leaves > turn].tolist()]
 
 
