@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from alphagateau import config
-from alphagateau.config import SelfPlayConfig
+from alphagateau.config import ConfigError, SelfPlayConfig
+from alphagateau.config.losses import Head
 from alphagateau.distributed.mesh import make_mesh
 from alphagateau.games.notation import board_from_fen, from_fen, legal_moves, to_fen
 from alphagateau.games.rules import Game
@@ -21,6 +22,7 @@ from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.gumbel.gumbel import make_gumbel_search
 from alphagateau.training.frames import Trajectory
+from alphagateau.training.losses.policy_value import policy_value_loss
 from alphagateau.training.selfplay.openings import sample_openings
 from alphagateau.training.selfplay.resignation import NOTHING, RESIGNED
 from alphagateau.training.selfplay.selfplay import (
@@ -323,13 +325,16 @@ def test_a_cheap_ply_is_cheap_for_all_games_and_trains_no_policy(gardner, stub_n
 # What a search must keep.
 
 
-def test_a_search_is_unsound_where_its_move_weights_or_value_are_none(gardner):
+def test_a_search_or_a_heads_target_that_is_none_is_told(gardner):
     options, rows = options_of(resign_plies=3, resign_value=0.9, resign_played_out=0.0), jnp.arange(ROWS)
     play = jax.jit(make_selfplay(gardner, hopeless_for_white, PLIES, options))
     games = make_begin(gardner, options, jax.random.key(0), rows)(0)
     _, found = jax.device_get(play({}, jax.random.key(0), rows, jnp.int32(0), games))
     unsound, weights = jax.jit(unsound_searches), found.policy_target
     assert not unsound(found).any() and (found.edge < 0).any()
+    for target, got in ((lambda made: made.reward[:2], r"\[2, 4\]"), (lambda made: None, "NoneType")):
+        with pytest.raises(ConfigError, match=rf'head "toy": target must be \[T, B\], here \[6, 4\], got {got}'):
+            frames_from(found, [Head("toy", "toy_head", "toy", policy_value_loss, target)])
     for changes in (
         {"edge": np.zeros_like(found.edge)},
         {"edge": np.full_like(found.edge, gardner.num_edges)},
