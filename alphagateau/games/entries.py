@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 import chess
 
 from alphagateau.config import registers
+from alphagateau.config.records import ConfigError
 from alphagateau.config.registers import Register
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(1, 7)  # the codes of python-chess and of pgx
@@ -40,6 +41,15 @@ class GameEntry:
     castlings: tuple[Castling, ...] = ()  # none, or the queen's side and the king's
     is_fischer_random: bool = False  # kings castle onto their rooks, from any files to the squares of `castlings`
     board_class: type[chess.Board] | None = None  # python-chess's own; None: `small_boards.py` makes one
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for a board that cannot be, or whose start has another size."""
+        ranks = [sum(int(x) if x.isdigit() else 1 for x in rank) for rank in self.start_fen.split(" ")[0].split("/")]
+        if not 3 <= self.size <= 8 or ranks != [self.size] * self.size:
+            raise ConfigError(
+                f"game {self.name!r} of size {self.size}: expected 3 to 8, and as many ranks of as many squares in "
+                f"start_fen, got {self.start_fen!r}"
+            )
 
     @property
     def pieces(self) -> str:

@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 NOTHING = Estimate(math.nan, math.nan, math.nan, 0)
 
 
-def share(successes: int, count: int) -> Estimate:
+def share(successes: float, count: int) -> Estimate:
     """A share by Wilson's interval (1927), which stays within [0, 1] and is no point at its ends."""
     if not count:
         return NOTHING

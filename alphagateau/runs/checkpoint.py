@@ -217,7 +217,8 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
     try:
         tree = trees.read(checkpoint.path / part, abstract, is_shared)
     except Exception as error:  # of libraries, which read files that anybody may have written
-        raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {reason(error)}") from error
+        why = trees.misfit(checkpoint.path / part, abstract) or reason(error)
+        raise CheckpointError(f"{checkpoint.path} does not fit this run's {part}: {why}") from error
     for (path, want), got in zip(jax.tree_util.tree_leaves_with_path(abstract), jax.tree.leaves(tree), strict=True):
         name, why = jax.tree_util.keystr(path), ""
         if (want.shape, want.dtype) != (got.shape, got.dtype):

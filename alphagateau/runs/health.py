@@ -43,6 +43,8 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str | None:
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
     """A sentence on each metric of an iteration beyond its limit; not on shares of few games, nor means of no steps."""
     found, games = [], values.get("selfplay/games", 0)
+    if values.get("train/gradient_norm") == 0 and values.get("train/frame_reuse"):
+        found.append("nothing is learnt: train/gradient_norm is 0, so that no term of the loss reaches a weight")
     unjudged = _OF_GAMES if games < LEAST_GAMES else ()
     unjudged += () if games else ("selfplay/",)
     unjudged += ("train/",) if values.get("train/frame_reuse") == 0 else ()

@@ -70,7 +70,7 @@ def locked(run: Path) -> Iterator[None]:
     try:
         run.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-        for folder in (run, run / "games"):
+        for folder in (run, run / "games", run / "ladder"):
             remove_half_written(folder)
     except Timeout:
         holder = ""

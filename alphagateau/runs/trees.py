@@ -6,7 +6,7 @@ import re
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,36 @@ def read(path: Path, abstract: Any, is_shared: bool) -> Any:
     """The tree in the folder `path`, as `abstract` has it; `is_shared`: each process reads what is its own."""
     import orbax.checkpoint as ocp
 
-    options, here = ocp.options.MultiprocessingOptions(), jax.process_index()
-    if not is_shared:
-        options = ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
+    options = ocp.options.MultiprocessingOptions() if is_shared else _alone()
     with _errors_once(), ocp.StandardCheckpointer(multiprocessing_options=options) as checkpointer:
         tree = checkpointer.restore(_literal(path), _without_empty(abstract))
     return jax.tree.unflatten(jax.tree.structure(abstract), jax.tree.leaves(tree))
+
+
+def misfit(path: Path, abstract: Any) -> str:
+    """The first array of `abstract` whose shape the folder `path` has otherwise, or has not; "": none is known."""
+    import orbax.checkpoint as ocp
+
+    stored = {}
+    with suppress(Exception), ocp.StandardCheckpointer(multiprocessing_options=_alone()) as checkpointer:
+        stored = _shapes(checkpointer.metadata(_literal(path)).item_metadata.tree)
+    wanted = _shapes(abstract)
+    for name in sorted(stored.keys() | wanted.keys()) if stored else ():
+        if stored.get(name) != wanted.get(name):
+            return f"{name} is {stored.get(name, 'not there')}, expected {wanted.get(name, 'nothing')}"
+    return ""
+
+
+def _shapes(tree: Any) -> dict[str, list[int]]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape) for path, leaf in leaves}
+
+
+def _alone() -> Any:
+    import orbax.checkpoint as ocp
+
+    here = jax.process_index()
+    return ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
 
 
 @contextmanager

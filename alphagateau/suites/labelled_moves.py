@@ -123,7 +123,7 @@ def measure(boards: LabelledBoards, predictions: Predictions, is_best_only: bool
         found["policy_log_loss"] = mean(predictions.policy_bits[counted])
     if predictions.in_top is not None:
         for column, top in enumerate(TOPS):
-            found[f"policy_top_{top}"] = mean(predictions.in_top[counted, column])
+            found[f"policy_top_{top}"] = share(float(predictions.in_top[counted, column].sum()), len(counted))
     if predictions.value is not None:
         distance = np.abs((predictions.value + 1) / 2 - rows.state_value / LARGEST)
         found["state_value_error"] = mean(distance[rows.state_value != NO_VALUE])

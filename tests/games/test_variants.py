@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from alphagateau.config import ConfigError
 from alphagateau.games.entries import CHESS, GAMES, KNIGHT, ROOK, GameEntry
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves, outcome, to_fen
 from alphagateau.games.pgn.pgn import read_pgn, record_game, to_pgn
@@ -51,6 +52,15 @@ def test_a_game_is_added_by_one_entry(toy):
         (read,) = read_pgn(to_pgn(record))
         assert (read.game, read.moves, read.result) == (toy.name, record.moves, record.result)
     assert "checkmate" in endings and "unterminated" not in endings
+
+
+@pytest.mark.parametrize(
+    ("size", "start_fen"), [(9, TOY.start_fen), (5, TOY.start_fen), (4, "rqkr/pppp/PPPP/RQK w - - 0 1"), (2, "k1/K1 w")]
+)
+def test_a_board_whose_start_has_another_size_is_refused(size, start_fen):
+    """It was an IndexError when the board was first used."""
+    with pytest.raises(ConfigError, match=f"'silverman_chess' of size {size}: expected 3 to 8"):
+        replace(TOY, size=size, start_fen=start_fen)
 
 
 def test_a_promotion_that_the_toy_lacks_has_no_edge(toy):

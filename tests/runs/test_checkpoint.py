@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from fuzzing import fuzzed
@@ -300,6 +301,21 @@ def test_a_pickled_file_that_its_manifest_names_is_not_run_either(copy, tmp_path
     with pytest.raises(CheckpointError, match="does not fit"):
         checkpoint.load(checkpoint.open_checkpoint(copy), WEIGHTS, TREE)
     assert not (tmp_path / "taken").exists()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"w": jax.ShapeDtypeStruct((3, 5), np.float32)}, "params.w is [3, 4], expected [3, 5]"),
+        ({"v": TREE["params"]["w"], **TREE["params"]}, "params.v is not there, expected [3, 4]"),
+        ({"v": np.zeros(2, np.float32)}, "params.v is not there, expected [2]"),
+    ],
+)
+def test_an_array_of_another_shape_is_named(copy, wanted, said):
+    """It was orbax's advice on arguments of its own functions."""
+    with pytest.raises(CheckpointError) as caught:
+        checkpoint.load(checkpoint.open_checkpoint(copy), WEIGHTS, {"params": wanted})
+    assert str(caught.value) == f"{copy} does not fit this run's weights: {said}"
 
 
 def test_the_package_has_no_pickle_and_runs_no_data():

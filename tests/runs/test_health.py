@@ -64,6 +64,13 @@ def test_each_sick_figure_is_named_and_its_limit_is_not(name, sick, limit, said)
     assert found.endswith(f": {name} is {sick:.4g}, {said} = {limit:g}")
 
 
+def test_a_gradient_of_nothing_is_told_of_where_steps_were_made():
+    still = {**HEALTHY, "train/gradient_norm": 0.0}
+    (said,) = symptoms(still, LIMITS)
+    assert said.startswith("nothing is learnt: train/gradient_norm is 0")
+    assert symptoms({**still, "train/frame_reuse": 0.0}, LIMITS) == []
+
+
 def test_rates_of_no_games_say_nothing():
     none = {**HEALTHY, "selfplay/games": 0.0, "selfplay/game_length": 0.0, "selfplay/draw_rate": 1.0}
     assert symptoms(none, LIMITS) == []

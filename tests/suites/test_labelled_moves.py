@@ -69,6 +69,7 @@ def test_a_ranking_is_right_or_the_wrong_way_round(boards, search, rise, accurac
     moves = [int((slots >= 0).sum()) for slots in boards.states.legal_edges]
     assert found["policy_log_loss"].value == pytest.approx(np.mean(np.log2(moves)))
     assert found["policy_top_3"].value == pytest.approx(np.mean(3 / np.array(moves)))  # all alike to its policy
+    assert found["policy_top_1"].lower >= 0 and found["policy_top_3"].upper <= 1  # Wilson's, of a share
     assert found["state_value_error"].value == pytest.approx(0, abs=1e-4)
 
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import optax
 
 from alphagateau.config.losses import HEADS
+from alphagateau.config.records import ConfigError
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.games.symmetry import edges_from_other_side
@@ -60,9 +61,17 @@ def short_term(trajectory: Trajectory) -> Array:
 
 
 def auxiliary_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """The terms of the network's auxiliary heads; a frame whose target is unknown counts 0."""
-    terms = [head.terms(game, evaluation, frames) for head in HEADS.values() if head.output in evaluation.extra]
-    return join_terms(*terms)
+    """The terms of the network's auxiliary heads; a frame whose target is unknown counts 0.
+
+    Raises ConfigError if the frames lack the target of a head.
+    """
+    heads = [head for head in HEADS.values() if head.output in evaluation.extra]
+    for head in heads:
+        if head.target and head.name not in frames.extra:
+            raise ConfigError(
+                f"the frames have no target of the head {head.name!r}: make_selfplay makes those of its `heads`"
+            )
+    return join_terms(*(head.terms(game, evaluation, frames) for head in heads))
 
 
 def reply_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:

@@ -118,6 +118,14 @@ def test_the_terms_of_the_heads_by_hand(gardner):
     np.testing.assert_array_equal(reduce_terms(policy_value_loss(gardner, said, unknown))[0], plain)
 
 
+def test_frames_without_the_target_of_a_head_are_refused(gardner):
+    """It was `KeyError: 'reply_edge'`."""
+    frames = Frame(None, None, jnp.zeros(1), jnp.ones(1, bool))
+    said = Evaluation(jnp.zeros((1, gardner.num_edges)), jnp.zeros(1), {"reply_logits": jnp.zeros(1)})
+    with pytest.raises(ConfigError, match="no target of the head 'reply_edge': make_selfplay"):
+        auxiliary_terms(gardner, said, frames)
+
+
 def test_a_loss_that_does_not_learn_a_head_is_refused():
     with pytest.raises(ConfigError, match=r"network\.reply_head must be false for training\.loss"):
         check_heads("behavioral_cloning", GateauConfig(reply_head=True))
