@@ -112,6 +112,16 @@ def test_a_run_whose_search_is_one_of_values_or_minimax_plays_by_it(spec):
         assert player_of(changed).search == search
 
 
+def test_a_run_grows_its_tree_by_the_values_scale_of_its_own_search(spec):
+    """It was mctx's for all: 41 Elo less for checkpoints/gardner_selfplay, which learnt from values as they are."""
+    found = find_player(spec)
+    learnt = {"algorithm": "gumbel", "rescale_values": False, "value_scale": 0.5}
+    for trained, expected in ((learnt, (False, 0.5)), ({"algorithm": "policy"}, (True, 0.1))):
+        changed = found.found._replace(manifest={**found.found.manifest, "search": trained})
+        config = make_thinker(player_of(changed), "gardner_chess", 4).tree.config
+        assert (config.rescale_values, config.value_scale) == expected
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

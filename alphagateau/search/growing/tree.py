@@ -18,11 +18,12 @@ import numpy as np
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Variables
+from alphagateau.search.gumbel.config import GumbelConfig
 
 BATCH = 16  # leaves evaluated at a time, at most
 SIZES = (4, BATCH)  # rows that an evaluation is compiled for: on a CPU few rows cost less
+DEFAULT = GumbelConfig()
 BRANCHES_PER_NODE = 48  # room for so many on average
-VALUE_SCALE, MAXVISIT_INIT = 0.1, 50  # of Gumbel MuZero's sigma, as in mctx
 OF_NODES: dict[str, Any] = {  # the arrays [M] of a Tree
     **dict.fromkeys(("values", "discounts", "rest"), np.float32),
     **dict.fromkeys(("taken_priors", "node_totals"), np.float64),
@@ -66,6 +67,7 @@ class Tree:
 
     evaluate: Evaluate
     variables: Variables
+    config: GumbelConfig  # its sigma: the scale of values beside priors
     states: State  # numpy [M, ...]
     values: np.ndarray  # float32 [M], of the network
     discounts: np.ndarray  # float32 [M], of the branch that leads to the node
@@ -105,7 +107,9 @@ def bytes_per_node(game: Game) -> int:
     return state + of_node + BRANCHES_PER_NODE * of_branch
 
 
-def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int) -> Tree:
+def make_tree(
+    game: Game, evaluate: Evaluate, variables: Variables, capacity: int, config: GumbelConfig = DEFAULT
+) -> Tree:
     """An empty tree for `capacity` nodes; the system commits its memory as nodes are written."""
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
@@ -113,7 +117,7 @@ def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: in
     arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in OF_NODES.items()}
     arrays |= {name: np.zeros(branches, kind) for name, kind in OF_BRANCHES.items()}
     at = SimpleNamespace(**{name: memoryview(array) for name, array in arrays.items()})
-    return Tree(evaluate, variables, states, at=at, **arrays)
+    return Tree(evaluate, variables, config, states, at=at, **arrays)
 
 
 def branches_of(tree: Tree, node: int) -> slice:
@@ -152,9 +156,10 @@ def improve(tree: Tree, node: int) -> None:
     """Computes the improved policy of a node, softmax(log prior + sigma(Q)), without branches proven lost.
 
     Danihelka et al. 2022, section 4 and appendix D, as in mctx: Q of a branch not yet visited mixes the node's value
-    and those visited, and sigma rescales all to VALUE_SCALE (MAXVISIT_INIT + most visits).
+    and those visited, and sigma multiplies all by value_scale (maxvisit_init + most visits), stretched to 0 to 1 first
+    if `rescale_values`.
     """
-    at, first, taken = tree.at, tree.at.first[node], tree.at.taken[node]
+    at, config, first, taken = tree.at, tree.config, tree.at.first[node], tree.at.taken[node]
     here = slice(first, first + taken)
     priors, means, visits = at.priors[here].tolist(), at.means[here].tolist(), at.visits[here].tolist()
     is_lost = [worth == -1 for worth in at.worth[here].tolist()]
@@ -163,7 +168,8 @@ def improve(tree: Tree, node: int) -> None:
     qvalues = [mean if known else mixed for mean, known in zip(means, is_known, strict=True)]
     has_rest = taken < at.counts[node]
     high, low = (end(qvalues + [mixed] * has_rest) for end in (max, min))
-    scale = VALUE_SCALE * (MAXVISIT_INIT + max(visits)) / max(high - low, 1e-8)
+    scale = config.value_scale * (config.maxvisit_init + max(visits))
+    scale /= max(high - low, 1e-8) if config.rescale_values else 1
     weights = [
         0.0 if lost else prior * math.exp(scale * (qvalue - high))
         for prior, qvalue, lost in zip(priors, qvalues, is_lost, strict=True)

@@ -1,6 +1,7 @@
 """The anytime search: known mates and draws, its bookkeeping, the subtree it keeps, and that it repeats itself."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from alphagateau.search.growing.tree import (
     proof_of,
 )
 from alphagateau.search.growing.tree_lines import hashfull, lines, root_value, visit_counts
+from alphagateau.search.gumbel.config import GumbelConfig
 
 MATE_IN_ONE = "k4/5/1K3/5/4R w - - 0 1"
 MATES_IN_TWO = ["k4/5/2K2/5/4R w - - 0 1", "1k3/5/K4/5/4R w - - 0 1", "k4/5/2KQ1/5/5 w - - 0 1"]
@@ -156,7 +158,9 @@ def test_the_subtree_is_kept(gardner: Game, tree: Tree):
 
 
 @pytest.mark.parametrize("num_leaves", [3, 16, 200])
-def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leaves: int):
+@pytest.mark.parametrize("sigma", [{}, {"value_scale": 0.5, "maxvisit_init": 20.0, "rescale_values": False}])
+def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leaves: int, sigma: dict[str, Any]):
+    tree.config = GumbelConfig(**sigma)
     start_tree(tree, from_fen(gardner, "k4/5/q4/1P3/4K w - - 0 1"))
     grow(tree, num_leaves)
     here = branches_of(tree, 0)
@@ -167,7 +171,7 @@ def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leav
         raw_values=jnp.asarray(tree.values[:1]),
         children_prior_logits=jnp.log(jnp.asarray(tree.priors[here]))[None],
     )
-    qvalues = mctx.qtransform_completed_by_mix_value(like_mctx, jnp.int32(0))  # pyright: ignore[reportArgumentType]
+    qvalues = mctx.qtransform_completed_by_mix_value(like_mctx, jnp.int32(0), **sigma)  # pyright: ignore[reportArgumentType]
     expected = jax.nn.softmax(like_mctx.children_prior_logits[0] + qvalues)
     assert improved_policy(tree, 0) == pytest.approx(np.asarray(expected), abs=1e-4)
 
