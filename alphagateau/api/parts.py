@@ -57,7 +57,7 @@ def make_env(game: str) -> "PgxEnv":
 def make_network(game: Game, config: Mapping[str, Any] | NetworkConfig | None = None) -> Network:
     """A network for `game`: `init(key) -> variables`, `apply(variables, positions [B]) -> (Evaluation [B], _)`.
 
-    `config` has the keys of an experiment's [network], such as {"architecture": "chessformer", "num_layers": 2}. Raises
+    `config` has the keys of an experiment's [network], such as {"architecture": "chessformer", "num_blocks": 2}. Raises
     ConfigError for an unknown key or an impossible value.
     """
     return networks.make_network(game, config if isinstance(config, NetworkConfig) else NETWORKS.read(config or {}))
