@@ -6,7 +6,6 @@ searches, each twice the size of the one before, as long as the next should end 
 """
 
 import argparse
-import dataclasses
 import statistics
 import time
 from collections import defaultdict, deque
@@ -26,6 +25,7 @@ from alphagateau.play.opponents import player_of
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, make_thinker, replay, think
 from alphagateau.ratings.sprt import pentanomial, sprt
 from alphagateau.runs.newest import newest_checkpoint
+from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
 
 SIZES = (8, 16, 32, 64, 128)  # simulations of Gumbel MuZero
@@ -49,7 +49,8 @@ def gumbel(thinker: Thinker, checkpoint: Path, limits: Limits, sizes: list[int])
     keys, timed = jax.random.split(jax.random.key(0), 1), defaultdict(lambda: deque(maxlen=15))
 
     def compiled(size: int):
-        return jax.jit(make_search(game, network, dataclasses.replace(thinker.tree.config, num_simulations=size)))
+        config = GumbelConfig(num_simulations=size, gumbel_scale=0.0, **thinker.tree.sigma._asdict())
+        return jax.jit(make_search(game, network, config))
 
     searches = {size: compiled(size) for size in ([limits.simulations] if limits.simulations else SIZES)}
 

@@ -15,7 +15,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches.find_moves import engine_failures
-from alphagateau.matches.player_specs import match_config, match_search
+from alphagateau.matches.player_specs import match_search
 from alphagateau.matches.specs import PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
@@ -25,6 +25,7 @@ from alphagateau.search.growing.tree import (
     BATCH,
     SIZES,
     Evaluate,
+    Sigma,
     Tree,
     advance,
     bytes_per_node,
@@ -33,7 +34,6 @@ from alphagateau.search.growing.tree import (
     pack,
 )
 from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
-from alphagateau.search.gumbel.config import GumbelConfig
 
 NOT_OVER = np.zeros((), bool)  # a State's `terminated`
 CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only
@@ -98,8 +98,7 @@ def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any =
     rules = get_endless_game(game_name)  # who ends a game is not the one who thinks about it
     variables = jax.device_put(load_weights(spec.found, game_name), device)
     evaluate = make_evaluate(rules, make_network(game, config))
-    trained = match_config(spec.found.manifest["search"])
-    sigma = trained if isinstance(trained, GumbelConfig) else GumbelConfig()
+    sigma = Sigma(**{key: value for key, value in spec.found.manifest["search"].items() if key in Sigma._fields})
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game), sigma)
     evaluate_root = (
         make_root_evaluate(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None

@@ -118,8 +118,8 @@ def test_a_run_grows_its_tree_by_the_values_scale_of_its_own_search(spec):
     learnt = {"algorithm": "gumbel", "rescale_values": False, "value_scale": 0.5}
     for trained, expected in ((learnt, (False, 0.5)), ({"algorithm": "policy"}, (True, 0.1))):
         changed = found.found._replace(manifest={**found.found.manifest, "search": trained})
-        config = make_thinker(player_of(changed), "gardner_chess", 4).tree.config
-        assert (config.rescale_values, config.value_scale) == expected
+        sigma = make_thinker(player_of(changed), "gardner_chess", 4).tree.sigma
+        assert (sigma.rescale_values, sigma.value_scale) == expected
 
 
 @pytest.mark.parametrize(

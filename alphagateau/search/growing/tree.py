@@ -18,11 +18,9 @@ import numpy as np
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
 from alphagateau.networks.network import Variables
-from alphagateau.search.gumbel.config import GumbelConfig
 
 BATCH = 16  # leaves evaluated at a time, at most
 SIZES = (4, BATCH)  # rows that an evaluation is compiled for: on a CPU few rows cost less
-DEFAULT = GumbelConfig()
 BRANCHES_PER_NODE = 48  # room for so many on average
 OF_NODES: dict[str, Any] = {  # the arrays [M] of a Tree
     **dict.fromkeys(("values", "discounts", "rest"), np.float32),
@@ -36,6 +34,14 @@ OF_BRANCHES: dict[str, Any] = {  # the arrays [L] of a Tree
     **dict.fromkeys(("visits", "tries", "children", "plies"), np.int32),
     **dict.fromkeys(("priors", "means", "improved", "worth"), np.float32),
 }
+
+
+class Sigma(NamedTuple):
+    """How values are weighed beside priors: Gumbel MuZero's keys of these names, mctx's where a search has none."""
+
+    value_scale: float = 0.1
+    maxvisit_init: float = 50.0
+    rescale_values: bool = True
 
 
 class Leaves(NamedTuple):
@@ -67,7 +73,7 @@ class Tree:
 
     evaluate: Evaluate
     variables: Variables
-    config: GumbelConfig  # its sigma: the scale of values beside priors
+    sigma: Sigma
     states: State  # numpy [M, ...]
     values: np.ndarray  # float32 [M], of the network
     discounts: np.ndarray  # float32 [M], of the branch that leads to the node
@@ -107,9 +113,7 @@ def bytes_per_node(game: Game) -> int:
     return state + of_node + BRANCHES_PER_NODE * of_branch
 
 
-def make_tree(
-    game: Game, evaluate: Evaluate, variables: Variables, capacity: int, config: GumbelConfig = DEFAULT
-) -> Tree:
+def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int, sigma: Sigma = Sigma()) -> Tree:
     """An empty tree for `capacity` nodes; the system commits its memory as nodes are written."""
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
@@ -117,7 +121,7 @@ def make_tree(
     arrays: dict[str, Any] = {name: np.zeros(capacity, kind) for name, kind in OF_NODES.items()}
     arrays |= {name: np.zeros(branches, kind) for name, kind in OF_BRANCHES.items()}
     at = SimpleNamespace(**{name: memoryview(array) for name, array in arrays.items()})
-    return Tree(evaluate, variables, config, states, at=at, **arrays)
+    return Tree(evaluate, variables, sigma or Sigma(), states, at=at, **arrays)
 
 
 def branches_of(tree: Tree, node: int) -> slice:
@@ -159,7 +163,7 @@ def improve(tree: Tree, node: int) -> None:
     and those visited, and sigma multiplies all by value_scale (maxvisit_init + most visits), stretched to 0 to 1 first
     if `rescale_values`.
     """
-    at, config, first, taken = tree.at, tree.config, tree.at.first[node], tree.at.taken[node]
+    at, sigma, first, taken = tree.at, tree.sigma, tree.at.first[node], tree.at.taken[node]
     here = slice(first, first + taken)
     priors, means, visits = at.priors[here].tolist(), at.means[here].tolist(), at.visits[here].tolist()
     is_lost = [worth == -1 for worth in at.worth[here].tolist()]
@@ -168,8 +172,8 @@ def improve(tree: Tree, node: int) -> None:
     qvalues = [mean if known else mixed for mean, known in zip(means, is_known, strict=True)]
     has_rest = taken < at.counts[node]
     high, low = (end(qvalues + [mixed] * has_rest) for end in (max, min))
-    scale = config.value_scale * (config.maxvisit_init + max(visits))
-    scale /= max(high - low, 1e-8) if config.rescale_values else 1
+    scale = sigma.value_scale * (sigma.maxvisit_init + max(visits))
+    scale /= max(high - low, 1e-8) if sigma.rescale_values else 1
     weights = [
         0.0 if lost else prior * math.exp(scale * (qvalue - high))
         for prior, qvalue, lost in zip(priors, qvalues, is_lost, strict=True)

@@ -15,6 +15,7 @@ from alphagateau.games.variants import get_game
 from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, start_tree
 from alphagateau.search.growing.tree import (
     BATCH,
+    Sigma,
     Tree,
     advance,
     branches_of,
@@ -24,7 +25,6 @@ from alphagateau.search.growing.tree import (
     proof_of,
 )
 from alphagateau.search.growing.tree_lines import hashfull, lines, root_value, visit_counts
-from alphagateau.search.gumbel.config import GumbelConfig
 
 MATE_IN_ONE = "k4/5/1K3/5/4R w - - 0 1"
 MATES_IN_TWO = ["k4/5/2K2/5/4R w - - 0 1", "1k3/5/K4/5/4R w - - 0 1", "k4/5/2KQ1/5/5 w - - 0 1"]
@@ -160,7 +160,7 @@ def test_the_subtree_is_kept(gardner: Game, tree: Tree):
 @pytest.mark.parametrize("num_leaves", [3, 16, 200])
 @pytest.mark.parametrize("sigma", [{}, {"value_scale": 0.5, "maxvisit_init": 20.0, "rescale_values": False}])
 def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leaves: int, sigma: dict[str, Any]):
-    tree.config = GumbelConfig(**sigma)
+    tree.sigma = Sigma(**sigma)
     start_tree(tree, from_fen(gardner, "k4/5/q4/1P3/4K w - - 0 1"))
     grow(tree, num_leaves)
     here = branches_of(tree, 0)
