@@ -113,7 +113,7 @@ def bytes_per_node(game: Game) -> int:
     return state + of_node + BRANCHES_PER_NODE * of_branch
 
 
-def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int, sigma: Sigma = Sigma()) -> Tree:
+def make_tree(game: Game, evaluate: Evaluate, variables: Variables, capacity: int, sigma: Sigma | None = None) -> Tree:
     """An empty tree for `capacity` nodes; the system commits its memory as nodes are written."""
     capacity = max(capacity, 2 * BATCH)
     branches = max(capacity * BRANCHES_PER_NODE, 2 * BATCH * game.max_legal_moves)
