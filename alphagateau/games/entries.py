@@ -47,8 +47,7 @@ class GameEntry:
         ranks = [sum(int(x) if x.isdigit() else 1 for x in rank) for rank in self.start_fen.split(" ")[0].split("/")]
         if not 3 <= self.size <= 8 or ranks != [self.size] * self.size:
             raise ConfigError(
-                f"game {self.name!r} of size {self.size}: expected 3 to 8, and as many ranks of as many squares in "
-                f"start_fen, got {self.start_fen!r}"
+                f"game {self.name!r}: size must be 3 to 8, and start_fen's ranks as long, got {self.size}"
             )
 
     @property

@@ -61,16 +61,11 @@ def short_term(trajectory: Trajectory) -> Array:
 
 
 def auxiliary_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
-    """The terms of the network's auxiliary heads; a frame whose target is unknown counts 0.
-
-    Raises ConfigError if the frames lack the target of a head.
-    """
+    """The terms of the network's auxiliary heads, whose targets the frames must have; an unknown one counts 0."""
     heads = [head for head in HEADS.values() if head.output in evaluation.extra]
     for head in heads:
         if head.target and head.name not in frames.extra:
-            raise ConfigError(
-                f"the frames have no target of the head {head.name!r}: make_selfplay makes those of its `heads`"
-            )
+            raise ConfigError(f"frames have no target of head {head.name!r}: make_selfplay(heads=...) makes it")
     return join_terms(*(head.terms(game, evaluation, frames) for head in heads))
 
 

@@ -122,7 +122,7 @@ def test_frames_without_the_target_of_a_head_are_refused(gardner):
     """It was `KeyError: 'reply_edge'`."""
     frames = Frame(None, None, jnp.zeros(1), jnp.ones(1, bool))
     said = Evaluation(jnp.zeros((1, gardner.num_edges)), jnp.zeros(1), {"reply_logits": jnp.zeros(1)})
-    with pytest.raises(ConfigError, match="no target of the head 'reply_edge': make_selfplay"):
+    with pytest.raises(ConfigError, match="no target of head 'reply_edge': make_selfplay"):
         auxiliary_terms(gardner, said, frames)
 
 
