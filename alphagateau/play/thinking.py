@@ -172,7 +172,7 @@ def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
         began = watch.now()
         if limits.budget and not may_grow(limits.budget, began - watch.started, thinker.batch_cost, not done):
             break
-        done += grow_once(tree, int(min(BATCH, most - done)), fills=limits.simulations is None)
+        done += grow_once(tree, int(min(BATCH, most - done)), limits.simulations)
         thinker.batch_cost = learn(thinker.batch_cost, watch.now() - began)
         watch.report(done)
     if not done:

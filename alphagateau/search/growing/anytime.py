@@ -1,12 +1,12 @@
 """Grows one position's search tree until told to stop: descents on the host, up to 16 leaves evaluated in a call.
 
-Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play against a clock. It fixes its number of simulations in
-advance, to halve the moves considered at the root again and again; here each 16 simulations go to half as many of them
-as the last, down to 2, and then to up to 16 again, which shares them out in the same way, whenever it is stopped. Below
-the root a descent goes where the share of the tries is the furthest below the improved policy. Leaves below one move
-would be chosen better one after the other: a move has one in a call at first, and more as it is visited. They keep
-apart because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows
-from ends is proven upward. The tree is `tree.py`'s.
+Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play. A number of simulations that is known in advance is shared
+out as there, by sequential halving of the moves considered at the root. Against a clock each 16 go to half as many of
+them as the last, down to 2, and then to up to 16 again, which shares them out alike, whenever it is stopped. Below the
+root a descent goes where the share of the tries is the furthest below the improved policy. Leaves below one move would
+be chosen better one after the other: a move has one in a call at first, and more as it is visited. They keep apart
+because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends
+is proven upward. The tree is `tree.py`'s.
 """
 
 import math
@@ -35,9 +35,9 @@ from alphagateau.search.growing.tree import (
 )
 from alphagateau.search.search import Search, evaluate_states
 
-CONSIDERED = 16  # moves of the root that share BATCH leaves, at most; then half of them
-HALVINGS = 4  # BATCHes until all are considered again
-VISITS_A_LEAF = 16  # visits that let one more leaf below a move of the root be evaluated with the others
+CONSIDERED = 16  # moves of the root, at most; then half of them, and so on
+CYCLE, LONGEST_CYCLE = 64, 1024  # simulations until all are considered again: against a clock, and at most
+VISITS_A_LEAF = 32  # visits that let one more leaf below a move of the root be evaluated with the others
 DESCENTS = 4  # for one leaf of a call, of which some meet
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
@@ -93,7 +93,7 @@ def grow(tree: Tree, num_leaves: int) -> int:
     """Runs up to `num_leaves` simulations, fewer if the tree is done. Returns how many."""
     done = 0
     while done < num_leaves and not is_done(tree):
-        done += grow_once(tree, min(BATCH, num_leaves - done))
+        done += grow_once(tree, min(BATCH, num_leaves - done), num_leaves)
     return done
 
 
@@ -102,13 +102,14 @@ def is_done(tree: Tree) -> bool:
     return is_full(tree) or not tree.counts[tree.root] or proof_of(tree, tree.root) is not None
 
 
-def grow_once(tree: Tree, num_leaves: int, fills: bool = False) -> int:
+def grow_once(tree: Tree, num_leaves: int, total: int | None = None) -> int:
     """One call: descents until it is full or they keep meeting; all its leaves are evaluated at once.
 
-    fills: with as many leaves below a move as there is room for, which are chosen worse and cost less time.
+    total: simulations of the whole search; None: not known, and a call has as many leaves below a move as there is room
+    for, which are chosen worse and cost less time.
     """
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
-    met, done, starts = [], 0, _considered(tree, fills)[: BATCH - tree.num_leaves % BATCH]
+    met, done, starts = [], 0, _considered(tree, total)
     num_leaves = min(num_leaves, len(starts))
     for number in range(DESCENTS * num_leaves):
         if len(waiting) + done == num_leaves:
@@ -132,22 +133,29 @@ def grow_once(tree: Tree, num_leaves: int, fills: bool = False) -> int:
     return done + len(waiting)
 
 
-def _considered(tree: Tree, fills: bool) -> list[int]:
-    """The root's branch of each leaf of a call, the best first.
+def _considered(tree: Tree, total: int | None) -> list[int]:
+    """The root's branch of each leaf of a call, the best first, up to the next halving.
 
-    BATCH leaves go to the same branches, those of the highest improved policy, and the next BATCH to the best half of
-    these; to any, where fewer than two of them are not proven.
+    They are of the highest improved policy, after a halving among those of before it; of any, where fewer than two of
+    these are not proven.
     """
-    place, order = tree.num_leaves // BATCH % HALVINGS, np.argsort(-improved_policy(tree, tree.root), kind="stable")
-    order += tree.first[tree.root]
+    cycle = min(total, LONGEST_CYCLE) if total else CYCLE
+    leaf, count = tree.num_leaves % cycle, min(int(tree.counts[tree.root]), CONSIDERED)
+    halvings, end = max(1, math.ceil(math.log2(count))), 0
+    while True:  # as in mctx
+        end += count * max(1, cycle // (halvings * count)) if total else BATCH
+        if leaf < end:
+            break
+        count = max(2, count // 2)
+    order = np.argsort(-improved_policy(tree, tree.root), kind="stable") + tree.first[tree.root]
     order = order[np.isnan(tree.worth[order])]
-    count = max(2, min(len(order), CONSIDERED) >> place)
-    if place or tree.num_leaves % BATCH:
+    if leaf:
         left = order[np.isin(order, tree.considered)]
         order = left if len(left) > 1 else order
     tree.considered = best = order[:count]
-    leaves = np.full(len(best), BATCH) if fills else 1 + tree.visits[best] // VISITS_A_LEAF
-    return [branch for turn in range(BATCH) for branch in best[leaves > turn].tolist()]
+    leaves = 1 + tree.visits[best] // VISITS_A_LEAF if total else np.full(len(best), BATCH)
+    found = [branch for turn in range(BATCH) for branch in best[leaves > turn].tolist()]
+    return found[: min(end, cycle) - leaf]
 
 
 def _descend(tree: Tree, branch: int) -> tuple[list[int], list[int]]:

@@ -164,12 +164,12 @@ def test_only_the_batch_in_progress_ends_after_stop(gui: Gui, monkeypatch: pytes
     """The batch that stops goes on once `stop` has been read."""
     begun, reached, is_read = [], threading.Event(), threading.Event()
 
-    def counted(tree: Tree, num_leaves: int, fills: bool) -> int:
+    def counted(tree: Tree, num_leaves: int, total: int | None) -> int:
         begun.append(num_leaves)
         if len(begun) == 3:
             reached.set()
             assert is_read.wait(60)
-        return grow_once(tree, num_leaves, fills)
+        return grow_once(tree, num_leaves, total)
 
     monkeypatch.setattr("alphagateau.play.thinking.grow_once", counted)
     gui.say("go infinite")

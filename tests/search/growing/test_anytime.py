@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
+from mctx._src.seq_halving import get_sequence_of_considered_visits
 
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.search.growing.anytime import grow, is_done, make_evaluate, start_tree
+from alphagateau.search.growing.anytime import grow, grow_once, is_done, make_evaluate, start_tree
 from alphagateau.search.growing.tree import (
     BATCH,
     Sigma,
@@ -176,25 +177,33 @@ def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leav
     assert improved_policy(tree, 0) == pytest.approx(np.asarray(expected), abs=1e-4)
 
 
-def test_the_root_shares_its_batches_out_as_sequential_halving_does(gardner: Game, tree: Tree):
-    """16 leaves over 7 moves, then over 3 of them and twice over 2; a move has more in a call as it is visited."""
+@pytest.mark.parametrize("total", [4, 16, 64, 100, 400])
+def test_a_number_of_simulations_is_shared_out_as_by_mctx(gardner: Game, tree: Tree, total: int):
     start_tree(tree, gardner.init())
-    seen, calls = [], []
+    assert grow(tree, total) == total
+    expected = [0] * 7
+    for visits in get_sequence_of_considered_visits(7, total):
+        expected[expected.index(visits)] += 1
+    assert sorted(visit_counts(tree).values()) == sorted(expected)
 
-    def evaluate(variables, states, edges):
-        calls.append(int((edges >= 0).sum()))
-        return tree_evaluate(variables, states, edges)
 
-    tree_evaluate, tree.evaluate = tree.evaluate, evaluate
-    for _ in range(4):
-        before = visit_counts(tree)
-        assert grow(tree, BATCH) == BATCH
+def test_a_search_without_end_halves_with_each_call_and_fills_it(gardner: Game, tree: Tree):
+    """16 leaves over 7 moves, then over 3 of them and twice over 2."""
+    start_tree(tree, gardner.init())
+    seen = []
+    for _ in range(8):
+        before, left = visit_counts(tree), BATCH
+        while left:
+            left -= grow_once(tree, left)
         seen.append(sum(count > before[edge] for edge, count in visit_counts(tree).items()))
-    assert seen == [7, 3, 2, 2]
-    assert calls[:9] == [7, 7, 2, *[3] * 5, 1] and calls[9:17] == [2] * 8
-    grow(tree, 31 * BATCH)
-    tree.evaluate = tree_evaluate
-    assert calls[-1] > 7, calls
+    assert seen == [7, 3, 2, 2] * 2
+
+
+def test_a_move_has_one_leaf_in_a_call_and_more_as_it_is_visited(gardner: Game, tree: Tree):
+    """7 moves have 19 visits each, then 3 of them 44 more: two leaves in a call from 32 visits on."""
+    start_tree(tree, gardner.init())
+    done = [grow_once(tree, BATCH, 400) for _ in range(19 + 13 + 15)]
+    assert done == [7] * 19 + [3] * 13 + [6] * 15, done
 
 
 def test_a_move_that_was_never_tried_has_no_subtree(gardner: Game, tree: Tree):
