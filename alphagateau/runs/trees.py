@@ -28,22 +28,16 @@ def write(path: Path, tree: Any) -> None:
 
 def read(path: Path, abstract: Any, is_shared: bool) -> Any:
     """The tree in the folder `path`, as `abstract` has it; `is_shared`: each process reads what is its own."""
-    import orbax.checkpoint as ocp
-
-    options = ocp.options.MultiprocessingOptions() if is_shared else _alone()
-    with _errors_once(), ocp.StandardCheckpointer(multiprocessing_options=options) as checkpointer:
+    with _errors_once(), _reader(is_shared) as checkpointer:
         tree = checkpointer.restore(_literal(path), _without_empty(abstract))
     return jax.tree.unflatten(jax.tree.structure(abstract), jax.tree.leaves(tree))
 
 
 def misfit(path: Path, abstract: Any) -> str:
     """The first array of `abstract` whose shape the folder `path` has otherwise, or has not; "": none is known."""
-    import orbax.checkpoint as ocp
-
-    stored = {}
-    with suppress(Exception), ocp.StandardCheckpointer(multiprocessing_options=_alone()) as checkpointer:
+    stored, wanted = {}, _shapes(abstract)
+    with suppress(Exception), _reader(False) as checkpointer:
         stored = _shapes(checkpointer.metadata(_literal(path)).item_metadata.tree)
-    wanted = _shapes(abstract)
     for name in sorted(stored.keys() | wanted.keys()) if stored else ():
         if stored.get(name) != wanted.get(name):
             return f"{name} is {stored.get(name, 'not there')}, expected {wanted.get(name, 'nothing')}"
@@ -55,11 +49,12 @@ def _shapes(tree: Any) -> dict[str, list[int]]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape) for path, leaf in leaves}
 
 
-def _alone() -> Any:
+def _reader(is_shared: bool) -> Any:
     import orbax.checkpoint as ocp
 
     here = jax.process_index()
-    return ocp.options.MultiprocessingOptions(primary_host=here, active_processes={here})
+    processes = {} if is_shared else {"primary_host": here, "active_processes": {here}}
+    return ocp.StandardCheckpointer(multiprocessing_options=ocp.options.MultiprocessingOptions(**processes))
 
 
 @contextmanager

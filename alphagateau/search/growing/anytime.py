@@ -1,12 +1,11 @@
 """Grows one position's search tree until told to stop: descents on the host, up to 16 leaves evaluated in a call.
 
-Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play. A number of simulations that is known in advance is shared
-out as there, by sequential halving of the moves considered at the root. Against a clock each 16 go to half as many of
-them as the last, down to 2, and then to up to 16 again, which shares them out alike, whenever it is stopped. Below the
-root a descent goes where the share of the tries is the furthest below the improved policy. Leaves below one move would
-be chosen better one after the other: a move has one in a call at first, and more as it is visited. They keep apart
-because a branch on the way to one counts as tried. There is no noise. A game's end is exact, and what follows from ends
-is proven upward. The tree is `tree.py`'s.
+Gumbel MuZero (`gumbel.py`; Danihelka et al. 2022) for play, without noise. Sequential halving shares a known number of
+simulations among the moves considered at the root, as there; against a clock each 16 go to half as many moves as the
+last, down to 2, and then to up to 16 again. Below the root a descent goes where the share of the tries is the furthest
+below the improved policy. Leaves below one move are chosen better one after the other, so a call has one of a move at
+first, and more as it is visited; a branch on the way to one counts as tried, which keeps them apart. A game's end is
+exact, and what follows from ends is proven upward. The tree is `tree.py`'s.
 """
 
 import math
@@ -105,8 +104,7 @@ def is_done(tree: Tree) -> bool:
 def grow_once(tree: Tree, num_leaves: int, total: int | None = None) -> int:
     """One call: descents until it is full or they keep meeting; all its leaves are evaluated at once.
 
-    total: simulations of the whole search; None: not known, and a call has as many leaves below a move as there is room
-    for, which are chosen worse and cost less time.
+    total: simulations of the whole search; None: not known, and calls are full, of leaves chosen worse in less time.
     """
     waiting: dict[int, tuple[list[int], list[int]]] = {}  # by branch, the way to it
     met, done, starts = [], 0, _considered(tree, total)
@@ -136,8 +134,7 @@ def grow_once(tree: Tree, num_leaves: int, total: int | None = None) -> int:
 def _considered(tree: Tree, total: int | None) -> list[int]:
     """The root's branch of each leaf of a call, the best first, up to the next halving.
 
-    They are of the highest improved policy, after a halving among those of before it; of any, where fewer than two of
-    these are not proven.
+    They have the highest improved policy, after a halving among those before it unless fewer than two are unproven.
     """
     cycle = min(total, LONGEST_CYCLE) if total else CYCLE
     leaf, count = tree.num_leaves % cycle, min(int(tree.counts[tree.root]), CONSIDERED)
