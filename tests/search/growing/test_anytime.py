@@ -129,6 +129,14 @@ def test_material_is_taken(gardner: Game, tree: Tree):
     assert best(gardner, tree, fen) == "b2a3" and root_value(tree) > 0
 
 
+def test_a_draw_that_is_proven_saves_a_lost_game(gardner: Game, tree: Tree):
+    """A rook down, or its capture: two kings are left. It had one visit, and the move with the most was played."""
+    fen = "1k3/1R3/5/5/4K b - - 0 1"
+    start_tree(tree, from_fen(gardner, fen))
+    grow(tree, 64)
+    assert best(gardner, tree, fen) == "b5b4" and root_value(tree) == 0
+
+
 def test_the_same_search_finds_the_same(gardner: Game, tree: Tree, evaluate, variables):
     found = []
     for one in (tree, tree, make_tree(gardner, evaluate, variables, 1000)):
