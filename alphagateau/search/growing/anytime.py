@@ -36,7 +36,7 @@ from alphagateau.search.search import Search, evaluate_states
 
 CONSIDERED = 16  # moves of the root, at most; then half of them, and so on
 CYCLE, LONGEST_CYCLE = 64, 1024  # simulations until all are considered again: against a clock, and at most
-VISITS_A_LEAF = 32  # visits that let one more leaf below a move of the root be evaluated with the others
+VISITS_A_LEAF = 16  # visits that let one more leaf below a move of the root be evaluated with the others
 DESCENTS = 4  # for one leaf of a call, of which some meet
 LOOK_TEMPERATURE = 0.005  # of a probability of winning, as published for players of values
 
