@@ -55,8 +55,7 @@ def hashfull(tree: Tree) -> int:
 def _ranking(tree: Tree, node: int) -> list[int]:
     """A node's branches, best first: the quickest win, then by visits, last the slowest loss.
 
-    Branches with at least half of the most visits are one group, in the order of the improved policy, with them proven
-    draws, which need no more visits.
+    Proven draws and branches with at least half of the most visits are one group, by their improved policy.
     """
     here = branches_of(tree, node)
     visits, worth, plies = tree.visits[here], tree.worth[here], tree.plies[here]
