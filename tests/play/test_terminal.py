@@ -66,7 +66,8 @@ def test_without_search(thinker: Thinker):
 
 def test_undo_takes_back_both_moves(thinker: Thinker):
     assert talk(thinker, "Nc3", "undo")[-1] == START
-    assert talk(thinker, "Nc3", "a2a3", "undo", "undo")[-1] == START
+    second = talk(thinker, "Nc3", "moves")[-1].split()[0]  # whatever it answered
+    assert talk(thinker, "Nc3", second, "undo", "undo")[-1] == START
     assert talk(thinker, "undo")[-1] == "There is no move to take back."
     assert talk(thinker, "undo", is_white=False)[-1] == "There is no move to take back."
 
