@@ -14,6 +14,7 @@ from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.network import Evaluation, Network
 from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
+from alphagateau.ratings.intervals import share
 from alphagateau.suites.labelled_moves import LabelledBoards, in_top, measure, predict, read_boards
 from alphagateau.training.labels.measures import measure_bins
 from alphagateau.training.losses.terms import SIGMA_BINS
@@ -68,8 +69,8 @@ def test_a_ranking_is_right_or_the_wrong_way_round(boards, search, rise, accurac
     assert (found["tau_published"].value == pytest.approx(1)) == (rise > 0)
     moves = [int((slots >= 0).sum()) for slots in boards.states.legal_edges]
     assert found["policy_log_loss"].value == pytest.approx(np.mean(np.log2(moves)))
-    assert found["policy_top_3"].value == pytest.approx(np.mean(3 / np.array(moves)))  # all alike to its policy
-    assert found["policy_top_1"].lower >= 0 and found["policy_top_3"].upper <= 1  # Wilson's, of a share
+    alike = share(float(np.sum(3 / np.array(moves))), 2)  # all moves to its policy; Wilson's interval
+    assert found["policy_top_3"] == pytest.approx(alike, abs=1e-5)
     assert found["state_value_error"].value == pytest.approx(0, abs=1e-4)
 
 
