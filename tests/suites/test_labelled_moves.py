@@ -12,9 +12,9 @@ from alphagateau.games.notation import board_edges, board_from_fen, to_fen
 from alphagateau.matches.openings import one_state
 from alphagateau.matches.players import Player, random_player
 from alphagateau.networks.network import Evaluation, Network
+from alphagateau.ratings.intervals import share
 from alphagateau.search.config import ActionValueConfig
 from alphagateau.search.make_search import make_search
-from alphagateau.ratings.intervals import share
 from alphagateau.suites.labelled_moves import LabelledBoards, in_top, measure, predict, read_boards
 from alphagateau.training.labels.measures import measure_bins
 from alphagateau.training.losses.terms import SIGMA_BINS
