@@ -1,11 +1,12 @@
-"""Loads checkpoints, evaluates and searches positions, plays matches and rates their results.
+"""Loads and saves checkpoints, evaluates and searches positions, plays matches and rates their results.
 
 Positions are FENs, moves are UCI, players are named as for the commands (a run, a checkpoint, `random`, `uci:COMMAND`).
 Values are for the player to move, in [-1, 1].
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from alphagateau.config import NETWORKS
+from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig, show
 from alphagateau.config.registers import register as register
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
@@ -30,6 +31,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
+from alphagateau.runs import checkpoint
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.search import evaluate_states
 
@@ -74,15 +76,51 @@ def load(source: str | PathLike, game: str | None = None) -> Model:
     return Model(board, network, trained.load_weights(found, board.name), found.manifest)
 
 
+def save(
+    path: str | PathLike,
+    game: Game,
+    network: Mapping[str, Any] | NetworkConfig,
+    variables: Variables,
+    search: Mapping[str, Any] | SearchConfig | None = None,
+) -> Model:
+    """Writes weights as a checkpoint, which `load` and every command read; returns it as `load` does.
+
+    `network`, `search`: the keys that made them. Only a checkpoint is replaced. Raises ConfigError as `make_network`,
+    ValueError for the variables of another network, CheckpointError if it cannot be written.
+    """
+    keys = network if isinstance(network, NetworkConfig) else NETWORKS.read(network)
+    asked = search if isinstance(search, SearchConfig) else SEARCHES.read(search or {})
+    place, weights = Path(path), jax.device_get(variables)
+    expected = jax.eval_shape(make_network(game, keys).init, jax.random.key(0))
+    kinds = [jax.tree.map(lambda x: (x.shape, x.dtype), tree) for tree in (expected, weights)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(f"the variables are not those of this {keys.architecture} on {game.name}")
+    if place.exists():
+        checkpoint.open_checkpoint(place)
+    manifest = {
+        **{"iteration": 0, "order": [0, 0, 0], "progress": {}, "symptoms": [], "optimizer_steps": 0, "game": game.name},
+        **{"network": asdict(keys), "search": asdict(asked), "weights_hash": checkpoint.weights_hash(weights)},
+        "parameters": sum(x.size for x in jax.tree.leaves(weights["params"])),
+    }
+    return load(checkpoint.save(place.parent, place.name, {checkpoint.WEIGHTS: weights}, manifest).path)
+
+
+def _checked(model: Model) -> Model:
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be a Model, as load returns it, got {show(model)}")
+    return model
+
+
 def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation]:
     """The network's policy and value of each position, without search. Raises ValueError for a wrong FEN."""
-    states = [from_fen(model.game, fen) for fen in ([fens] if isinstance(fens, str) else fens)]
+    game = _checked(model).game
+    states = [from_fen(game, fen) for fen in ([fens] if isinstance(fens, str) else fens)]
     if not states:
         return []
-    logits, values = _compiled_evaluation(model.game.name, model.network)(model.variables, stack_rows(pad_rows(states)))
+    logits, values = _compiled_evaluation(game.name, model.network)(model.variables, stack_rows(pad_rows(states)))
     weights = np.asarray(jax.nn.softmax(logits))
     rows = zip(states, weights, np.asarray(values), strict=False)  # the batch ends in rows of no meaning
-    return [PositionEvaluation(_by_move(model.game, state, row), float(value)) for state, row, value in rows]
+    return [PositionEvaluation(_by_move(game, state, row), float(value)) for state, row, value in rows]
 
 
 def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int = 0) -> FoundMove:
@@ -91,7 +129,7 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
     Raises ValueError for a wrong FEN, a finished game or a number that the search does not take, SpecError for a
     checkpoint whose search is none.
     """
-    state = from_fen(model.game, fen)
+    state = from_fen(_checked(model).game, fen)
     if state.terminated:
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
     asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
@@ -118,6 +156,8 @@ def play_match(
     `num_simulations` (None: as in its training) of players that do not say. Raises PlayerError, CheckpointError,
     ValueError for an odd number of games.
     """
+    if isinstance(a, Model) or isinstance(b, Model):
+        raise TypeError("a player is named as on the command line: expected a checkpoint's path (`save` writes one)")
     if num_games < 2 or num_games % 2:
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
     found = [specs.read_spec(text) for text in (a, b)]

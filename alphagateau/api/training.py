@@ -19,6 +19,7 @@ from alphagateau.distributed.mesh import choose_platform
 from alphagateau.runs import run_record
 from alphagateau.runs.logging.log import read_metrics as read_metrics_file
 from alphagateau.runs.newest import find_newest
+from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.stop import StopRequest
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ def train(
 
 
 def read_metrics(run: str | PathLike) -> list[dict[str, Any]]:
-    """The rows of a run's metrics.jsonl, one an iteration."""
+    """The rows of a run's metrics.jsonl, one an iteration; none of a run that has no iteration. Raises RunError."""
+    if not Path(run).is_dir():
+        raise RunError(f"{run}: no such run")
     return read_metrics_file(Path(run) / "metrics.jsonl")
 
 

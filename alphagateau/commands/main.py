@@ -11,7 +11,7 @@ import sys
 
 COMMANDS = (
     *("train", "info", "report", "study", "match", "ladder", "rate", "pgn", "publish"),
-    *("play", "board", "uci", "positions", "label", "evaluate", "puzzles", "sts", "doctor", "bench"),
+    *("play", "board", "uci", "positions", "label", "evaluate", "puzzles", "sts", "doctor"),
 )
 
 

@@ -8,6 +8,7 @@ tuple of such records; docs/extending.md has the recipes.
 
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import Field, dataclass
@@ -83,7 +84,11 @@ def deferred(place: str, *first: Any) -> Callable[..., Any]:
 
 
 def _call(place: str, *arguments: Any) -> Any:
-    return resolve_name(place)(*arguments)
+    try:
+        function = resolve_name(place)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{show(place)}, which a record defers to, is not there: {error}") from error
+    return function(*arguments)
 
 
 class NotInstalledError(ConfigError):
@@ -110,7 +115,8 @@ class Register(Mapping[str, E], Generic[E]):
         """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
         for name, known in self._entries.items():
             for field in ("name", *self.unique):
-                if known != entry and getattr(known, field) == (value := getattr(entry, field)):
+                is_again = field == "name" and origin == self._origins[name] == "register()"  # a cell that is run again
+                if known != entry and getattr(known, field) == (value := getattr(entry, field)) and not is_again:
                     what, first = self.tag if field == "name" else field, self._origins[name]
                     raise ConfigError(f"{what} {show(value)} is registered twice, by {first} and by {origin}")
         self._entries[entry.name], self._origins[entry.name] = entry, origin
@@ -139,15 +145,15 @@ class Register(Mapping[str, E], Generic[E]):
 class ConfigRegister(Register[C]):
     """Declarations with records of keys, which are a section of an experiment."""
 
-    def __init__(self, kind: type[C], tag: str, section: str, default: str):
+    def __init__(self, kind: type[C], base: type, tag: str, section: str, default: str):
         super().__init__(kind, tag)
-        self.section, self.default = section, default
+        self.base, self.section, self.default = base, section, default
 
     def add(self, entry: C, origin: str = "alphagateau") -> None:
         """As `Register.add`. Raises ConfigError too for keys whose tag has not the entry's name as its default."""
         tag = getattr(entry.config, "__pydantic_fields__", {}).get(self.tag)
-        if tag is None or tag.default != entry.name:
-            expected = f"a @record whose key {self.tag} has the default {show(entry.name)}"
+        if tag is None or tag.default != entry.name or not issubclass(entry.config, self.base):
+            expected = f"a @record of {self.base.__name__} whose key {self.tag} has the default {show(entry.name)}"
             raise ConfigError(f"the config of {show(entry.name)}, of {origin}, must be {expected}")
         super().add(entry, origin)
 
@@ -181,8 +187,8 @@ class ConfigRegister(Register[C]):
 
 
 GAMES: Register[Any] = Register(None, "game", ("uci_variant",))  # of the records that games/entries.py declares
-NETWORKS = ConfigRegister(Architecture, "architecture", "network", default="gateau")
-SEARCHES = ConfigRegister(SearchMethod, "algorithm", "search", default="gumbel")
+NETWORKS = ConfigRegister(Architecture, NetworkConfig, "architecture", "network", default="gateau")
+SEARCHES = ConfigRegister(SearchMethod, SearchConfig, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}
 
 
@@ -217,7 +223,9 @@ def load_plugins() -> None:
             for kind, record in records:
                 kind.add(record, origin)
         except (Exception, SystemExit) as error:  # a script that is imported may end itself
-            why = printable(f"{type(error).__name__}: {error}")
+            at = error if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1]
+            where = "" if isinstance(error, ConfigError) else f" ({at.filename}, line {at.lineno})"
+            why = printable(f"{type(error).__name__}: {error}{where}")
             print(f"alphagateau: the plug-in {origin} is left out, as {point.value} fails with {why}", file=sys.stderr)
             for kind, entries, origins in before:
                 kind._entries, kind._origins = entries, origins

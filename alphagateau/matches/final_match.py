@@ -18,6 +18,7 @@ from alphagateau.networks.trained import load_weights, player_search_name
 from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.logging.progress import print_results, say
+from alphagateau.runs.newest import find_newest
 from alphagateau.runs.run_record import read_final_match
 
 
@@ -81,10 +82,11 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search = match_search(game.name, experiment.network, config)
     start, weights = checkpoint.open_checkpoint(run / "checkpoints" / "0"), checkpoint.weights_hash(variables)
-    identity = Identity(run.name, experiment.num_iterations, weights, player_search_name(config))
+    iteration = find_newest(run).manifest["iteration"]  # num_iterations may have been lowered since
+    identity = Identity(run.name, iteration, weights, player_search_name(config))
     of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
     first = Player("iteration 0", search, load_weights(start, game.name), of_first)
-    last = Player(f"iteration {experiment.num_iterations}", search, variables, identity)
+    last = Player(f"iteration {iteration}", search, variables, identity)
     openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
     scores, games = [], ""
     for opponent in (first, random_player()):

@@ -39,8 +39,9 @@ def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
         _refuse(config, "init", "a function that returns a dict with params", type(variables).__name__)
     positions = jax.eval_shape(jax.vmap(lambda _: game.position(game.init())), jnp.zeros(2))
     outputs = jax.eval_shape(lambda v, p: network.apply(v, p, True), variables, positions)
-    if not (isinstance(outputs, tuple) and len(outputs) == 2 and isinstance(outputs[0], Evaluation)):
-        _refuse(config, "apply", "(Evaluation, statistics)", type(outputs).__name__)
+    kinds = [type(x).__name__ for x in (outputs if type(outputs) is tuple else [outputs])]
+    if kinds != ["Evaluation", "dict"]:
+        _refuse(config, "apply", "(Evaluation, statistics), the latter a dict", ", ".join(kinds))
     (logits, value, extra), statistics = outputs
     expected = {"prior_logits": (logits, (2, game.num_edges)), "value": (value, (2,))}
     for name, (output, shape) in expected.items():

@@ -171,7 +171,7 @@ def strength(pairs: Sequence[int]) -> Strength:
     if np.count_nonzero(counts) == 1:
         counts = np.add(counts, [0.5, 0, 0, 0, 0.5])
     mean = counts @ PAIR_SCORES / counts.sum()
-    error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2) / counts.sum()
+    error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2 / counts.sum() / (counts.sum() - 1))
     scores = np.clip([score, mean - 2 * error, mean + 2 * error], 0, 1)
     elo, low, high = (ELO_PER_NAT * scipy.special.logit(scores)).tolist()
     return Strength(elo, low, high, float(scipy.special.ndtr((mean - 0.5) / error)), int(sum(pairs)))

@@ -26,7 +26,7 @@ _CHECKS = (
 )
 LEAST_GAMES = 32  # below which a share of them is not judged
 OF_PLIES = "selfplay/value_saturation"  # whose games need not have ended
-_OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate")
+_OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate", "train/calibration_error")
 _FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 
 
@@ -42,7 +42,7 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str | None:
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
     """A sentence on each metric of an iteration beyond its limit; not on shares of few games, nor means of no steps."""
-    found, games = [], values.get("selfplay/games", 0)
+    found, games = [], values.get("selfplay/games", LEAST_GAMES)
     if values.get("train/gradient_norm") == 0 and values.get("train/frame_reuse"):
         found.append("nothing is learnt: train/gradient_norm is 0, so that no term of the loss reaches a weight")
     unjudged = _OF_GAMES if games < LEAST_GAMES else ()

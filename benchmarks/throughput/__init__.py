@@ -1,1 +1,1 @@
-"""What `alphagateau bench` times: games, networks, search, training, reading labels."""
+"""What `benchmarks/bench.py` times: games, networks, search, training, reading labels."""

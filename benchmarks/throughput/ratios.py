@@ -1,4 +1,4 @@
-"""Times functions in turns in one process, and prints the table of `alphagateau bench`.
+"""Times functions in turns in one process, and prints the table of `benchmarks/bench.py`.
 
 Times on a shared CPU vary from minute to minute; the ratio of two programs that take turns hardly does.
 """

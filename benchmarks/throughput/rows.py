@@ -1,4 +1,4 @@
-"""The rows of each group that `alphagateau bench` names."""
+"""The rows of each group that `benchmarks/bench.py` names."""
 
 from throughput import chessformer, data, games, minimax, networks, search
 

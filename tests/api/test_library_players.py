@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 import alphagateau
@@ -72,8 +73,30 @@ def test_what_cannot_be_is_said(small_run):
         alphagateau.play_match("random", "random", num_games=3, game="chess")
     with pytest.raises(CheckpointError, match="no whole checkpoint"):
         alphagateau.load(small_run / "nowhere")
+    with pytest.raises(TypeError, match="a player is named as on the command line"):
+        alphagateau.play_match(model, "random")  # type: ignore[arg-type]
+    for look in (alphagateau.evaluate, alphagateau.search_position):
+        with pytest.raises(TypeError, match='model must be a Model, as load returns it, got "checkpoints/small"'):
+            look("checkpoints/small", model.game.start_fen)
     with pytest.raises(AttributeError, match="no attribute 'serach'"):
         alphagateau.serach  # noqa: B018
+
+
+def test_what_was_made_by_hand_is_a_checkpoint(page, small_run, tmp_path):
+    scope, start = page[1], page[1]["start"]
+    mine, made = scope["mine"], alphagateau.Model(scope["game"], scope["network"], scope["state"].variables, {})
+    assert alphagateau.evaluate(mine, start) == alphagateau.evaluate(made, start)
+    assert mine.manifest["search"]["num_simulations"] == 2 and alphagateau.load(small_run / "mine").game is made.game
+    keys = {"hidden_size": 16, "num_blocks": 1}
+    with pytest.raises(ValueError, match="the variables are not those of this gateau on gardner_chess"):
+        alphagateau.save(tmp_path / "other", made.game, keys, made.variables)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.tex").write_text("years of work")
+    with pytest.raises(CheckpointError, match="folder"):  # no checkpoint, and stays
+        alphagateau.save(tmp_path / "folder", made.game, scope["keys"], made.variables)
+    assert (tmp_path / "folder" / "thesis.tex").exists() and not (tmp_path / "other").exists()
+    again = alphagateau.save(small_run / "mine", made.game, scope["keys"], scope["network"].init(jax.random.key(7)))
+    assert again.manifest["weights_hash"] != mine.manifest["weights_hash"]
 
 
 def test_what_is_offered_is_documented_and_imported_when_asked_for():

@@ -1,4 +1,4 @@
-"""What `alphagateau bench` makes of seconds, and what the benchmark of accelerators reads in a compiled program."""
+"""What `benchmarks/bench.py` makes of seconds, and what the benchmark of accelerators reads in a compiled program."""
 
 import json
 import subprocess
@@ -6,9 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from alphagateau.cli.arguments import UsageError
-from alphagateau.commands import bench
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -68,13 +65,6 @@ def test_kernels_and_bytes_of_a_program_with_a_loop_in_a_loop():
     assert hlo.total_kernels([whole, outer, inner]) == 1 + 3 + 3 * 2
     assert hlo.total_kernels([whole, outer, inner], trips_unknown=5) == 1 + 3 + 15 * 2
     assert hlo.total_bytes([whole, outer, inner]) == 48 + 3 * 72 + 3 * 60
-
-
-def test_an_installed_package_names_the_folder_that_it_lacks(monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "PROGRAMS", tmp_path / "benchmarks" / "throughput")
-    (tmp_path / "benchmarks").mkdir()  # as some other wheels leave one
-    with pytest.raises(UsageError, match="runs in a checkout of the project"):
-        bench.run(bench.Arguments(what=("games",)))
 
 
 @pytest.mark.whole

@@ -62,7 +62,7 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, fo
         ("match random random --game chess --games 2 --pgn games.pgn", "--pgn games.pgn holds other games"),
         ("match random random --game chess --games 2 --pgn results.csv", "--pgn results.csv holds other games"),
         ("rate results.csv --out other", "--out other holds results.csv, which this command did not write"),
-        ("bench --json games.pgn", "holds something that is not JSON"),
+        ("sts random results.csv --json games.pgn", "holds something that is not JSON"),
         ("report other --out games.pgn", "holds something that is not HTML"),
         ("sts random results.csv --json other", "is a folder"),
     ],

@@ -198,7 +198,10 @@ def _evaluate(rows, game, **changes):
 @pytest.mark.parametrize(
     ("apply", "said"),
     [
-        (lambda rows, game: _evaluate(rows, game), r"apply must be \(Evaluation, statistics\), got Evaluation"),
+        (
+            lambda rows, game: _evaluate(rows, game),
+            r"apply must be \(Evaluation, statistics\), the latter a dict, got Evaluation",
+        ),
         (
             lambda rows, game: (_evaluate(rows, game, prior_logits=jnp.zeros((rows, 16))), {}),
             r"prior_logits must be float32\[2, \d+\], got float32\[2, 16\] for two positions",
@@ -206,6 +209,10 @@ def _evaluate(rows, game, **changes):
         (
             lambda rows, game: (_evaluate(rows, game, value=jnp.zeros((rows, 1))), {}),
             r"value must be float32\[2\], got float32\[2, 1\] for two positions",
+        ),
+        (
+            lambda rows, game: (_evaluate(rows, game), None),
+            r"apply must be \(Evaluation, statistics\), the latter a dict, got Evaluation, NoneType",
         ),
         (
             lambda rows, game: (_evaluate(rows, game, extra={}), {}),
@@ -289,8 +296,31 @@ def test_a_search_of_other_functions_is_refused_in_one_sentence(toys, made, said
 
 @pytest.mark.parametrize("kind", [ToySearchConfig, NetworkConfig])
 def test_a_record_of_keys_names_what_it_is_registered_as(toys, kind):
-    with pytest.raises(config.ConfigError, match=r'"other", of register.., must be a @record whose key architecture'):
+    with pytest.raises(
+        config.ConfigError, match=r'"other", of register.., must be a @record of NetworkConfig whose key arch'
+    ):
         alphagateau.register(Architecture("other", kind, make_toy_network))
+
+
+def test_the_keys_of_a_network_are_a_network_config(toys):
+    @record
+    class Keys:
+        architecture: str = key("", default="other")
+
+    with pytest.raises(config.ConfigError, match=r'"other", of register.., must be a @record of NetworkConfig'):
+        alphagateau.register(Architecture("other", Keys, make_toy_network))  # type: ignore[arg-type]
+
+
+def test_a_cell_of_a_notebook_can_be_run_again(toys):
+    for make in (make_toy_network, _zeros):
+        alphagateau.register(Architecture("toy_network", ToyNetworkConfig, make))
+    assert NETWORKS["toy_network"].make is _zeros
+
+
+@pytest.mark.parametrize("place", ["nowhere_at_all:make", "json:dumpz"])
+def test_a_record_that_defers_to_nothing_says_so_in_one_sentence(place):
+    with pytest.raises(config.ConfigError, match=f'"{place}", which a record defers to, is not there: '):
+        registers.deferred(place)()
 
 
 def test_two_of_one_name_are_an_error_that_names_both(toys, monkeypatch):
@@ -348,6 +378,17 @@ def test_a_plug_in_that_fails_is_one_sentence_and_the_others_work(clean_register
     )
     assert "given_plugin_more_more:theirs is left out" in last and "1 is no declaration" in last
     assert SEARCHES["toy_search"] is TOY_SEARCH and registers.plugins() == ["given_plugin_more:theirs"]
+
+
+@pytest.mark.parametrize(("line", "said"), [("x = Losss", "NameError: "), ("x = = 1", "SyntaxError: ")])
+def test_where_a_plug_in_fails_is_said(clean_registers, monkeypatch, capsys, tmp_path, line, said):
+    (tmp_path / "broken_plugin.py").write_text(f"import json\n{line}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("broken", "broken_plugin:RECORDS", registers.PLUGINS)
+    monkeypatch.setattr(registers, "entry_points", lambda group: [point])
+    registers.load_plugins()
+    err = capsys.readouterr().err
+    assert said in err and err.endswith(f"({tmp_path / 'broken_plugin.py'}, line 2)\n")
 
 
 def test_a_plug_in_that_ends_the_process_is_left_out(clean_registers, monkeypatch, capsys):

@@ -80,8 +80,11 @@ def test_rates_of_no_games_say_nothing():
 
 def test_shares_of_few_games_say_nothing():
     few = {**HEALTHY, "selfplay/games": 31.0, "selfplay/draw_rate": 1.0, "selfplay/duplicate_rate": 1.0}
+    few["train/calibration_error"] = 1.1
     assert symptoms(few, LIMITS) == []
-    assert len(symptoms({**few, "selfplay/games": 32.0}, LIMITS)) == 2
+    assert len(symptoms({**few, "selfplay/games": 32.0}, LIMITS)) == 3
+    labelled = {name: x for name, x in few.items() if not name.startswith("selfplay/")}
+    assert len(symptoms(labelled, LIMITS)) == 1
 
 
 def test_by_default_every_limit_can_be_passed():

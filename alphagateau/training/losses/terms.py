@@ -5,7 +5,7 @@ A); `networks.heads.mean_of_bins` is the way back.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,9 +34,14 @@ LossFn = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
 
 
 def join_terms(*parts: LossTerms) -> LossTerms:
-    """The terms of all parts."""
-    fields = zip(LossTerms({}), *parts, strict=True)
-    return LossTerms(*({name: x for terms in field for name, x in terms.items()} for field in fields))
+    """The terms of all parts. Raises ValueError if two have one of a name."""
+    joined: list[dict[str, Any]] = [{} for _ in LossTerms._fields]
+    for part in parts:
+        for field, terms in zip(joined, part, strict=True):
+            if twice := field.keys() & terms:
+                raise ValueError(f"the loss's term {min(twice)!r} is given twice")
+            field |= terms
+    return LossTerms(*joined)
 
 
 def policy_terms(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:

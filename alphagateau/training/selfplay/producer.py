@@ -68,7 +68,8 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
             name, plies = show(experiment.search.algorithm), int(state.statistics["plies"])
             raise RunError(
                 f"search {name} is not sound: at {unsound} of {plies} plies its move is not legal, its action_weights "
-                "are no probabilities of the legal moves, or its search_value, of the network's, is not from -1 to 1"
+                "are no probabilities of the legal moves, or its search_value is not from -1 to 1; network "
+                f"{show(experiment.network.architecture)} must have finite logits and a value from -1 to 1"
             )
         player = Identity(run, iteration - 1, weights, player_search_name(experiment.search))
         tags = {"Event": run, "Round": str(iteration)}

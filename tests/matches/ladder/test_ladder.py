@@ -214,7 +214,7 @@ def test_the_match_at_the_end_leaves_its_games(smoke_run, tmp_path, monkeypatch)
     monkeypatch.setattr(final_match, "play_match", play)
     run = Path(shutil.copytree(smoke_run, tmp_path / "smoke"))
     experiment, found = load(run / "config.toml"), newest_checkpoint(run)
-    experiment = replace(experiment, evaluation=replace(experiment.evaluation, num_games=2))
+    experiment = replace(experiment, evaluation=replace(experiment.evaluation, num_games=2), num_iterations=1)
     assert final_match.final_match(experiment, run, load_weights(found, experiment.game), lambda: False)
     assert main(["pgn", str(run / "results.pgn")]) == 0 and len(read_pgn((run / "results.pgn").read_text())) == 4
     last, first, mover = matches[0].a.identity, matches[0].b.identity, matches[1].b.identity

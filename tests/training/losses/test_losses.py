@@ -3,11 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 from alphagateau.training.losses.policy_value import policy_value_loss, policy_wdl_loss, reduce_terms, win_draw_loss
-from alphagateau.training.losses.terms import LossTerms
+from alphagateau.training.losses.terms import LossTerms, join_terms
 
 
 def frames_of(game, values, known) -> Frame:
@@ -48,3 +49,11 @@ def test_a_mean_among_some_frames_has_nothing_of_the_others():
     terms = LossTerms({"loss": jnp.zeros(4)}, {}, {"share": (values, mask), "right": (values > 0, mask)}, {})
     _, metrics = reduce_terms(terms)
     assert metrics["share"] == metrics["right"] == 0.5
+
+
+def test_a_term_of_a_name_that_another_has_is_refused():
+    """The later one took the place of the first."""
+    one, other = LossTerms({"policy_loss": jnp.ones(4)}), LossTerms({"policy_loss": jnp.zeros(4)})
+    with pytest.raises(ValueError, match="the loss's term 'policy_loss' is given twice"):
+        join_terms(one, other)
+    assert join_terms(one, LossTerms({"mine": jnp.zeros(4)})).minimized.keys() == {"policy_loss", "mine"}
