@@ -115,7 +115,7 @@ class Register(Mapping[str, E], Generic[E]):
         """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
         for name, known in self._entries.items():
             for field in ("name", *self.unique):
-                is_again = field == "name" and origin == self._origins[name] == "register()"  # a cell that is run again
+                is_again = field == "name" and origin == self._origins.get(name) == "register()"  # a cell, run again
                 if known != entry and getattr(known, field) == (value := getattr(entry, field)) and not is_again:
                     what, first = self.tag if field == "name" else field, self._origins[name]
                     raise ConfigError(f"{what} {show(value)} is registered twice, by {first} and by {origin}")

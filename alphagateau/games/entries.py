@@ -46,7 +46,7 @@ class GameEntry:
         """Raises ConfigError for a board that cannot be, or whose start has another size."""
         ranks = [sum(int(x) if x.isdigit() else 1 for x in rank) for rank in self.start_fen.split(" ")[0].split("/")]
         if not 3 <= self.size <= 8 or ranks != [self.size] * self.size:
-            raise ConfigError(f"game {self.name!r}: size must be 3 to 8, as start_fen's ranks, got {self.size}")
+            raise ConfigError(f"game {self.name!r}: size must be 3 to 8, as start_fen's ranks {ranks}, got {self.size}")
 
     @property
     def pieces(self) -> str:

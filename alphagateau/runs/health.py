@@ -34,10 +34,9 @@ def not_finite(values: Mapping[str, Any], iteration: int) -> str | None:
     """Why the run must stop whatever `[health]` allows; None: loss, gradient and weights are numbers."""
     if all(math.isfinite(values[name]) for name in _FINITE if name in values):
         return None
-    return (
-        f"stopped: training went wrong in iteration {iteration}: loss {values['train/loss']}, "
-        f"gradient norm {values['train/gradient_norm']}, weight norm {values['train/weight_norm']}"
-    )
+    learnt = {name: x for name, x in values.items() if name.startswith("train/") and isinstance(x, float)}
+    broken = ", ".join(f"{name} {x}" for name, x in learnt.items() if not math.isfinite(x))
+    return f"stopped: training went wrong in iteration {iteration}: {broken}"
 
 
 def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:

@@ -110,7 +110,8 @@ def test_means_of_no_steps_say_nothing():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite(name, value):
     losses = dict.fromkeys(("train/loss", "train/gradient_norm", "train/weight_norm"), 1.0)
-    assert "went wrong in iteration 7: loss " in (not_finite({**HEALTHY, **losses, f"train/{name}": value}, 7) or "")
+    said = not_finite({**HEALTHY, **losses, f"train/{name}": value, "train/mine": value}, 7) or ""
+    assert "went wrong in iteration 7: " in said and f"train/{name} {value}" in said and f"train/mine {value}" in said
 
 
 def test_games_that_repeat_one_another_are_counted():

@@ -68,6 +68,8 @@ def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner)
     ("made", "said"),
     [
         (lambda x: {"age": x}, "a loss must return LossTerms, got dict"),
+        (lambda x: x, "a loss must return LossTerms, got an array"),
+        (lambda x: LossTerms({}, {"age": x}), "a loss must have a term in minimized, got none"),
         (lambda x: LossTerms({"age": x[:4]}), r'the loss\'s term "age" must be \[8\], one a frame, got \[4\]'),
         (lambda x: LossTerms({"age": x}, {"old": x[:, None]}), r'"old" must be \[8\], one a frame, got \[8, 1\]'),
         (lambda x: LossTerms({"age": x}, {}, {"young": x}), r'logged_among "young" must be \(values, mask\), got '),

@@ -57,7 +57,10 @@ def win_draw_loss(value: Array) -> Array:
 def check_terms(terms: Any, num_frames: int) -> None:
     """Raises ConfigError unless a loss has made LossTerms of so many frames."""
     if not isinstance(terms, LossTerms):
-        raise ConfigError(f"a loss must return LossTerms, got {type(terms).__name__}")
+        got = "an array" if isinstance(terms, jnp.ndarray) else type(terms).__name__
+        raise ConfigError(f"a loss must return LossTerms, got {got}")
+    if not terms.minimized:
+        raise ConfigError("a loss must have a term in minimized, got none")
     for name, term in {**terms.minimized, **terms.logged}.items():
         if jnp.shape(term) != (num_frames,):
             got = list(jnp.shape(term))
