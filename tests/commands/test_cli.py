@@ -266,7 +266,7 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
         ("train smoke --search.algorithm random", "evaluation.num_games must be 0 with search.algorithm"),
         ("match a b --opening-ply 4", 'unknown option "--opening-ply"; did you mean --opening-plies?'),
         ("rate a --method elo", '--method must be one of "bradley-terry", "history", "wls", got "elo"'),
-        ("doctor --platfrom cpu", "did you mean --platform?"),
+        ("doctor smoke --platfrom cpu", "did you mean --platform?"),
         ("ladder", "ladder file"),
         ("ladder random --games-per-pair 3", "games_per_pair must be even"),
         ("ladder random --target-error x", 'target_error must be a finite number, 0 or more, got "x"'),

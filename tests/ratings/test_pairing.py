@@ -236,7 +236,7 @@ def test_sprt_refuses_bad_input(counts, options, said):
 
 def test_strength_by_hand():
     # A mean score of 0.6
-    found, error = strength([0, 10, 40, 50, 0]), math.sqrt((10 * 0.35**2 + 40 * 0.1**2 + 50 * 0.15**2) / 100) / 10
+    found, error = strength([0, 10, 40, 50, 0]), math.sqrt((10 * 0.35**2 + 40 * 0.1**2 + 50 * 0.15**2) / 99) / 10
     assert found.elo == pytest.approx(400 * math.log10(0.6 / 0.4))
     assert found.lower == pytest.approx(400 * math.log10((0.6 - 2 * error) / (0.4 + 2 * error)))
     assert found.superiority == pytest.approx(0.5 * math.erfc(-0.1 / error / math.sqrt(2)))
@@ -253,7 +253,7 @@ def test_strength_reads_as_a_sentence():
     )
     assert str(strength([0] * 5)) == "Elo +0 (-inf to +inf), likelihood of superiority 50.0 %, by 0 pairs of games"
     assert str(strength([0, 1001, 0, 1000, 0])).startswith("Elo +0 ")  # never -0
-    assert str(strength([0, 0, 0, 0, 2])).startswith("Elo +inf (-68 to +inf), ")
+    assert str(strength([0, 0, 0, 0, 2])).startswith("Elo +inf (-142 to +inf), ")
     assert str(sprt([10, 30, 50, 60, 50], 0, 10)).startswith(
         "accepts H1, the higher, after 200 pairs of games: log-likelihood ratio "
     )
