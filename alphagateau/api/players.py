@@ -86,7 +86,7 @@ def save(
     """Writes weights as a checkpoint, which `load` and every command read; returns it as `load` does.
 
     `network`, `search`: the keys that made them. Only a checkpoint is replaced. Raises ConfigError as `make_network`,
-    ValueError for the variables of another network, CheckpointError if it cannot be written.
+    ValueError for variables that are another network's or not finite, CheckpointError if it cannot be written.
     """
     keys = network if isinstance(network, NetworkConfig) else NETWORKS.read(network)
     asked = search if isinstance(search, SearchConfig) else SEARCHES.read(search or {})
@@ -95,6 +95,8 @@ def save(
     kinds = [jax.tree.map(lambda x: (x.shape, x.dtype), tree) for tree in (expected, weights)]
     if kinds[0] != kinds[1]:
         raise ValueError(f"the variables are not those of this {keys.architecture} on {game.name}")
+    if not all(np.isfinite(x).all() for x in jax.tree.leaves(weights)):
+        raise ValueError("the variables are not finite")
     if place.exists():
         checkpoint.open_checkpoint(place)
     manifest = {

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 import alphagateau
@@ -90,6 +91,11 @@ def test_what_was_made_by_hand_is_a_checkpoint(page, small_run, tmp_path):
     keys = {"hidden_size": 16, "num_blocks": 1}
     with pytest.raises(ValueError, match="the variables are not those of this gateau on gardner_chess"):
         alphagateau.save(tmp_path / "other", made.game, keys, made.variables)
+    with pytest.raises(ValueError, match="the variables are not finite"):  # what is there stays
+        alphagateau.save(
+            small_run / "mine", made.game, scope["keys"], jax.tree.map(lambda x: x * jnp.nan, made.variables)
+        )
+    assert alphagateau.evaluate(alphagateau.load(small_run / "mine"), start) == alphagateau.evaluate(made, start)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.tex").write_text("years of work")
     with pytest.raises(CheckpointError, match="folder"):  # no checkpoint, and stays

@@ -10,6 +10,7 @@ import alphagateau
 from alphagateau.api import training
 from alphagateau.config import ConfigError
 from alphagateau.runs.newest import newest_checkpoint
+from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.stop import StopRequest
 
 QUICK = {"num_iterations": 2, "evaluation.num_games": 0, "search.num_simulations": 2}
@@ -84,6 +85,11 @@ def test_a_record_tables_and_a_file_are_one_experiment_in_any_thread(tmp_path, w
     thread.join()
     again = alphagateau.train(experiment, "tables", runs=tmp_path)
     assert again.is_finished and weights(again) == weights(found[0]) == weights(whole)
+
+
+def test_metrics_of_a_run_that_is_not_there_are_no_empty_list(tmp_path):
+    with pytest.raises(RunError, match="nowhere: no such run"):
+        alphagateau.read_metrics(tmp_path / "nowhere")
 
 
 def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import bench  # noqa: E402
 import hlo  # noqa: E402
 from throughput import data  # noqa: E402
 from throughput.ratios import compare  # noqa: E402
@@ -53,6 +54,25 @@ def test_seconds_become_paces_or_to_a_negative_target_multiples():
     assert (pace.ratio, pace.spread, pace.is_met) == (2.0, (1.0, 3.0), True)
     multiple = compare("compiling", seconds, -0.4)
     assert (multiple.ratio, multiple.spread, multiple.is_met) == (0.5, (1 / 3, 1.0), False)
+
+
+@pytest.mark.parametrize(
+    ("words", "measured"),
+    [([], bench.USUAL), (["search", "data", "search", "--quick"], ("search", "data")), (["all"], tuple(bench.ROWS))],
+)
+def test_what_is_named_is_measured_once(monkeypatch, words, measured):
+    asked: list[tuple[str, int]] = []
+    rows = {name: lambda rounds, name=name: asked.append((name, rounds)) or [] for name in bench.ROWS}
+    monkeypatch.setattr(bench, "ROWS", rows)
+    monkeypatch.setattr(bench.ratios, "print_rows", lambda rows: None)
+    bench.main(words)
+    assert asked == [(name, 3 if "--quick" in words else 7) for name in measured]
+
+
+def test_what_is_not_measured_is_said(capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["everything"])
+    assert "everything is not measured: expected games, network," in capsys.readouterr().err
 
 
 def test_kernels_and_bytes_of_a_program_with_a_loop_in_a_loop():
