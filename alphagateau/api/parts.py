@@ -84,6 +84,8 @@ def make_selfplay(
         heads: the network's auxiliary heads, such as "reply_edge", whose targets enter `Frame.extra`.
         targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/selfplay.md).
     """
+    if isinstance(heads, str):
+        raise TypeError(f"heads must be a tuple of names, got {heads!r}")
     rows, first_ply, taught = jnp.arange(num_games), jnp.int32(0), [HEADS.entry(name) for name in heads]
     selfplay = plays.make_selfplay(game, search, num_plies)
 
@@ -107,5 +109,7 @@ def make_learner(
         loss: a name as in `training.loss` (else ConfigError), or `(game, Evaluation, Frames [B]) -> LossTerms`.
         optimizer: None: Adam at a rate of 0.001.
     """
+    if not isinstance(optimizer, optax.GradientTransformation | None):
+        raise TypeError(f"optimizer must be optax's, such as optax.adam(0.001), got {optimizer!r}")
     terms = LOSSES.entry(loss).terms if isinstance(loss, str) else loss
     return learners.make_learner(game, network, terms, optimizer or optax.adam(1e-3))

@@ -11,11 +11,11 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
-from dataclasses import Field, dataclass
+from dataclasses import Field, dataclass, fields
 from functools import partial
 from importlib.metadata import entry_points
 from pkgutil import resolve_name
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_origin
 
 from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
 
@@ -112,7 +112,14 @@ class Register(Mapping[str, E], Generic[E]):
             Register.by_kind[kind] = self
 
     def add(self, entry: E, origin: str = "alphagateau") -> None:
-        """Registers a declaration of a distribution. Raises ConfigError for a name that another has."""
+        """Registers a declaration of a distribution. Raises ConfigError for a name that another has.
+
+        A text where a tuple of texts is due would be read letter by letter, and is refused too.
+        """
+        tuples = {x.name: getattr(entry, x.name) for x in fields(entry) if get_origin(x.type) is tuple}
+        for field, value in {**tuples, **getattr(entry, "needs", {})}.items():
+            if isinstance(value, str):
+                raise ConfigError(f"{field} of {show(entry.name)}, of {origin}, must be a tuple, got {show(value)}")
         for name, known in self._entries.items():
             for field in ("name", *self.unique):
                 is_again = field == "name" and origin == self._origins.get(name) == "register()"  # a cell, run again

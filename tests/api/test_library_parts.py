@@ -63,3 +63,7 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
         alphagateau.make_learner(game, network, "hinge")
     with pytest.raises(ConfigError, match=r"head must be one of .*reply_edge"):
         alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads=("reply",))
+    with pytest.raises(TypeError, match="heads must be a tuple of names, got 'reply_edge'"):
+        alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads="reply_edge")
+    with pytest.raises(TypeError, match=r"optimizer must be optax's, .* got 0.001"):
+        alphagateau.make_learner(game, network, optimizer=1e-3)

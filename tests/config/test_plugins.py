@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import alphagateau
 from alphagateau import config
 from alphagateau.config import registers
 from alphagateau.config.losses import Head, Loss, heads_of
-from alphagateau.config.records import key, num, program_or_path, record
+from alphagateau.config.records import ConfigError, key, num, program_or_path, record
 from alphagateau.config.registers import (
     NETWORKS,
     SEARCHES,
@@ -127,6 +128,21 @@ def test_a_record_of_each_kind_is_all_that_an_experiment_needs(toys):
     states = jax.tree.map(lambda x: jnp.asarray(x)[None], game.init())
     output = search(network.init(None), jax.random.split(jax.random.key(0), 1), states)
     assert float(output.value[0]) == 0.25 and output.edge[0] == states.legal_edges[0, 1]
+
+
+def test_a_text_in_place_of_a_tuple_is_refused(clean_registers):
+    for changed in ({"teaches": "policy"}, {"labels": "best"}, {"needs": {"value_head": "wdl"}}):
+        with pytest.raises(ConfigError, match=r"(teaches|labels|value_head) of .toy_loss.* must be a tuple, got"):
+            alphagateau.register(replace(TOY_LOSS, **changed))
+    with pytest.raises(ConfigError, match=r"variant_names of .toy_chess"):
+        alphagateau.register(replace(TOY_BOARD, variant_names="Toy"))
+
+
+def test_a_board_with_more_moves_than_it_declares_ends_with_its_first_game(clean_registers):
+    alphagateau.register(replace(TOY_BOARD, max_legal_moves=4))
+    game = get_game("toy_chess")
+    with pytest.raises(ConfigError, match=r"max_legal_moves of toy_chess is 4: kr2.* has \d"):
+        record_game(game, [int(game.init().legal_edges[0])])
 
 
 def test_a_board_is_read_and_written_as_any_other(toys):

@@ -23,6 +23,7 @@ import chess
 import chess.engine
 import chess.pgn
 
+from alphagateau.config.records import ConfigError
 from alphagateau.games.entries import GAMES
 from alphagateau.games.notation import board_from_fen, board_outcome, edge_to_uci, normalize_fen
 from alphagateau.games.pgn.san import read_move
@@ -85,12 +86,14 @@ def record_game(
 ) -> GameRecord:
     """The record of a game played from `start_fen` (None: the usual start) along `edges`.
 
-    Result and termination are what python-chess finds after the last move. Raises ValueError, in
-    one sentence, if a move is illegal.
+    Result and termination are what python-chess finds after the last move. Raises ValueError, in one sentence, if a
+    move is illegal or there are more than the game's `max_legal_moves`.
     """
     start_fen = game.start_fen if start_fen is None else start_fen
     board, moves = board_from_fen(game, start_fen), []
     for edge in edges:
+        if (count := board.legal_moves.count()) > game.max_legal_moves:
+            raise ConfigError(f"max_legal_moves of {game.name} is {game.max_legal_moves}: {board.fen()} has {count}")
         moves.append(edge_to_uci(game, board, edge))
         board.push(_parse_move(board, moves[-1], len(moves)))
     result, reason = board_outcome(game, board)
