@@ -123,9 +123,10 @@ class Register(Mapping[str, E], Generic[E]):
         for name, known in self._entries.items():
             for field in ("name", *self.unique):
                 is_again = field == "name" and origin == self._origins.get(name) == "register()"  # a cell, run again
+                is_again = is_again and self is not GAMES  # what is compiled of a board is kept by its name
                 if known != entry and getattr(known, field) == (value := getattr(entry, field)) and not is_again:
-                    what, first = self.tag if field == "name" else field, self._origins[name]
-                    raise ConfigError(f"{what} {show(value)} is registered twice, by {first} and by {origin}")
+                    what, by = self.tag if field == "name" else field, f"{self._origins[name]} and by {origin}"
+                    raise ConfigError(f"{what} {show(value)} is registered twice, by {by}: rename one")
         self._entries[entry.name], self._origins[entry.name] = entry, origin
 
     def entry(self, name: Any, prefix: str = "") -> E:

@@ -27,7 +27,7 @@ from alphagateau.config.registers import (
     SearchMethod,
 )
 from alphagateau.games.entries import CHESS, ROOK, GameEntry
-from alphagateau.games.notation import from_fen, legal_moves
+from alphagateau.games.notation import edges_by_uci, from_fen, legal_moves
 from alphagateau.games.pgn.pgn import read_pgn, record_game, to_pgn
 from alphagateau.games.variants import get_game
 from alphagateau.matches.player_specs import search_of
@@ -139,10 +139,14 @@ def test_a_text_in_place_of_a_tuple_is_refused(clean_registers):
 
 
 def test_a_board_with_more_moves_than_it_declares_ends_with_its_first_game(clean_registers):
-    alphagateau.register(replace(TOY_BOARD, max_legal_moves=4))
-    game = get_game("toy_chess")
-    with pytest.raises(ConfigError, match=r"max_legal_moves of toy_chess is 4: kr2.* has \d"):
-        record_game(game, [int(game.init().legal_edges[0])])
+    names = {"name": "narrow_chess", "variant_names": ("Narrow",), "uci_variant": "narrow"}
+    alphagateau.register(replace(TOY_BOARD, max_legal_moves=7, **names))
+    white, black = (edges_by_uci("narrow_chess", is_white) for is_white in (True, False))
+    edges = [white["d2d3"], black["b4c4"], white["d1d2"]]
+    game = get_game("narrow_chess")
+    assert len(record_game(game, edges[:2]).moves) == 2
+    with pytest.raises(ConfigError, match=r"max_legal_moves of narrow_chess is 7: k1r1.* has 10"):
+        record_game(game, edges)
 
 
 def test_a_board_is_read_and_written_as_any_other(toys):
@@ -331,6 +335,8 @@ def test_a_cell_of_a_notebook_can_be_run_again(toys):
     for make in (make_toy_network, _zeros):
         alphagateau.register(Architecture("toy_network", ToyNetworkConfig, make))
     assert NETWORKS["toy_network"].make is _zeros
+    with pytest.raises(ConfigError, match=r'game "toy_chess" is registered twice, .*: rename one'):
+        alphagateau.register(replace(TOY_BOARD, max_plies=30))  # games of the old board would go on by the new name
 
 
 @pytest.mark.parametrize("place", ["nowhere_at_all:make", "json:dumpz"])
