@@ -20,7 +20,7 @@ from alphagateau.networks.trained import network_config
 from alphagateau.play.opponents import player_of
 from alphagateau.play.thinking import Limits, Thinker, Watch, make_thinker, replay, think
 from alphagateau.runs.newest import newest_checkpoint
-from alphagateau.search.growing.anytime import grow, start_tree
+from alphagateau.search.growing.anytime import grow_once, is_done, start_tree
 from alphagateau.search.growing.tree import BATCH
 from alphagateau.search.gumbel.config import GumbelConfig
 from alphagateau.search.make_search import make_search
@@ -39,7 +39,9 @@ def calls(thinker: Thinker, search, leaves: int) -> dict:
 
     def grown() -> None:
         start_tree(tree, state)
-        grow(tree, leaves)
+        done = 0
+        while done < leaves and not is_done(tree):
+            done += grow_once(tree, min(BATCH, leaves - done), leaves)
 
     def device() -> None:
         for _ in range(leaves // BATCH):

@@ -114,7 +114,10 @@ def _checked(model: Model) -> Model:
 
 
 def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation]:
-    """The network's policy and value of each position, without search. Raises ValueError for a wrong FEN."""
+    """The network's policy and value of each position, without search; a finished game has its result as its value.
+
+    Raises ValueError for a wrong FEN.
+    """
     game = _checked(model).game
     states = [from_fen(game, fen) for fen in ([fens] if isinstance(fens, str) else fens)]
     if not states:
@@ -122,7 +125,7 @@ def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation
     logits, values = _compiled_evaluation(game.name, model.network)(model.variables, stack_rows(pad_rows(states)))
     weights = np.asarray(jax.nn.softmax(logits))
     rows = zip(states, weights, np.asarray(values), strict=False)  # the batch ends in rows of no meaning
-    return [PositionEvaluation(_by_move(game, state, row), float(value)) for state, row, value in rows]
+    return [PositionEvaluation(_by_move(game, state, row), float(value - state.reward)) for state, row, value in rows]
 
 
 def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int = 0) -> FoundMove:

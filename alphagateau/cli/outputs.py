@@ -22,8 +22,9 @@ class Output(NamedTuple):
 
 
 PGN, JSON, HTML, SVG, DRAWING, FOLDER = map(Output, ("PGN", "JSON", "HTML", "SVG", "HTML or SVG", "folder"))
-RATINGS = Output("folder", ("ratings.csv", "results.csv", "games.pgn", "ratings.svg", "index.html"))
-LADDER = Output("folder", ("games.jsonl", *RATINGS.names))
+RATINGS = Output("folder", ("ratings.csv", "results.csv", "ratings.svg", "index.html"))
+LADDER = Output("folder", ("games.jsonl", "games.pgn", *RATINGS.names))
+LADDERS_OWN = ("games.jsonl", "games.pgn", "games.pgn.gz", "pool.json")  # beside files with the names of RATINGS
 PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
 BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
 STUDY = Output("folder", ("study.json", "study.md", "index.html", "curves.svg", "ladder.toml"))
@@ -35,7 +36,8 @@ def refusal(arguments: Any) -> str | None:
     """A sentence on the first output of an argument record that must not be written; None: all may be written."""
     hints = get_type_hints(type(arguments), include_extras=True)
     values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
-    marks = {name: _mark(hints[name]) for name in values}
+    beside = {name: getattr(hints[name], "__metadata__", ()) for name in values}
+    marks = {name: next((mark for mark in found if isinstance(mark, Output)), None) for name, found in beside.items()}
     inputs = [value for name, value in values.items() if not marks[name]]
     written: list[Path] = []
     for name, mark in marks.items():
@@ -65,10 +67,6 @@ def ladder_files(folder: Path, boards: Iterable[str] = ()) -> list[Path]:
     return [place / name for place in (folder, *(folder / board for board in boards)) for name in LADDER.names]
 
 
-def _mark(hint: Any) -> Output | None:
-    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Output)), None)
-
-
 def _paths(value: Any) -> Iterator[Path]:
     """The existing paths that an argument may read: a path, or a player with options behind its path, or several."""
     if isinstance(value, tuple | list | dict):  # of a ladder's settings, its file's keys too
@@ -95,6 +93,8 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
         found = [target.name for target in targets if target.exists()]
         boards = path.glob("*/games.jsonl") if mark == LADDER else ()  # of several, each has a folder
         is_other = bool(found) and not (targets[0].exists() or any(boards))
+        if mark == RATINGS and (of_ladder := [name for name in LADDERS_OWN if (path / name).exists()]):
+            is_other, found = True, of_ladder
         return f"holds {found[0]}, which this command did not write" if is_other and mark.names else None
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"

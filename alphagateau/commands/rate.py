@@ -37,7 +37,7 @@ class Arguments(FileOptions):
 
 def run(arguments: Arguments) -> int:
     """Prints the ratings."""
-    if arguments.anchor_rating and arguments.anchor is None:
+    if arguments.anchor_rating and arguments.anchor in (None, "UCI_Elo"):
         raise UsageError(f"--anchor-rating {arguments.anchor_rating:g} needs --anchor, the player who has it")
     from alphagateau.matches.recorded_results import read_any_results
     from alphagateau.ratings.curves import curves_by_name

@@ -110,7 +110,7 @@ def run_study(study: "Study", out: Path, stop: StopRequest) -> int:
         report(f"another process plays the ladder in {out}")
         return 0
     if stop.reason is None:
-        with locked(out):
+        with locked(out), locked(out / "ladder"):  # whose lock `ladder --out` takes
             write_results(study, out, failures, stop)
     if stop.reason is not None:
         report(f"stopped ({stop.reason}); the same command goes on")
@@ -142,6 +142,7 @@ def print_plan(plan: Plan) -> None:
     from alphagateau.matches.ladder.pool_files import find_pool, read_pool
     from alphagateau.matches.ladder.simulation import LadderForecast, forecast_ladder
     from alphagateau.studies.forecast import forecast, read_pilot
+    from alphagateau.studies.status import last_iterations
 
     study, of_ladder, pool = plan.study, LadderForecast(0, 1, 0), None
     if study.ladder:
@@ -149,10 +150,11 @@ def print_plan(plan: Plan) -> None:
             with usage_errors(f"{study.name}, [ladder]"):
                 board = get_game((study.ladder.boards or (plan.reference.experiment.game,))[0]).name
                 pool = read_pool(find_pool(study.ladder.pool), board)[1]
-        known = [v.experiment.num_iterations for v in plan.variants if v.budget.iterations or v.budget.frames]
-        end = max(known, default=0)  # unknown where time or FLOPs end the runs
-        rated = {*range(0, end + 1, study.ladder.every), *range(end - study.last + 1, end + 1)}
-        num_rated = len(rated) if study.ladder.every <= end else study.last
+        known = [v.experiment for v in plan.variants if v.budget.iterations or v.budget.frames]
+        end = max((x.num_iterations for x in known), default=0)  # unknown where time or FLOPs end the runs
+        kept = {*range(0, end + 1, min((x.checkpoint_every for x in known), default=1)), end}
+        every = {i for i in kept if study.ladder.every <= end and i % study.ladder.every == 0}
+        num_rated = len(every.union(last_iterations(kept, study.last)))
         of_ladder = forecast_ladder(study.ladder, len(plan.runs), num_rated, study.last, pool)
     direct = study.direct_games * (len(plan.variants) - 1) * len(study.seeds)
     num_games = (of_ladder.num_games + direct) * max(len(study.ladder.boards) if study.ladder else 0, 1)

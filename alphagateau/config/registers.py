@@ -112,13 +112,10 @@ class Register(Mapping[str, E], Generic[E]):
             Register.by_kind[kind] = self
 
     def add(self, entry: E, origin: str = "alphagateau") -> None:
-        """Registers a declaration of a distribution. Raises ConfigError for a name that another has.
-
-        A text where a tuple of texts is due would be read letter by letter, and is refused too.
-        """
+        """Registers a declaration of a distribution. Raises ConfigError for a name that another has, or a wrong key."""
         tuples = {x.name: getattr(entry, x.name) for x in fields(entry) if get_origin(x.type) is tuple}
         for field, value in {**tuples, **getattr(entry, "needs", {})}.items():
-            if isinstance(value, str):
+            if isinstance(value, str):  # it would be read letter by letter
                 raise ConfigError(f"{field} of {show(entry.name)}, of {origin}, must be a tuple, got {show(value)}")
         for name, known in self._entries.items():
             for field in ("name", *self.unique):

@@ -93,17 +93,22 @@ def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards
         make_rows = partial(_part_rows, labels, manifest, split, mate_value)
     else:
         raise DataError(f"{labels} is not labelled to its end: `alphagateau label` goes on with it")
-    if not _is_of(folder, manifest):
+    if not _is_of(folder, manifest, game):
         with FileLock(folder.with_name(f".{folder.name}.lock")):
-            if not _is_of(folder, manifest):  # nobody else has packed it meanwhile
+            if not _is_of(folder, manifest, game):  # nobody else has packed it meanwhile
                 _write(game, folder, make_rows(), manifest)
+    return _columns(folder, game)
+
+
+def _columns(folder: Path, game: Game) -> Boards:
     return Boards(*(np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in columns_of(game)))
 
 
-def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
+def _is_of(folder: Path, manifest: dict[str, Any], game: Game) -> bool:
     try:
-        return json.loads((folder / "packed.json").read_text()) == {"format": FORMAT, "labels": manifest}
-    except (OSError, ValueError):
+        is_same = json.loads((folder / "packed.json").read_text()) == {"format": FORMAT, "labels": manifest}
+        return is_same and _columns(folder, game) is not None
+    except (OSError, ValueError):  # also of a column that is cut off
         return False
 
 
@@ -192,7 +197,10 @@ def labels_of_records(game: Game, where: str, kind: Kind, found: list[Record]) -
 
 
 def labels_of_row(where: str, row: dict[str, Any], mate_value: str = "certain") -> Labelled:
-    """The labels of one board, of a row of a part."""
+    """The labels of one board, of a row of a part. Raises DataError."""
+    edges, scores = row["edges"] or (), row["scores"] or ()
+    if None in (*row.values(), *edges, *scores) or len(edges) != len(scores) or row["count"] < 1:
+        raise DataError(f"{where} is not whole: expected no nulls, a score of each edge, and a count of 1 or more")
     return Labelled(
         where,
         row["fen"],

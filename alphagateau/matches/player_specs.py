@@ -64,12 +64,13 @@ def search_of(
     texts = {LONG_NAMES.get(name, name): text for name, text in spec.options.items()}
     if len(texts) < len(spec.options):
         raise SpecError(f"player {spec.text!r}: expected an option once, by its long or its short name")
-    values = {**trained, **({"num_simulations": num_simulations} if num_simulations else {})}
-    algorithm = values["algorithm"] = texts.pop("search", trained["algorithm"])
+    algorithm = texts.pop("search", trained["algorithm"])
     if algorithm not in (known := searches()):
         hint = suggestion(algorithm, known)
         raise SpecError(f"player {spec.text!r}: search is {algorithm!r}, expected one of {', '.join(known)}{hint}")
-    types = option_types(known[algorithm])
+    values, types = {**trained, "algorithm": algorithm}, option_types(known[algorithm])
+    if num_simulations is not None and "num_simulations" in types:
+        texts.setdefault("num_simulations", str(num_simulations))
     if texts.get("num_simulations") == "0" and "num_simulations" not in types:
         del texts["num_simulations"]  # it makes none in any case
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:

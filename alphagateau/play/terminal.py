@@ -11,7 +11,6 @@ from alphagateau.games.pgn.pgn import GameRecord, Identity, player_tags, to_pgn
 from alphagateau.games.pgn.san import read_move
 from alphagateau.games.rules import Game
 from alphagateau.play.thinking import Limits, Played, Thinker, choose, replay, think
-from alphagateau.search.growing.tree_lines import lines
 
 HELP = "Type a move as Nf3 or g1f3, or: moves, undo, new, board, pgn, help, quit."
 EMPTY = "·"
@@ -134,9 +133,9 @@ def _ending(game: Game, played: Played) -> tuple[str, ...]:
 
 def _reply(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     think(thinker, played, Limits(setup.num_simulations))
-    edge, (line,) = choose(thinker, played), lines(thinker.tree, 1)
-    board = to_board(thinker.game, played.state)
-    move = edge_to_uci(thinker.game, board, edge)
+    line, board = choose(thinker, played), to_board(thinker.game, played.state)
+    assert line  # of a game that goes on
+    move = edge_to_uci(thinker.game, board, line.edges[0])
     color = chess.COLOR_NAMES[board.turn]
     view = f"value {line.value:+z.2f}"
     if line.mate is not None:

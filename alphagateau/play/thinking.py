@@ -33,7 +33,7 @@ from alphagateau.search.growing.tree import (
     make_tree,
     pack,
 )
-from alphagateau.search.growing.tree_lines import lines, prior_weights, visit_counts
+from alphagateau.search.growing.tree_lines import Line, lines, prior_weights
 
 NOT_OVER = np.zeros((), bool)  # a State's `terminated`
 CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only
@@ -198,18 +198,19 @@ def _reuse_tree(thinker: Thinker, played: Played, limits: Limits, watch: Watch) 
     return True
 
 
-def choose(thinker: Thinker, played: Played, temperature: float = 0.0, seed: int = 0) -> int | None:
-    """The edge to play once something is known: the best, or by visits ** (1 / temperature); None if there is none.
+def choose(thinker: Thinker, played: Played, temperature: float = 0.0, seed: int = 0) -> Line | None:
+    """The move to play once something is known: the best, or by visits ** (1 / temperature); None if there is none.
 
     Where nothing was visited, as by a player without a tree, priors take the place of visits. A proven win is always
     played, a proven loss only if all moves lose; the same seed and position give the same.
     """
     found = lines(thinker.tree, thinker.game.max_legal_moves)
-    weights = visit_counts(thinker.tree) if any(line.visits for line in found) else prior_weights(thinker.tree)
+    weights = {line.edges[0]: line.visits for line in found}
+    weights = weights if any(weights.values()) else prior_weights(thinker.tree)
     candidates = [line for line in found if weights[line.edges[0]] and (line.mate is None or line.mate > 0)]
     if not temperature or not candidates or candidates[0].mate is not None:
-        return found[0].edges[0] if found else None
+        return found[0] if found else None
     shares = np.array([weights[line.edges[0]] for line in candidates], float)
     shares = (shares / shares.max()) ** (1 / temperature)
     rng = np.random.default_rng([seed, *np.asarray(played.state.keys)[0].tolist()])
-    return candidates[int(rng.choice(len(candidates), p=shares / shares.sum()))].edges[0]
+    return candidates[int(rng.choice(len(candidates), p=shares / shares.sum()))]

@@ -155,7 +155,10 @@ def _rate_likelihood(
         prior, notes = _prior(players, games)
         (fit, walk), factor = fit_history(games, prior, steps, fit, dispersion), 1.0  # the dispersion is within
         rates = dict(zip(steps.names, (np.sqrt(walk.rates) * ELO_PER_NAT).tolist(), strict=True))
-        scatter_notes += _rate_notes(rates)
+        changes = listed([f"{name} {rate:.1f}" for name, rate in rates.items()])
+        usual = f"usual change of a run's strength in an iteration, Elo, as fitted: {changes}"
+        none = "no two players are iterations of one run: history is bradley-terry here"
+        scatter_notes += (Note(usual if rates else none),)
     return {**fields_of_fit(fit, dispersion, factor), "rates": rates, "notes": notes + scatter_notes}
 
 
@@ -195,13 +198,6 @@ def scatter_note(dispersion: float) -> Note:
     """The note on a dispersion above 1."""
     widened = f"standard errors are widened {math.sqrt(dispersion):.2f} times"
     return Note(f"results scatter {dispersion:.2f} times as much as the model expects: {widened}", "scatter")
-
-
-def _rate_notes(rates: Mapping[str, float]) -> tuple[Note, ...]:
-    if not rates:
-        return (Note("no two players are iterations of one run: history is bradley-terry here"),)
-    shown = listed([f"{name} {rate:.1f}" for name, rate in rates.items()])
-    return (Note(f"usual change of a run's strength in an iteration, Elo, as fitted: {shown}"),)
 
 
 def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[Note, ...]]:

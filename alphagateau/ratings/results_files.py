@@ -120,10 +120,10 @@ def find_replays(games: Sequence[GameResult]) -> tuple[Alike, ...]:
             repeated.setdefault((seat, game.moves), set()).add(name)
     same = Counter(pair for names in repeated.values() for pair in itertools.combinations(sorted(names), 2))
     same = {pair: count for pair, count in same.items() if count >= MIN_REPLAYS}
-    seats: dict[str, set[Hashable]] = {name: set() for pair in same for name in pair}
+    seats: dict[str, Counter[Hashable]] = {name: Counter() for pair in same for name in pair}
     for name, seat in (one for game in games for one in _seats(game) if one[0] in seats):
-        seats[name].add(seat)
-    both = {(a, b): len(seats[a] & seats[b]) for a, b in same}
+        seats[name][seat] += 1
+    both = {(a, b): (seats[a] & seats[b]).total() for a, b in same}
     text = "{} of their {} games from one opening against one opponent are the same"
     return tuple(Alike(*pair, text.format(n, both[pair])) for pair, n in same.items() if 2 * n >= both[pair])
 

@@ -160,16 +160,15 @@ def _likelihood_ratios(counts: np.ndarray, away: np.ndarray) -> np.ndarray:
 def strength(pairs: Sequence[int]) -> Strength:
     """Elo of the mean score (infinite if all was won or lost), by pairs [5] as in `sprt`.
 
-    The error is that of a pair's mean, as games of one opening go together. If all pairs went alike, interval and
-    likelihood count another half pair won and half pair lost. A sequential test that stopped the match favours the side
-    that it took. Raises ValueError for other counts.
+    The error is that of a pair's mean, as games of one opening go together; interval and likelihood count another half
+    pair won and half pair lost, as few pairs, by chance alike, would be too sure. A sequential test that stopped the
+    match favours the side that it took. Raises ValueError for other counts.
     """
     counts = _counts(pairs)
     if not counts.any():
         return Strength(0.0, -math.inf, math.inf, 0.5, 0)
     score = counts @ PAIR_SCORES / counts.sum()
-    if np.count_nonzero(counts) == 1:
-        counts = np.add(counts, [0.5, 0, 0, 0, 0.5])
+    counts = np.add(counts, [0.5, 0, 0, 0, 0.5])
     mean = counts @ PAIR_SCORES / counts.sum()
     error = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2 / counts.sum() / (counts.sum() - 1))
     scores = np.clip([score, mean - 2 * error, mean + 2 * error], 0, 1)

@@ -135,7 +135,8 @@ def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
             checkpoints.append(open_checkpoint(path))
         except CheckpointError as error:
             complaints.append(str(error))
-    return sorted(checkpoints, key=lambda c: c.order, reverse=True), complaints
+    of_run = (found for found in checkpoints if PUBLISHED not in found.manifest)
+    return sorted(of_run, key=lambda c: c.order, reverse=True), complaints
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -227,6 +228,9 @@ def load(checkpoint: Checkpoint, part: str, abstract: Any) -> Any:
             why = f"cannot play: its weights {name} are not finite, or beyond {MOST_WEIGHT:g}"
         if why:
             raise everywhere(CheckpointError(f"{checkpoint.path} {why}"))
+    if part == WEIGHTS and weights_hash(tree) != checkpoint.manifest["weights_hash"]:
+        why = "the weights do not have the hash in its manifest: expected them unchanged"
+        raise everywhere(CheckpointError(f"{checkpoint.path}: {why}"))
     return tree
 
 

@@ -69,9 +69,10 @@ def _from_json(runs: dict, measures: dict, curves: dict, machine: dict, seeds: l
             for name, m in measures.items()
         ],
         curves=[
-            Curve(board, variant, list(map(_point, points, machine["curves"][board][variant])))
+            Curve(board, variant, [CurvePoint(rating=x.pop("elo"), **_with_cost(**x, seconds=s)) for x, s in pairs])
             for board, variants in curves.items()
             for variant, points in variants.items()
+            for pairs in [zip(points, machine["curves"][board][variant], strict=True)]
         ],
     )
 
@@ -79,10 +80,6 @@ def _from_json(runs: dict, measures: dict, curves: dict, machine: dict, seeds: l
 def _row(values: dict[str, float], differences: dict[str, float], **rest: Any) -> Measured:
     by_seed = [{int(seed): value for seed, value in x.items()} for x in (values, differences)]
     return Measured(values=by_seed[0], differences=by_seed[1], **rest)
-
-
-def _point(point: dict[str, Any], seconds: float) -> CurvePoint:
-    return CurvePoint(rating=point.pop("elo"), **_with_cost(**point, seconds=seconds))
 
 
 def _with_cost(**fields: Any) -> dict[str, Any]:

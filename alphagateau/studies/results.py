@@ -231,13 +231,11 @@ def _compare(
         by_seed = {seed: value - theirs[seed] for seed, value in ours.items() if seed in theirs and difference}
         rows.append(Measured(variant, ours, mean, by_seed, difference))
     effects = main_effects(values, covariance, plan.levels) if plan.levels else []
-    names = [_factor_name(name, *values) for name, values in plan.study.factors.items()]
+    names = [  # a name alone of tables of keys, which the page lists by row
+        name if isinstance(low, Mapping) else f"{name}: {show(low)} to {show(high)}"
+        for name, (low, high) in plan.study.factors.items()
+    ]
     return Measure(measure, form, rows, dict(zip(names, effects, strict=False)))
-
-
-def _factor_name(name: str, low: Any, high: Any) -> str:
-    """Such as "training.mirror: false to true"; a name alone for tables of keys, which the page lists by row."""
-    return name if isinstance(low, Mapping) else f"{name}: {show(low)} to {show(high)}"
 
 
 def _curve(plan: Plan, variant: str, known: Mapping[str, Status], rated: Rated) -> list[CurvePoint]:

@@ -30,9 +30,7 @@ def analyse_games(
 
     `num_simulations` of each search, 0 for none, where the spec has no options. Raises SpecError, CheckpointError.
     """
-    has_options = "?" in spec
-    found_spec = read_spec(spec if has_options or num_simulations else f"{spec}?simulations=0")
-    simulations = None if has_options else num_simulations
+    found_spec, simulations = read_spec(spec), None if "?" in spec else num_simulations
     players: dict[str, Player] = {}
     left = ((one.written, one.record, one.check) for one in games if one.record and one.check)
     while batch := list(islice(left, GAMES)):

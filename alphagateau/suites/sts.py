@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.notation import board_from_fen
+from alphagateau.games.notation import board_from_fen, board_outcome
 from alphagateau.games.pgn.epd import read_position, text_lines
 from alphagateau.games.pgn.san import read_move
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, TextFileError, read_lines
@@ -60,6 +60,8 @@ def first_of_each_theme(positions: Sequence[ScoredPosition], number: int) -> lis
 def _read(game: Game, line: str, names: dict[str, str]) -> ScoredPosition:
     fen, operations = read_position(line)
     board = board_from_fen(game, fen)
+    if (why := board_outcome(game, board)[1]) != "unterminated":
+        raise ValueError(f"the game is over by {why}: {board.fen()}")
     name, pairs = " ".join(operations.get("id", [])), _pairs({key: " ".join(x) for key, x in operations.items()})
     points: dict[str, int] = {}
     for move, text in pairs:

@@ -51,9 +51,11 @@ def check_search(experiment: Experiment) -> None:
             'evaluation.num_games must be 0 with search.algorithm "random", under which no network plays, '
             f"got {experiment.evaluation.num_games}"
         )
+    name = show(search.algorithm)
     if search.needs_action_values and not experiment.network.action_values:
-        name = show(search.algorithm)
         raise ConfigError(f"network.action_values must be true for search.algorithm {name}, got false")
+    if search.needs_action_values and "action_value" not in LOSSES[loss := experiment.training.loss].teaches:
+        raise ConfigError(f"training.loss {show(loss)} teaches no action values, by which search {name} plays")
     if search.split not in SPLITS and not (Path(search.split) / "manifest.json").is_file():  # a run's newest may change
         raise ConfigError(
             f'search.split must be "prior", "uniform" or a checkpoint, such as checkpoints/moves/checkpoints/12, '

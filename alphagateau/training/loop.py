@@ -100,13 +100,18 @@ def begin(
 ) -> tuple[Progress, RunState, Checkpoint]:
     """Progress and state of the newest checkpoint, or of a new run's first one."""
     found, variables = resume.newest_state(trainer, folder, reporter), None
+    manifest = Path(experiment.data.path if experiment.data else "") / "manifest.json"  # shards have none
+    labels = on_first(lambda: files.file_hash(manifest) if experiment.data and manifest.exists() else None)
     if found is not None:
+        if record.get("labels", labels) != labels:
+            raise ConfigError(f"{folder} learnt from other labels than those of data.path now: use another --run name")
         check_goes_on(experiment, folder, record, init_from, reporter)
     else:
         origin = resume.find_origin(init_from) if init_from else None
         if origin:
-            resume.check_fits(trainer, origin)
+            resume.check_fits(trainer, origin, reporter)
         variables = resume.load_weights(trainer, origin) if origin else trainer.init_variables()
+        record["labels"] = labels
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
     on_first(lambda: files.write_text(folder / "config.toml", config.dumps(experiment)), OSError)

@@ -35,7 +35,7 @@ def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progr
             if processes.count() > 1 and not processes.is_everywhere(error):
                 raise
             complaints.append(str(error))
-            if error.__cause__ is None:  # else it could not be read, and may be another day
+            if error.__cause__ is None and has_own_name(candidate):  # else it may be read another day, or is kept
                 damaged.append(candidate)
             continue
         for complaint in complaints:
@@ -46,6 +46,7 @@ def newest_state(trainer: Trainer, run: Path, reporter: Reporter) -> tuple[Progr
         if processes.is_first():
             for other in damaged:
                 checkpoint.remove(other)
+                reporter.say(f"removed: {other.path}")
         return progress, state, candidate
     if complaints:
         raise everywhere(CheckpointError(f"no checkpoint of {run} is whole: {'; '.join(complaints)}"))
@@ -102,16 +103,18 @@ def load_weights(trainer: Trainer, origin: Checkpoint) -> Variables:
     return trainer.plan.network.move_from(variables, max(boards, key=lambda board: board.size))
 
 
-def check_fits(trainer: Trainer, origin: Checkpoint) -> None:
+def check_fits(trainer: Trainer, origin: Checkpoint, reporter: Reporter) -> None:
     """Raises ConfigError with the keys that differ if a checkpoint's weights do not fit the trainer's network."""
     there, here = NETWORKS.read(origin.manifest["network"]), trainer.plan.experiment.network
     theirs = jax.eval_shape(make_network(trainer.plan.game, there).init, jax.random.key(0))
     trees = map(jax.tree_util.tree_leaves_with_path, (theirs, trainer.abstract_state.train.variables))
     one, other = ([(path, leaf.shape, leaf.dtype) for path, leaf in tree] for tree in trees)
-    if one == other:
-        return
     names = [name for name in vars(there) | vars(here) if vars(there).get(name) != vars(here).get(name)]
     differences = [f"network.{x} is {show(vars(there).get(x))}, not {show(vars(here).get(x))}" for x in names]
+    if one == other:
+        if names:
+            reporter.say(f"the weights of {origin.path} fit, and were learnt with {', '.join(differences)}")
+        return
     raise everywhere(
         ConfigError(
             f"the weights of {origin.path} do not fit this experiment: there {', '.join(differences)}; "
@@ -166,13 +169,18 @@ def training_part(trainer: Trainer, state: RunState, is_between: bool) -> dict[s
     return {name: x for name, x in part.items() if not (is_between and name in transient(trainer.producer, state))}
 
 
+def has_own_name(found: Checkpoint) -> bool:
+    """Whether a checkpoint has the name that the run gave it; one that its user renames or copies is kept."""
+    return found.path.name.removesuffix("-stopped") == str(found.order[0])
+
+
 def retire(rule: RetentionConfig, folder: Path) -> None:
     """Frees the checkpoints, or their training part, that `[retention]` does not keep.
 
     The newest healthy one stays, each that the user renamed, and the weights of checkpoint 0 for the final match. By
     hand because orbax's retention keeps or deletes whole checkpoints and knows nothing of health.
     """
-    found = [c for c in checkpoint.find(folder)[0] if c.path.name.removesuffix("-stopped") == str(c.order[0])]
+    found = list(filter(has_own_name, checkpoint.find(folder)[0]))
     healthy = next((c for c in found if not c.manifest["symptoms"]), None)
     for old in found[rule.keep_newest :]:
         iteration, *inside = old.order

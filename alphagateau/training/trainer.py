@@ -10,6 +10,7 @@ from jax.sharding import Mesh
 
 from alphagateau.config import Experiment
 from alphagateau.config.losses import LOSSES
+from alphagateau.config.records import ConfigError
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
@@ -57,8 +58,10 @@ def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
 
 def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
     """The learner that `[training]` describes, on one board or on several."""
-    training = plan.experiment.training
-    schedule = learning_rate_schedule(training, training.decay_steps or num_run_steps(plan))
+    training, steps = plan.experiment.training, num_run_steps(plan)
+    if plan.experiment.num_iterations and not steps:
+        raise ConfigError("nothing is learnt: all iterations together have too few frames for one optimizer step")
+    schedule = learning_rate_schedule(training, training.decay_steps or steps)
     optimizer = make_optimizer(schedule, training)
 
     def on_board(board: BoardPlan) -> Learner:

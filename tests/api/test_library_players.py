@@ -54,6 +54,8 @@ def test_evaluations_do_not_depend_on_their_batch(small_run):
         assert alone.policy == pytest.approx(evaluation.policy, abs=1e-5)
     assert alphagateau.evaluate(model, []) == []
     assert alphagateau.evaluate(model, fens[0]) == alphagateau.evaluate(model, fens[:1])
+    mated, drawn = alphagateau.evaluate(model, ["k4/1Q3/K4/5/5 b - - 0 1", "k4/5/1Q3/5/K4 b - - 0 1"])
+    assert (mated.policy, mated.value, drawn.policy, drawn.value) == ({}, -1, {}, 0)
 
 
 def test_what_a_notebook_shows_is_one_line(small_run):

@@ -21,6 +21,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     Path("other").mkdir()
     Path("other/results.csv").write_text(RESULTS)
     Path("other/games.jsonl").write_text("")
+    Path("pool").mkdir()
+    for name in ("pool.json", "ratings.csv", "results.csv"):
+        Path("pool", name).write_text("")
     Path("ladder.toml").write_text('players = ["random"]\nopenings = "other/games.pgn"\n')
     Path("other/games.pgn").write_text(GAME)
     Path("soft.pgn").symlink_to("games.pgn")
@@ -61,7 +64,8 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, fo
     [
         ("match random random --game chess --games 2 --pgn games.pgn", "--pgn games.pgn holds other games"),
         ("match random random --game chess --games 2 --pgn results.csv", "--pgn results.csv holds other games"),
-        ("rate results.csv --out other", "--out other holds results.csv, which this command did not write"),
+        ("rate results.csv --out other", "--out other holds games.jsonl, which this command did not write"),
+        ("rate results.csv --out pool", "--out pool holds pool.json, which this command did not write"),
         ("sts random results.csv --json games.pgn", "holds something that is not JSON"),
         ("report other --out games.pgn", "holds something that is not HTML"),
         ("sts random results.csv --json other", "is a folder"),

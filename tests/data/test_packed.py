@@ -124,6 +124,22 @@ def packed_files(labels) -> list[Path]:
     return sorted((labels / "packed-train").iterdir())
 
 
+def test_columns_that_are_cut_off_or_gone_are_packed_anew(labels):
+    whole = {path.name: path.read_bytes() for path in packed_files(labels)}
+    (labels / "packed-train" / "board.npy").write_bytes(whole["board.npy"][:150])
+    (labels / "packed-train" / "ply.npy").unlink()
+    assert {path.name: path.read_bytes() for path in packed_files(labels)} == whole
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"fen": None}, {"edges": None}, {"scores": [None]}, {"state_score": None}, {"scores": []}, {"count": -5}],
+)
+def test_a_row_that_is_not_whole_is_refused(changes):
+    with pytest.raises(DataError, match=r"^p.parquet, row 0 is not whole: expected no nulls"):
+        labels_of_row("p.parquet, row 0", {**row_of(FENS[0]), **changes})
+
+
 def test_a_part_that_changed_is_named(labels):
     part = labels / "train-00001.parquet"
     part.write_bytes((labels / "test-00000.parquet").read_bytes())

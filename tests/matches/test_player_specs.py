@@ -86,6 +86,8 @@ def test_search_of_a_spec(options: str, config: SearchConfig, shown: str) -> Non
 
 def test_a_manifest_may_name_the_search_and_its_noise_is_for_training() -> None:
     assert search_of(parse_spec("runs/a"), {"algorithm": "policy", "num_simulations": 32}) == PolicyConfig()
+    assert search_of(parse_spec("runs/a"), TRAINED, num_simulations=0) == PolicyConfig()
+    assert search_of(parse_spec("runs/a?simulations=4"), TRAINED, num_simulations=0).num_simulations == 4
     assert search_of(parse_spec("runs/a"), {"algorithm": "gumbel", "gumbel_scale": 1.0}) == GumbelConfig(
         gumbel_scale=0.0
     )

@@ -60,7 +60,7 @@ def assert_plays_as_searched(gardner, spec, thinker):
     num_nodes = 0 if found.num_nodes is None else int(found.num_nodes[0])
     assert think(thinker, played, Limits(200)) == (True, num_nodes)
     best = lines(thinker.tree, 3)
-    assert choose(thinker, played) == found.edge[0] == best[0].edges[0]
+    assert choose(thinker, played) == best[0] and best[0].edges[0] == found.edge[0]
     values = np.sort(found.move_values[0])[::-1]
     np.testing.assert_allclose([line.value for line in best], values[:3], rtol=1e-6)
 
@@ -84,7 +84,7 @@ def test_what_was_not_visited_has_the_value_of_the_board_and_is_drawn_by_its_pri
     found = lines(thinker.tree, 50)
     assert not any(line.visits for line in found)
     assert {line.value for line in found} == {float(thinker.tree.values[thinker.tree.root])} != {0.0}
-    assert choose(thinker, played) == found[0].edges[0]
+    assert choose(thinker, played) == found[0]
     assert len({choose(thinker, played, 1.0, seed) for seed in range(50)}) > 3
 
 

@@ -115,6 +115,14 @@ def test_players_who_play_the_same_games_are_named():
     assert count_games(games_of("a", "x", lines) + games_of("b", "x", lines, is_white=False), "abx").alike == ()
 
 
+def test_rounds_without_numbers_of_their_own_make_no_two_players_alike():
+    """4 of 100 games were "4 of their 1 games", as all had one opening."""
+    same, own = ["e4", "d4", "c4", "f4"], [f"{name} {k}" for name in "ab" for k in range(96)]
+    games = [GameResult("a", "x", "1-0", 1, line) for line in [*same, *own[:96]]]
+    games += [GameResult("b", "x", "1-0", 1, line) for line in [*same, *own[96:]]]
+    assert count_games(games, "abx").alike == ()
+
+
 def test_the_engine_that_plays_the_games_of_another_is_found_in_a_published_ladder():
     results, _ = read_any_results(EVAL / "chess" / "games.pgn.gz")
     assert [sorted(pair[:2]) for pair in results.alike] == [[f"Stockfish 15.1 nodes={n} Hash=1" for n in (1, 10)]]

@@ -110,7 +110,7 @@ def test_dunnetts_bound_is_that_of_his_table(count, freedom, bound):
 @pytest.mark.parametrize(("num_variants", "num_seeds"), [(4, 2), (4, 3), (2, 5)])
 @pytest.mark.parametrize(("own", "block"), [(0.0, 0.0), (15.0, 0.0), (60.0, 40.0)])
 def test_intervals_hold_the_truth_as_often_as_they_say(num_variants, num_seeds, own, block):
-    """500 studies whose runs scatter by `own`, seeds by `block`, and games by 15 to 17, of which 10 in common.
+    """1000 studies whose runs scatter by `own`, seeds by `block`, and games by 15 to 17, of which 10 in common.
 
     What games have in common makes the means of two seeds hold a little more often.
     """
@@ -120,7 +120,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(num_variants, num_seeds, 
     games = 100.0 + np.diag([125.0 + 60.0 * (s == 0) for _, s in places])
     covariance = games + own**2 * np.eye(len(places)) + block**2 * same_seed
     held, together = [], []
-    for x in rng.multivariate_normal(np.zeros(len(places)), covariance, size=500):
+    for x in rng.multivariate_normal(np.zeros(len(places)), covariance, size=1000, method="cholesky"):
         found = compare_over_seeds(dict(zip(places, x, strict=True)), games, "0").values()
         differences = [d for _, d in found if d is not None]
         held.append([abs(e.mean) <= e.half_width for e in [mean for mean, _ in found] + differences])
@@ -158,11 +158,11 @@ def test_main_effects_are_those_of_least_squares():
 
 @pytest.mark.parametrize("own", [0.0, 40.0])
 def test_intervals_of_effects_hold_the_truth_as_often_as_they_say(own):
-    """500 designs of four factors in 8 runs, which scatter by `own`, their games by 15 or 25 and 10 in common."""
+    """1000 designs of four factors in 8 runs, which scatter by `own`, their games by 15 or 25 and 10 in common."""
     rng, levels = np.random.default_rng(1), {str(k): tuple(row) for k, row in enumerate(two_level_design(4))}
     games = 100.0 + np.diag([225.0, 625.0] * 4)
     held, together = [], []
-    for x in rng.multivariate_normal(np.zeros(8), games + own**2 * np.eye(8), size=500):
+    for x in rng.multivariate_normal(np.zeros(8), games + own**2 * np.eye(8), size=1000, method="cholesky"):
         found = main_effects({(name, 0): float(y) for name, y in zip(levels, x, strict=True)}, games, levels)
         held.append([abs(e.mean) <= e.half_width for e in found])
         together.append(all(abs(e.mean) <= e.at_once for e in found))

@@ -235,18 +235,28 @@ def test_sprt_refuses_bad_input(counts, options, said):
 
 
 def test_strength_by_hand():
-    # A mean score of 0.6
-    found, error = strength([0, 10, 40, 50, 0]), math.sqrt((10 * 0.35**2 + 40 * 0.1**2 + 50 * 0.15**2) / 99) / 10
+    # A mean score of 0.6, and 60.5 of 101 with half a pair won and half a pair lost
+    found, mean = strength([0, 10, 40, 50, 0]), 60.5 / 101
+    squares = zip([0.5, 10, 40, 50, 0.5], [0, 0.25, 0.5, 0.75, 1], strict=True)
+    error = math.sqrt(sum(count * (score - mean) ** 2 for count, score in squares) / 100 / 101)
     assert found.elo == pytest.approx(400 * math.log10(0.6 / 0.4))
-    assert found.lower == pytest.approx(400 * math.log10((0.6 - 2 * error) / (0.4 + 2 * error)))
-    assert found.superiority == pytest.approx(0.5 * math.erfc(-0.1 / error / math.sqrt(2)))
+    assert found.lower == pytest.approx(400 * math.log10((mean - 2 * error) / (1 - mean + 2 * error)))
+    assert found.superiority == pytest.approx(0.5 * math.erfc((0.5 - mean) / error / math.sqrt(2)))
     mirrored = strength([0, 50, 40, 10, 0])
     assert (mirrored.elo, mirrored.superiority) == pytest.approx((-found.elo, 1 - found.superiority))
 
 
+def test_more_points_of_as_many_games_are_never_less_sure():
+    """3.5 of 4 points said 99.9 %, and 4 of 4 said 89.7 %."""
+    for number in (2, 3, 5):
+        found = [strength([0, 0, 0, drawn, number - drawn]) for drawn in range(number, -1, -1)]
+        assert [x.superiority for x in found] == sorted(x.superiority for x in found)
+    assert strength([0, 0, 0, 1, 1]).superiority < 0.95
+
+
 def test_strength_reads_as_a_sentence():
     assert str(strength([0, 10, 40, 50, 0])) == (
-        "Elo +70 +- 24 (+47 to +95), likelihood of superiority 100.0 %, by 100 pairs of games"
+        "Elo +70 +- 25 (+45 to +95), likelihood of superiority 100.0 %, by 100 pairs of games"
     )
     assert str(strength([0, 0, 1, 0, 0])).startswith("Elo +0 ") and "by 1 pair of games" in str(
         strength([0, 0, 1, 0, 0])

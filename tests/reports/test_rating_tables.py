@@ -67,6 +67,8 @@ def test_each_method_is_named_with_what_to_publish(results, capsys):
 def test_an_anchor_rating_without_an_anchor_is_refused(results, capsys):
     assert main(["rate", results, "--anchor-rating", "1000"]) == 2
     assert "--anchor-rating 1000 needs --anchor" in capsys.readouterr().err
+    assert main(["rate", results, "--anchor", "UCI_Elo", "--anchor-rating", "1000"]) == 2
+    assert "--anchor-rating 1000 needs --anchor" in capsys.readouterr().err
 
 
 def test_the_page_leaves_out_what_nobody_has():

@@ -266,6 +266,15 @@ def test_weights_that_are_not_finite_are_refused_by_name(tmp_path, number):
         checkpoint.load(found, WEIGHTS, weights)
 
 
+def test_weights_that_are_not_those_of_the_manifest_are_refused_wherever_they_are_read(tmp_path, monkeypatch):
+    """Only players looked: a run began from them, and named the manifest's hash as its origin."""
+    monkeypatch.setattr(checkpoint, "weights_hash", lambda weights: "0" * 16)
+    found = save(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match="the weights do not have the hash in its manifest"):
+        checkpoint.load(found, WEIGHTS, TREE)
+
+
 @pytest.mark.parametrize("schema", [0, 2, 4, "new", None])
 def test_another_schema_is_refused_by_name(copy, schema):
     file = copy / "manifest.json"
@@ -400,6 +409,13 @@ def test_retention_keeps_what_its_user_renamed(eight):
     save(eight, "4-stopped", segments=4)
     retire(eight, keep_newest=1, weights=False)
     assert kept(eight) == {"7": True, "best": True, "0": False}
+
+
+def test_published_checkpoints_are_no_run_of_the_folder_above(eight):
+    """`match ""` played one of those in checkpoints/."""
+    manifest = {**checkpoint.open_checkpoint(eight / "7").manifest, "published": {"run": "a", "spent": {}}}
+    checkpoint._write_manifest(eight / "7", manifest)
+    assert [found.path.name for found in checkpoint.find(eight)[0]] == [str(k) for k in range(6, -1, -1)]
 
 
 def test_retention_keeps_the_newest_healthy_one(tmp_path):

@@ -162,3 +162,16 @@ def test_a_plan_is_printed_before_anything_runs(tmp_path, monkeypatch, capsys):
     (tmp_path / "s.toml").write_text(f"{text}[ladder]\nmax_games = 40\n")
     assert main(["study", "s.toml", "--plan"]) == 0
     assert "40 games are too few to link all players" in capsys.readouterr().out
+
+
+def test_a_plan_counts_the_checkpoints_that_runs_write(tmp_path, monkeypatch, capsys):
+    """Each third of 24: with `every = 1` a run counted 25, and with `last = 5` three iterations counted five."""
+    monkeypatch.chdir(tmp_path)
+    text = 'base = "quickstart"\nseeds = [0, 1]\n[changes]\ncheckpoint_every = 3\n[variants.a]\n[variants.b]\n'
+    text += 'network.hidden_size = 16\n[budget]\niterations = {}\n[ladder]\nplayers = ["random"]\nevery = {}\n'
+    said = []
+    for iterations, every in ((24, 1), (24, 3), (3, 1), (3, 3)):
+        (tmp_path / "s.toml").write_text(text.format(iterations, every))
+        assert main(["study", "s.toml", "--plan"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != said[2] == said[3]

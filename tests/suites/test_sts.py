@@ -52,6 +52,8 @@ def test_moves_have_their_first_points_and_themes_one_spelling(suite):
         ('7k/8/8/8/8/8/8/KR6 w - - c8 "0"; c9 "b1h1";', "none of its moves has a point"),
         ('7k/8/8/8/8/8/8/KR6 w - - c8 ""; c9 "";', "none of its moves has a point"),
         ('7k/8/8/8/8/8/8/KR6 w - - c8 "10"; c9 "b1a1";', "'b1a1' is no legal move of 7k/8/8/8/8/8/8/KR6 w - - 0 1"),
+        ('7k/8/8/8/8/8/8/KR6 w - - 0 300 c8 "10"; c9 "b1h1";', "the game is over by ply limit: 7k/8/8/8/8/8/8/KR6 w"),
+        ('7k/8/8/8/8/8/8/KR6 w - - 100 90 c8 "10"; c9 "b1h1";', "the game is over by fifty moves: 7k/8/8/8/8/8/8/KR6"),
         ('7k/8/8/8/8/8/8/K9 w - - c8 "10"; c9 "a1a2";', "has a wrong board: expected 8 rows of 8 squares"),
     ],
 )

@@ -258,8 +258,10 @@ def flip_a_bit(part: Path) -> None:
 
 def test_a_damaged_checkpoint_is_passed_over(run_copy, whole_run, capfd):
     flip_a_bit(run_copy / "checkpoints" / "4" / "training")
+    copied = shutil.copytree(run_copy / "checkpoints" / "4", run_copy / "checkpoints" / "my_copy")
     assert train(run_copy.parent) == 0
-    assert "checksum" in capfd.readouterr().err
+    error = capfd.readouterr().err
+    assert "checksum" in error and f"removed: {run_copy / 'checkpoints' / '4'}" in error and copied.exists()
     assert weights(run_copy, "4") == weights(whole_run, "4")
 
 
@@ -322,6 +324,13 @@ def test_init_from_weights_that_do_not_fit_is_said_before_anything_is_compiled(w
     assert train(tmp_path, "--init-from", str(whole_run), "--network.num-blocks", "2") == 2
 
 
+def test_weights_that_fit_but_were_learnt_by_another_network_are_said(whole_run, tmp_path, capfd):
+    options = ["--num-iterations", "1", "--init-from", str(whole_run), "--network.neighbors", "outgoing"]
+    assert train(tmp_path, *options) == 0
+    said = f"the weights of {whole_run / 'checkpoints' / '4'} fit, and were learnt with "
+    assert said + 'network.neighbors is "incoming", not "outgoing"' in capfd.readouterr().err
+
+
 def test_network_from_init_takes_the_network_of_the_source(whole_run, tmp_path, capfd):
     options = ["--num-iterations", "1", "--network.hidden-size", "16", "--network-from-init"]
     assert train(tmp_path, *options) == 2
@@ -371,6 +380,11 @@ def test_a_finished_run_says_so_and_compiles_and_plays_nothing(run_copy, monkeyp
         (["train", str(SMOKE), "--init-from", "nowhere"], 2, "nowhere"),
         (["train", str(SMOKE), "--stop-after", "soon"], 2, "soon"),
         (["train", str(SMOKE), "--num-shares", "3"], 2, "divisible"),
+        (["train", str(SMOKE), "--training.samples-per-frame", "0.01"], 2, "too few frames for one optimizer step"),
+        (
+            ["train", str(SMOKE), "--network.action-values", "--search.algorithm", "action_value"],
+            *(2, "teaches no action values"),
+        ),
         (["trian"], 2, "trian"),
     ],
 )

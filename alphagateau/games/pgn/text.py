@@ -30,7 +30,7 @@ TAG_NAMES = {  # that anything depends on; programs write some of them in anothe
     )
 }
 EVENT = re.compile(r'\s*\[\s*Event\s+"', re.IGNORECASE)
-FIRST_MOVE = re.compile(r"\s*1(?:\s|\.(?!\s*[.…]))")
+FIRST_MOVE = re.compile(r"\s*1[\s.](?!\s*[.…])")
 MAX_NAG = 255
 MAX_INDENT = 256
 MAX_MOVES = 10_000  # of a game; what has more is none
@@ -185,7 +185,7 @@ class _Reader:
         self.number, self.line, self.column = self.number + 1, line, 0
         if self._is_anew(line):
             yield from self._next(0)
-        if self.comment or self.depth or not line.startswith("%"):
+        if self.comment or not line.startswith("%"):
             yield from self._tokens(line)
         if self.keep_text and not self._is_full():
             self.kept.append(line[self.column :] + "\n")
@@ -247,7 +247,7 @@ class _Reader:
             elif kind == "bracket":
                 is_behind = bool(self.game.moves or self.game.result)
                 tag = _tag(line, start, not is_behind)
-                if tag.name in self.game.tags or (is_behind and (tag.name or tag.is_wrong)):
+                if tag.name == next(iter(self.game.tags), None) or (is_behind and (tag.name or tag.is_wrong)):
                     yield from self._next(start)
                 place = tag.end
                 self._take_tag(tag, start)

@@ -58,7 +58,10 @@ def next_pairings(ladder: LadderConfig, standing: Standing) -> list[Pairing]:
         found = bracket_pairings(names, results, pool, num_games, ladder.target_error, rules.closed)
     elif ladder.matching == "informative":
         origin = _anchor(ladder, standing) if ladder.target_error else None  # what that error is relative to
-        found = _merged(informative_pairings(names, results, max(len(names) // 2, 1), num_games, origin, rules))
+        games: Counter[tuple[str, str]] = Counter()
+        for p in informative_pairings(names, results, max(len(names) // 2, 1), num_games, origin, rules):
+            games[p[:2]] += p.games
+        found = [Pairing(*pair, num_games) for pair, num_games in games.items()]
     elif ladder.matching == "paper":
         found = paper_pairings(names, results, num_games)
     else:
@@ -82,13 +85,6 @@ def _first_games(pairings: Sequence[Pairing], left: float) -> list[Pairing]:
         left -= games
         kept += [p._replace(games=games)] if games else []
     return kept
-
-
-def _merged(pairings: Sequence[Pairing]) -> list[Pairing]:
-    games: Counter[tuple[str, str]] = Counter()
-    for p in pairings:
-        games[p[:2]] += p.games
-    return [Pairing(*pair, num_games) for pair, num_games in games.items()]
 
 
 def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:

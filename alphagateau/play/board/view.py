@@ -4,7 +4,7 @@ All values are white's, in [-1, 1], as the value bar shows them.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -62,8 +62,11 @@ def load_engine(player: PlayerSpec, game_name: str) -> Engine:
 
 
 def view(engine: Engine, request: GameRequest) -> dict[str, Any]:
-    """Values of the positions from ply `since` on, and the policy at the last, by UCI."""
-    game, found = engine.thinker.game, list(_states(engine.thinker, request))
+    """Values, or results, of the positions from ply `since` on, and the policy at the last, by UCI."""
+    game, played, found = engine.thinker.game, None, []
+    for ply in range(request.since, len(request.moves) + 1):
+        played = replay(engine.thinker, request.fen, request.moves[:ply], played)
+        found.append(played.state)
     leaves = [_evaluate(engine.thinker, found[i : i + BATCH]) for i in range(0, len(found), BATCH)]
     values = np.concatenate([part.values for part in leaves])
     moves = legal_moves(game, found[-1])
@@ -71,25 +74,13 @@ def view(engine: Engine, request: GameRequest) -> dict[str, Any]:
     weights = np.exp(logits - logits.max(initial=-np.inf))
     policy = dict(zip(moves, (weights / weights.sum()).tolist(), strict=True))
     pairs = zip(found, values, strict=False)  # the last batch ends in rows of no meaning
-    return {"values": [_value(game, state, float(value)) for state, value in pairs], "policy": policy}
-
-
-def _states(thinker: Thinker, request: GameRequest) -> Iterator[State]:
-    played = replay(thinker, request.fen, request.moves[: request.since])
-    yield played.state
-    for ply in range(request.since, len(request.moves)):
-        played = replay(thinker, request.fen, request.moves[: ply + 1], played)
-        yield played.state
+    results = [RESULTS.get(outcome(game, state)[0], _sign(state) * float(value)) for state, value in pairs]
+    return {"values": results, "policy": policy}
 
 
 def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
     batch = stack_rows(pad_rows(states, BATCH))
     return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
-
-
-def _value(game: Game, state: State, value: float) -> float:
-    """The result of a game that is over, else the network's value."""
-    return RESULTS.get(outcome(game, state)[0], _sign(state) * value)
 
 
 def _sign(state: State) -> int:
@@ -141,8 +132,8 @@ def search(engine: Engine, request: GameRequest, is_stopped: Callable[[], bool],
             reported = time.monotonic()
 
     _, done = think(thinker, played, Limits(request.simulations), Watch(reported, is_stopped, report))
-    edge = choose(thinker, played, request.temperature, request.seed)
-    move = None if edge is None else edge_to_uci(thinker.game, played.state, edge)
+    line = choose(thinker, played, request.temperature, request.seed)
+    move = line and edge_to_uci(thinker.game, played.state, line.edges[0])
     return {**searched(thinker, played, done), "move": move}
 
 

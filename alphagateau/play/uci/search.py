@@ -98,9 +98,8 @@ def _best(request: Request) -> str:
     """The move chosen, and what the tree expects after it."""
     thinker, played = request.thinker, request.played
     temperature, seed = int(request.options["Temperature"]) / 100, int(request.options["Seed"])
-    edge = choose(thinker, played, temperature, seed)
-    found = next(line.edges for line in lines(thinker.tree, thinker.game.max_legal_moves) if line.edges[0] == edge)
-    return " ponder ".join(_in_uci(thinker, played, found[:2]))
+    line = choose(thinker, played, temperature, seed)
+    return " ponder ".join(_in_uci(thinker, played, line.edges[:2] if line else ()))
 
 
 def _limits(request: Request, go: Go, allowed: tuple[int, ...] | None) -> Limits:

@@ -97,9 +97,9 @@ def read_option(text: str) -> tuple[str, Value]:
     option = known[name]
     if option.choices or isinstance(option.default, bool):
         choices = option.choices or ("true", "false")
-        if value.lower() not in choices:
+        if (found := next((choice for choice in choices if choice.lower() == value.lower()), None)) is None:
             raise ValueError(f"option {name} is {shown(value)}: expected one of {', '.join(choices)}")
-        return name, value.lower() if option.choices else value.lower() == "true"
+        return name, found if option.choices else found == "true"
     if not re.fullmatch(r"-?\d{1,12}", value) or not option.low <= int(value) <= option.high:
         raise ValueError(f"option {name} is {shown(value)}: expected {option.low} to {option.high}")
     return name, int(value)

@@ -121,7 +121,10 @@ def line_chart(
         y_axis,
         drawings,
         legend=drawings if [s.name for s in series] != [labels.title] else (),
-        levels=[_level(name, y, x_axis, y_axis) for name, y in levels if is_shown(y, is_log)],
+        levels=[
+            Level(f"M{x_axis.start} {place}H{x_axis.stop}", shortened(name), round(place - 4, 1))
+            for name, place in [(name, round(y_axis.place(y), 1)) for name, y in levels if is_shown(y, is_log)]
+        ],
         marks=[(round(x_axis.place(x), 1), said) for x, said in marks if x_axis.low <= x <= x_axis.high],
     )
 
@@ -190,11 +193,6 @@ def _with_errors(series: Series) -> list[tuple[float, float]]:
     """(y, standard error, 0 where there is none) of each point."""
     errors = series.standard_error or [0.0] * len(series.y)
     return [(y, e if is_shown(e, False) else 0.0) for y, e in zip(series.y, errors, strict=True)]
-
-
-def _level(name: str, y: float, x_axis: Axis, y_axis: Axis) -> Level:
-    place = round(y_axis.place(y), 1)
-    return Level(f"M{x_axis.start} {place}H{x_axis.stop}", shortened(name), round(place - 4, 1))
 
 
 def _count_columns(bins: Sequence[tuple[float, float, float]], x_axis: Axis, y_axis: Axis) -> list[tuple[str, str]]:

@@ -31,7 +31,8 @@ def environment() -> Any:
     )
     made.filters["breakable"] = breakable
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
-    script, page_css, chart_css = (_static(name) for name in ("page.js", "page.css", "chart.css"))
+    files = (resources.files("alphagateau.reports").joinpath(name) for name in ("page.js", "page.css", "chart.css"))
+    script, page_css, chart_css = (file.read_text(encoding="utf-8") for file in files)
     made.globals["script"] = Markup(script)
     made.globals["script_sha256"] = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     made.globals["page_css"] = Markup(page_css + chart_css)
@@ -39,10 +40,6 @@ def environment() -> Any:
     for name in ("parts", "charts", "diagram"):  # macros that every page may use
         made.globals[name] = made.get_template(f"{name}.html").module
     return made
-
-
-def _static(name: str) -> str:
-    return resources.files("alphagateau.reports").joinpath(name).read_text(encoding="utf-8")
 
 
 def without_variables(css: str, theme: str) -> str:

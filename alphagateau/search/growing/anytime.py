@@ -65,8 +65,8 @@ def make_root_evaluate(game: Game, search: Search) -> Evaluate:
         logits, values = found.prior_logits, found.move_values
         if values is not None:  # exact near the highest, where it matters
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
-            is_played = states.legal_edges == found.edge[:, None]
-            logits = jnp.where(is_played & (logits < 0), 1.0, logits)  # of a finisher's choice, or one of equals
+        is_played, most = states.legal_edges == found.edge[:, None], logits.max(axis=-1, keepdims=True)
+        logits = jnp.where(is_played & (logits < most), most + 1, logits)  # a finisher's choice, or one of equals
         return Leaves(states, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
 
     return jax.jit(look)
@@ -86,14 +86,6 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
         here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
         tree.means[here] = [values[edge] for edge in tree.edges[here]]
     return 0 if leaves.num_nodes is None else int(leaves.num_nodes[0])
-
-
-def grow(tree: Tree, num_leaves: int) -> int:
-    """Runs up to `num_leaves` simulations, fewer if the tree is done. Returns how many."""
-    done = 0
-    while done < num_leaves and not is_done(tree):
-        done += grow_once(tree, min(BATCH, num_leaves - done), num_leaves)
-    return done
 
 
 def is_done(tree: Tree) -> bool:

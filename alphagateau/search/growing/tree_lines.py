@@ -28,11 +28,6 @@ def lines(tree: Tree, count: int) -> list[Line]:
     return found
 
 
-def visit_counts(tree: Tree) -> dict[int, int]:
-    """Visits of the root's moves by edge, best first."""
-    return {int(tree.edges[branch]): int(tree.visits[branch]) for branch in _ranking(tree, tree.root)}
-
-
 def prior_weights(tree: Tree) -> dict[int, float]:
     """The network's policy at the root, by edge."""
     here = branches_of(tree, tree.root)

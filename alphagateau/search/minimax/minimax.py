@@ -88,9 +88,11 @@ def _grow(game: Game, evaluate: NodeEvaluator, config: MinimaxConfig, batch: int
         def is_expandable(nodes: Nodes) -> Array:
             return jnp.where(is_quiet, nodes.quiet > 0, is_in_main_tree(nodes) & (nodes.probability >= level))
 
-        quiet = partial(quiet_choice, game, plies)
+        def all_moves(nodes: Nodes) -> tuple[Array, Array, Array]:
+            return nodes.states.legal_edges >= 0, jnp.full(nodes.quiet.shape, FULL), nodes.quiet
+
         growth = Growth(
-            choose=lambda nodes: jax.lax.cond(is_quiet, lambda: quiet(nodes), lambda: _all_moves(nodes)),
+            choose=partial(jax.lax.cond, is_quiet, partial(quiet_choice, game, plies), all_moves),
             is_expandable=is_expandable,
             batch=batch,
             max_nodes=jnp.where(is_quiet, config.num_nodes, main_nodes),
@@ -101,10 +103,6 @@ def _grow(game: Game, evaluate: NodeEvaluator, config: MinimaxConfig, batch: int
 
     start = trees, ~frontier(trees, is_in_main_tree).any(), jnp.bool_(False)
     return jax.lax.while_loop(lambda carry: ~carry[2], one_wave, start)[0]
-
-
-def _all_moves(nodes: Nodes) -> tuple[Array, Array, Array]:
-    return nodes.states.legal_edges >= 0, jnp.full(nodes.quiet.shape, FULL), nodes.quiet
 
 
 def noisy_moves(game: Game, state: State) -> tuple[Array, Array]:

@@ -155,7 +155,8 @@ def test_a_ladder_does_not_write_into_its_pool(play, specs_of_members):
         ({"make_pool": True}, "make_pool needs an anchor"),
         ({"make_pool": True, "anchor": "a", "method": "wls"}, "make_pool needs an anchor, and bradley-terry"),
         ({"neighbours": 2}, 'neighbours is of matching "all"'),
-        ({"anchor": "UCI_Elo", "anchor_rating": 5.0}, "anchor_rating must be 0 with UCI_Elo"),
+        ({"anchor": "UCI_Elo", "anchor_rating": 5.0}, "anchor_rating must be 0 without an anchor and with UCI_Elo"),
+        ({"anchor_rating": 5.0}, "anchor_rating must be 0 without an anchor"),
         ({"pool": "gardner_chess", "target_error": 20.0}, "target_error with a pool needs max_games"),
     ],
 )

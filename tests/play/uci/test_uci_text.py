@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau.games.entries import GAMES
+from alphagateau.play.uci import text as uci_text
 from alphagateau.play.uci.text import (
     Go,
     describe_option,
@@ -56,6 +57,12 @@ def test_numbers_are_declared_with_their_bounds():
 )
 def test_an_option(text: str, expected: tuple):
     assert read_option(text) == expected
+
+
+def test_a_choice_is_known_in_any_case_as_it_is_written(monkeypatch):
+    variants = uci_text.Option("chess", choices=("chess", "MiniFour"))
+    monkeypatch.setattr(uci_text, "options", lambda: {"UCI_Variant": variants})
+    assert read_option(" name UCI_Variant value minifour") == ("UCI_Variant", "MiniFour")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from mctx._src.seq_halving import get_sequence_of_considered_visits
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.search.growing.anytime import grow, grow_once, is_done, make_evaluate, start_tree
+from alphagateau.search.growing.anytime import grow_once, is_done, make_evaluate, start_tree
 from alphagateau.search.growing.tree import (
     BATCH,
     Sigma,
@@ -25,7 +25,7 @@ from alphagateau.search.growing.tree import (
     pack,
     proof_of,
 )
-from alphagateau.search.growing.tree_lines import hashfull, lines, root_value, visit_counts
+from alphagateau.search.growing.tree_lines import hashfull, lines, root_value
 
 MATE_IN_ONE = "k4/5/1K3/5/4R w - - 0 1"
 MATES_IN_TWO = ["k4/5/2K2/5/4R w - - 0 1", "1k3/5/K4/5/4R w - - 0 1", "k4/5/2KQ1/5/5 w - - 0 1"]
@@ -45,6 +45,19 @@ def variables(gardner: Game):
 @pytest.fixture
 def tree(gardner: Game, evaluate, variables) -> Tree:
     return make_tree(gardner, evaluate, variables, 4096)
+
+
+def grow(tree: Tree, num_leaves: int) -> int:
+    """Runs up to `num_leaves` simulations, fewer if the tree is done. Returns how many."""
+    done = 0
+    while done < num_leaves and not is_done(tree):
+        done += grow_once(tree, min(BATCH, num_leaves - done), num_leaves)
+    return done
+
+
+def visit_counts(tree: Tree) -> dict[int, int]:
+    """Visits of the root's moves by edge, best first."""
+    return {line.edges[0]: line.visits for line in lines(tree, 999)}
 
 
 def best(game: Game, tree: Tree, fen: str) -> str:

@@ -317,6 +317,9 @@ def test_a_run_learns_from_labels_and_goes_on_bit_for_bit(experiment, record, la
     assert 0 < rows[-1][measured] < 10
     number = 200 if record == "board" else (open_packed(labels, "train").action_value != NO_VALUE).sum()
     assert rows[-1]["data/epochs"] == pytest.approx(96 * experiment.num_iterations / number, rel=1e-5)
+    monkeypatch.setattr(loop.files, "file_hash", lambda path: "others")
+    with pytest.raises(ConfigError, match=r"whole learnt from other labels than those of data.path now"):
+        loop.train(experiment, tmp_path / "whole", StopRequest())
 
 
 @pytest.mark.whole

@@ -242,4 +242,7 @@ def test_a_player_of_action_values_needs_them():
     table = {"game": "gardner_chess", "num_iterations": 1, "data": {"path": "x"}, "search": search}
     with pytest.raises(ConfigError, match=r'network.action_values must be true for search.algorithm "action_value"'):
         check_experiment(from_dict({**table, "network": {"history": False}}))
-    check_experiment(from_dict({**table, "network": {"history": False, "action_values": True}}))
+    table["network"] = {"history": False, "action_values": True}
+    with pytest.raises(ConfigError, match='"policy_value" teaches no action values, by which search'):
+        check_experiment(from_dict(table))
+    check_experiment(from_dict({**table, "training": {"loss": "action_value_hl_gauss"}}))
