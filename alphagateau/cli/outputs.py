@@ -19,12 +19,13 @@ class Output(NamedTuple):
 
     kind: str  # of the file
     names: tuple[str, ...] = ()  # of the files in a folder; a folder with some of them but the first is another's
+    others: tuple[str, ...] = ()  # files that it never writes beside them; a folder with one is another's
 
 
 PGN, JSON, HTML, SVG, DRAWING, FOLDER = map(Output, ("PGN", "JSON", "HTML", "SVG", "HTML or SVG", "folder"))
-RATINGS = Output("folder", ("ratings.csv", "results.csv", "ratings.svg", "index.html"))
+OF_LADDERS = ("games.jsonl", "games.pgn", "games.pgn.gz", "pool.json")
+RATINGS = Output("folder", ("ratings.csv", "results.csv", "ratings.svg", "index.html"), OF_LADDERS)
 LADDER = Output("folder", ("games.jsonl", "games.pgn", *RATINGS.names))
-LADDERS_OWN = ("games.jsonl", "games.pgn", "games.pgn.gz", "pool.json")  # beside files with the names of RATINGS
 PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
 BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
 STUDY = Output("folder", ("study.json", "study.md", "index.html", "curves.svg", "ladder.toml"))
@@ -92,10 +93,9 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
         boards = path.glob("*/games.jsonl") if mark == LADDER else ()  # of several, each has a folder
-        is_other = bool(found) and not (targets[0].exists() or any(boards))
-        if mark == RATINGS and (of_ladder := [name for name in LADDERS_OWN if (path / name).exists()]):
-            is_other, found = True, of_ladder
-        return f"holds {found[0]}, which this command did not write" if is_other and mark.names else None
+        others = [name for name in mark.others if (path / name).exists()]
+        is_other = others or (found and not (targets[0].exists() or any(boards)))
+        return f"holds {(others + found)[0]}, which this command did not write" if is_other and mark.names else None
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:

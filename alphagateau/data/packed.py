@@ -107,7 +107,7 @@ def _columns(folder: Path, game: Game) -> Boards:
 def _is_of(folder: Path, manifest: dict[str, Any], game: Game) -> bool:
     try:
         is_same = json.loads((folder / "packed.json").read_text()) == {"format": FORMAT, "labels": manifest}
-        return is_same and _columns(folder, game) is not None
+        return is_same and bool(_columns(folder, game))
     except (OSError, ValueError):  # also of a column that is cut off
         return False
 

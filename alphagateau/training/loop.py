@@ -100,8 +100,8 @@ def begin(
 ) -> tuple[Progress, RunState, Checkpoint]:
     """Progress and state of the newest checkpoint, or of a new run's first one."""
     found, variables = resume.newest_state(trainer, folder, reporter), None
-    manifest = Path(experiment.data.path if experiment.data else "") / "manifest.json"  # shards have none
-    labels = on_first(lambda: files.file_hash(manifest) if experiment.data and manifest.exists() else None)
+    manifest = Path(experiment.data.path) / "manifest.json" if experiment.data else None  # shards have none
+    labels = on_first(lambda: files.file_hash(manifest) if manifest and manifest.exists() else None)
     if found is not None:
         if record.get("labels", labels) != labels:
             raise ConfigError(f"{folder} learnt from other labels than those of data.path now: use another --run name")

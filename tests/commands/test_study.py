@@ -13,8 +13,11 @@ from types import SimpleNamespace
 import pytest
 from stopping import make_trainers_once
 
+from alphagateau.commands import study as study_command
 from alphagateau.commands.main import main
+from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import training
+from alphagateau.studies.status import is_busy
 
 STUDY = Path(__file__).parents[2] / "experiments" / "studies" / "smoke_widths.toml"
 SECONDS = 900
@@ -78,6 +81,15 @@ def test_a_study_writes_over_no_file_that_it_reads(tmp_path, monkeypatch, capsys
     said = capsys.readouterr().err
     assert said.startswith(f"alphagateau: {STUDY.name}: ") and "is what this study reads" in said
     assert (ladder / "results.csv").read_text() == "b2b3\n"
+
+
+def test_a_study_holds_the_lock_of_the_ladder_that_it_plays(tmp_path, monkeypatch, capsys):
+    """`alphagateau ladder --out` of that folder was played into the same games."""
+    held: list[bool] = []
+    monkeypatch.setattr(training, "train_runs", lambda study, stop: {})
+    monkeypatch.setattr(study_command, "write_results", lambda study, out, *_: held.append(is_busy(out / "ladder")))
+    assert study_command.run_study(SimpleNamespace(), tmp_path, StopRequest()) == 0  # type: ignore[arg-type]
+    assert held == [True] and not is_busy(tmp_path / "ladder")
 
 
 @pytest.mark.whole

@@ -13,7 +13,7 @@ from mctx._src.seq_halving import get_sequence_of_considered_visits
 from alphagateau.games.notation import edge_to_uci, from_fen, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_game
-from alphagateau.search.growing.anytime import grow_once, is_done, make_evaluate, start_tree
+from alphagateau.search.growing.anytime import grow_once, is_done, make_evaluate, make_root_evaluate, start_tree
 from alphagateau.search.growing.tree import (
     BATCH,
     Sigma,
@@ -26,6 +26,7 @@ from alphagateau.search.growing.tree import (
     proof_of,
 )
 from alphagateau.search.growing.tree_lines import hashfull, lines, root_value
+from alphagateau.search.search import ILLEGAL, SearchOutput
 
 MATE_IN_ONE = "k4/5/1K3/5/4R w - - 0 1"
 MATES_IN_TWO = ["k4/5/2K2/5/4R w - - 0 1", "1k3/5/K4/5/4R w - - 0 1", "k4/5/2KQ1/5/5 w - - 0 1"]
@@ -88,6 +89,17 @@ def check_sums(tree: Tree) -> None:
                 assert tree.visits[branch] == 1 + tree.visits[below].sum()
                 total = tree.discounts[child] * (tree.values[child] + tree.totals[below].sum())
                 assert tree.totals[branch] == pytest.approx(total, abs=1e-4)
+
+
+def test_a_search_without_values_of_moves_is_played_by_its_own_move(gardner: Game, tree: Tree):
+    """The move of the highest prior was."""
+
+    def search(variables, keys, states) -> SearchOutput:
+        logits = jnp.where(states.legal_edges >= 0, -jnp.arange(gardner.max_legal_moves, dtype=jnp.float32), ILLEGAL)
+        return SearchOutput(states.legal_edges[:, 3], jnp.exp(logits), logits, jnp.zeros(1), jnp.zeros(1))
+
+    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
+    assert lines(tree, 1)[0].edges == (int(gardner.init().legal_edges[3]),)
 
 
 def test_a_tree_of_the_start(gardner: Game, tree: Tree):
