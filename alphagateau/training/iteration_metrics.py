@@ -8,6 +8,7 @@ import numpy as np
 
 from alphagateau.runs.logging.log import ENERGY
 from alphagateau.runs.logging.progress import JOULES
+from alphagateau.training.losses.terms import AMONG
 
 # Metrics of training that a run of several boards has for each board too.
 PER_BOARD = ("loss", "policy_loss", "value_loss", "target_entropy", "policy_entropy", "value_error", "value_accuracy")
@@ -17,14 +18,20 @@ OF_GAMES = ("draw_rate", "white_win_rate", "truncation_rate", "game_length", "re
 OF_GAMES += ("false_resignations",)
 
 
+def as_summed(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """A step's metrics as an iteration sums them: a mean among some of the frames by the share that they are."""
+    return {name: x * metrics.get(AMONG + name, 1) for name, x in metrics.items()}
+
+
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
-    """Means over the iteration's optimizer steps, from sums (`totals`), and the value's calibration."""
+    """Means over the iteration's optimizer steps, or its frames in a mask, from `totals`; the value's calibration."""
     sums = {name: np.asarray(total) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
     steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
+    shares = {name.removeprefix(AMONG): float(sums.pop(name)) for name in list(sums) if name.startswith(AMONG)}
     values: dict[str, Any] = {f"train/board_steps/{board}": n for board, n in steps.items()}
     values |= {
-        f"train/{name}": float(total) / max(steps.get(name.partition("/")[2], num_steps), 1)
+        f"train/{name}": float(total) / (shares.get(name, steps.get(name.partition("/")[2], num_steps)) or 1)
         for name, total in sums.items()
     }
     if calibration is not None:

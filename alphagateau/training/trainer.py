@@ -14,6 +14,7 @@ from alphagateau.config.records import ConfigError
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
+from alphagateau.training.iteration_metrics import as_summed
 from alphagateau.training.keys import TRAIN, WEIGHTS, key_of
 from alphagateau.training.learner import Learner, TrainState, make_learner, with_average
 from alphagateau.training.material import learn_material
@@ -126,7 +127,7 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
         def body(step, carry):
             train, totals = carry
             train, metrics = learner.step(train, batch_of(step))
-            return train, jax.tree.map(jnp.add, totals, metrics)
+            return train, jax.tree.map(jnp.add, totals, as_summed(metrics))
 
         first, last = steps
         return jax.lax.fori_loop(first, last, body, (train, totals))

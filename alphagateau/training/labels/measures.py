@@ -17,7 +17,7 @@ from alphagateau.training.frames import ACTION_KNOWN, ACTION_VALUE, STATE_KNOWN,
 from alphagateau.training.labels.labelled_frames import to_frames
 from alphagateau.training.losses.label_losses import VALUE_LOSSES
 from alphagateau.training.losses.policy_value import reduce_terms
-from alphagateau.training.losses.terms import LossFn
+from alphagateau.training.losses.terms import AMONG, LossFn
 
 ROWS = 128  # boards of a forward pass
 OUTPUTS = {  # a network's output, and the labels that it is compared with
@@ -57,7 +57,7 @@ def make_held_out(rows: Boards, game: Game, network: Network, loss: LossFn, temp
 
     def held_out(variables: Variables) -> dict[str, float]:
         found = jax.device_get(measure(variables, rows))
-        return {f"test/{name}": float(x) for name, x in found.items() if not x.ndim}
+        return {f"test/{name}": float(x) for name, x in found.items() if not (x.ndim or name.startswith(AMONG))}
 
     return held_out
 

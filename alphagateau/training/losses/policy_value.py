@@ -12,7 +12,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 from alphagateau.training.losses.auxiliary import auxiliary_terms
-from alphagateau.training.losses.terms import LossTerms, join_terms, policy_terms, value_terms
+from alphagateau.training.losses.terms import AMONG, LossTerms, join_terms, policy_terms, value_terms
 
 
 def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -71,12 +71,15 @@ def check_terms(terms: Any, num_frames: int) -> None:
 
 
 def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:
-    """(loss, metrics by name) of the whole batch, of which each device along `axis_name` has an equal part."""
+    """(loss, metrics by name) of the whole batch, of which each device along `axis_name` has an equal part.
+
+    `among/<name>` is the share of the frames that a mean of `logged_among` is of.
+    """
     among = {name: jnp.where(mask, value, 0) for name, (value, mask) in terms.logged_among.items()}
     values = {**terms.minimized, **terms.logged, **among}
     shares = {name: mask.mean() for name, (_, mask) in terms.logged_among.items()}
     means, shares = mean_over(({name: x.mean() for name, x in values.items()}, shares), axis_name)
     for name, share in shares.items():
-        means[name] /= jnp.maximum(share, 1e-9)
+        means |= {name: means[name] / jnp.maximum(share, 1e-9), AMONG + name: share}
     first, *others = (means[name] for name in terms.minimized)
     return sum(others, start=first), {**means, **sum_over(dict(terms.sums), axis_name)}

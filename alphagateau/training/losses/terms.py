@@ -18,6 +18,7 @@ from alphagateau.networks.heads import SIGMA_BINS
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 
+AMONG = "among/"
 CALIBRATION_BINS = 10  # of predicted values, over [-1, 1]
 
 

@@ -17,6 +17,7 @@ from alphagateau.training.frames import Frame
 from alphagateau.training.iteration_metrics import PER_BOARD, over_boards
 from alphagateau.training.keys import BOARD
 from alphagateau.training.learner import Learner, TrainState
+from alphagateau.training.losses.terms import AMONG
 from alphagateau.training.phases import Phase, Producer, RunState
 
 
@@ -106,7 +107,8 @@ def make_boards_learner(learners: Mapping[str, Learner]) -> Learner:
     def step_on(board: str, learner: Learner, batch: Callable[[], Frame]) -> Callable:
         def step(train: TrainState) -> tuple[TrainState, dict[str, Array]]:
             train, metrics = learner.step(train, batch())
-            figures = {"steps": jnp.float32(1)} | {name: metrics[name] for name in PER_BOARD if name in metrics}
+            figures = {name: x for name, x in metrics.items() if name.removeprefix(AMONG) in PER_BOARD}
+            figures["steps"] = jnp.float32(1)
             by_board = {
                 f"{name}/{b}": x if b == board else jnp.zeros_like(x) for name, x in figures.items() for b in learners
             }
