@@ -66,7 +66,8 @@ def make_root_evaluate(game: Game, search: Search) -> Evaluate:
         if values is not None:  # exact near the highest, where it matters
             logits = (values - values.max(axis=-1, keepdims=True)) / (2 * LOOK_TEMPERATURE)
         is_played, most = states.legal_edges == found.edge[:, None], logits.max(axis=-1, keepdims=True)
-        logits = jnp.where(is_played & (logits < most), most + 1, logits)  # a finisher's choice, or one of equals
+        is_first = jnp.arange(logits.shape[-1]) == logits.argmax(axis=-1, keepdims=True)
+        logits = jnp.where(is_played & ~is_first, most + 1, logits)  # a finisher's choice, or one of equals
         return Leaves(states, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
 
     return jax.jit(look)

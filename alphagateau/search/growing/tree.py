@@ -171,7 +171,8 @@ def improve(tree: Tree, node: int) -> None:
     mixed = _mixed_value(tree, node, [row for row in range(taken) if is_known[row]], priors, means)
     qvalues = [mean if known else mixed for mean, known in zip(means, is_known, strict=True)]
     has_rest = taken < at.counts[node]
-    high, low = (end(qvalues + [mixed] * has_rest) for end in (max, min))
+    alive = [q for q, lost in zip(qvalues, is_lost, strict=True) if not lost] + [mixed] * has_rest or [mixed]
+    high, low = max(alive), min(alive)
     scale = sigma.value_scale * (sigma.maxvisit_init + max(visits))
     scale /= max(high - low, 1e-8) if sigma.rescale_values else 1
     weights = [

@@ -24,6 +24,7 @@ from alphagateau.search.growing.tree import (
     make_tree,
     pack,
     proof_of,
+    set_worth,
 )
 from alphagateau.search.growing.tree_lines import hashfull, lines, root_value
 from alphagateau.search.search import ILLEGAL, SearchOutput
@@ -91,12 +92,15 @@ def check_sums(tree: Tree) -> None:
                 assert tree.totals[branch] == pytest.approx(total, abs=1e-4)
 
 
-def test_a_search_without_values_of_moves_is_played_by_its_own_move(gardner: Game, tree: Tree):
-    """The move of the highest prior was."""
+@pytest.mark.parametrize("values", [None, 0.999])
+def test_the_move_of_a_search_is_played_whatever_the_priors_or_equal_values_say(gardner: Game, tree: Tree, values):
+    """The move of the highest prior was, and of equal values the first, not a finisher's choice."""
 
     def search(variables, keys, states) -> SearchOutput:
         logits = jnp.where(states.legal_edges >= 0, -jnp.arange(gardner.max_legal_moves, dtype=jnp.float32), ILLEGAL)
-        return SearchOutput(states.legal_edges[:, 3], jnp.exp(logits), logits, jnp.zeros(1), jnp.zeros(1))
+        worth = None if values is None else jnp.where(states.legal_edges >= 0, values, -jnp.inf)
+        found = SearchOutput(states.legal_edges[:, 3], jnp.exp(logits), logits, jnp.zeros(1), jnp.zeros(1))
+        return found._replace(move_values=worth)
 
     start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
     assert lines(tree, 1)[0].edges == (int(gardner.init().legal_edges[3]),)
@@ -208,6 +212,17 @@ def test_the_improved_policy_is_that_of_mctx(gardner: Game, tree: Tree, num_leav
     qvalues = mctx.qtransform_completed_by_mix_value(like_mctx, jnp.int32(0), **sigma)  # pyright: ignore[reportArgumentType]
     expected = jax.nn.softmax(like_mctx.children_prior_logits[0] + qvalues)
     assert improved_policy(tree, 0) == pytest.approx(np.asarray(expected), abs=1e-4)
+
+
+def test_what_is_proven_lost_has_no_part_in_the_improved_policy(gardner: Game, tree: Tree):
+    """It set the scale: beside a network's optimism the one move left had no weight, and lost ones were searched."""
+    start_tree(tree, gardner.init())
+    here = branches_of(tree, 0)
+    tree.visits[here], tree.means[here.start], tree.values[0] = [2000, 2, 2, 2, 2, 2, 2], 0.0, 0.8
+    tree.taken[0], tree.taken_priors[0], tree.node_visits[0], tree.is_stale[0] = 7, 1.0, 1 + 2012, True
+    for branch in range(here.start + 1, here.stop):
+        set_worth(tree, branch, -1.0, 2)
+    assert improved_policy(tree, 0).tolist() == [1, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("total", [4, 16, 64, 100])
