@@ -2,10 +2,10 @@
 
     python benchmarks/study_intervals.py eval/claims_* eval/learning
 
-Each study's results are rated anew as its ladder was, and each variant's last networks are compared with the reference:
-as `study.json` has it, by the pooled variance of all runs (`ratings/over_seeds.py`), the same without all games of
-the random mover and of engines at 1 and 10 nodes, whose draws put the scale's foot wrong (docs/ratings.md), and by the
-games between last networks of equal seeds, where the ladder has them.
+Each study's results are rated anew as its ladder was, but for the pool's own games, and each variant's last networks
+are compared with the reference: as `study.json` has it, by the pooled variance of all runs (`ratings/over_seeds.py`),
+the same without all games of the random mover and of engines at 1 and 10 nodes, whose draws put the scale's foot wrong
+(docs/ratings.md), and by the games between last networks of equal seeds, where the ladder has them.
 """
 
 import json
@@ -58,6 +58,9 @@ def main() -> None:
         for file in sorted(folder.glob("ladder/**/results.csv")):
             board = next((name for name in study["num_games"] if name in file.parts), next(iter(study["num_games"])))
             results = read_results(file.read_text().splitlines(), file)
+            if any("of a reference pool" in note for note in study.get("rating_notes", {}).get(board, ())):
+                # whose games count for no rating there
+                results = make_results(row for row in results.rows if "random" not in (row.player, row.opponent))
             footless = make_results(row for row in results.rows if not {row.player, row.opponent} & FOOT)
             published = study["measures"][f"Elo on {board}"]["variants"]
             pooled, without = differences(study, results), differences(study, footless)

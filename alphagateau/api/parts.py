@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig
+from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig, SelfPlayConfig, TargetsConfig
 from alphagateau.config.losses import HEADS, LOSSES
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, State
@@ -74,7 +74,15 @@ def make_search(game: Game, network: Network, config: Mapping[str, Any] | Search
 
 
 def make_selfplay(
-    game: Game, search: Search, num_games: int, num_plies: int, *, heads: tuple[str, ...] = (), **targets: Any
+    game: Game,
+    search: Search,
+    num_games: int,
+    num_plies: int,
+    *,
+    heads: tuple[str, ...] = (),
+    td_lambda: float = 1.0,
+    search_value_weight: float = 0.0,
+    bootstrap: bool = False,
 ) -> SelfPlay:
     """B = `num_games` games at once, T = `num_plies` plies a call.
 
@@ -82,10 +90,15 @@ def make_selfplay(
 
     Args:
         heads: the network's auxiliary heads, such as "reply_edge", whose targets enter `Frame.extra`.
-        targets: options of the value's target: td_lambda, search_value_weight, bootstrap (docs/selfplay.md).
+        td_lambda, search_value_weight, bootstrap: of the value's target, as in [targets] (docs/selfplay.md).
+
+    Raises ConfigError for numbers that an experiment may not have.
     """
     if isinstance(heads, str):
         raise TypeError(f"heads must be a tuple of names, got {heads!r}")
+    targets = {"td_lambda": td_lambda, "search_value_weight": search_value_weight, "bootstrap": bootstrap}
+    TargetsConfig(**targets)  # which checks them, as the next one does
+    SelfPlayConfig(num_games=num_games, num_plies=num_plies)
     rows, first_ply, taught = jnp.arange(num_games), jnp.int32(0), [HEADS.entry(name) for name in heads]
     selfplay = plays.make_selfplay(game, search, num_plies)
 

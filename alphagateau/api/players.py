@@ -17,6 +17,7 @@ import numpy as np
 
 from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig, show
 from alphagateau.config.registers import register as register
+from alphagateau.config.searches import option_types
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
@@ -85,12 +86,13 @@ def save(
 ) -> Model:
     """Writes weights as a checkpoint, which `load` and every command read; returns it as `load` does.
 
-    `network`, `search`: the keys that made them. Only a checkpoint is replaced. Raises ConfigError as `make_network`,
-    ValueError for variables that are another network's or not finite, CheckpointError if it cannot be written.
+    `network`, `search`: the keys that made them. Only a checkpoint is replaced, not one that is published or has other
+    files beside it. Raises ConfigError as `make_network`, ValueError for variables that are another network's or not
+    finite, CheckpointError if it cannot be written.
     """
     keys = network if isinstance(network, NetworkConfig) else NETWORKS.read(network)
     asked = search if isinstance(search, SearchConfig) else SEARCHES.read(search or {})
-    place, weights = Path(path), jax.device_get(variables)
+    place, weights = Path(path).resolve(), jax.device_get(variables)
     expected = jax.eval_shape(make_network(game, keys).init, jax.random.key(0))
     kinds = [jax.tree.map(lambda x: (x.shape, x.dtype), tree) for tree in (expected, weights)]
     if kinds[0] != kinds[1]:
@@ -98,7 +100,9 @@ def save(
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(weights)):
         raise ValueError("the variables are not finite")
     if place.exists():
-        checkpoint.open_checkpoint(place)
+        there = checkpoint.open_checkpoint(place).manifest
+        if checkpoint.PUBLISHED in there or {x.name for x in place.iterdir()} - {"manifest.json", *there["parts"]}:
+            raise checkpoint.CheckpointError(f"{place} is published, or holds other files: save somewhere else")
     manifest = {
         **{"iteration": 0, "order": [0, 0, 0], "progress": {}, "symptoms": [], "optimizer_steps": 0, "game": game.name},
         **{"network": asdict(keys), "search": asdict(asked), "weights_hash": checkpoint.weights_hash(weights)},
@@ -128,8 +132,8 @@ def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation
     return [PositionEvaluation(_by_move(game, state, row), float(value - state.reward)) for state, row, value in rows]
 
 
-def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int = 0) -> FoundMove:
-    """The move of the search it was trained by, without noise.
+def search_position(model: Model, fen: str, num_simulations: int | None = None, seed: int = 0) -> FoundMove:
+    """The move of the search it was trained by, without noise; `num_simulations`: None is as in its training.
 
     Raises ValueError for a wrong FEN, a finished game or a number that the search does not take, SpecError for a
     checkpoint whose search is none.
@@ -137,7 +141,10 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
     state = from_fen(_checked(model).game, fen)
     if state.terminated:
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
-    asked = player_specs.match_config({**model.manifest["search"], "num_simulations": num_simulations})
+    number = {} if num_simulations is None else {"num_simulations": num_simulations}
+    asked = player_specs.match_config({**model.manifest["search"], **number})
+    if number.keys() - option_types(type(asked)):
+        raise ValueError(f"num_simulations is {num_simulations}, but search {asked.algorithm} makes none: leave it out")
     config = NETWORKS.read(model.manifest["network"])
     search = _compiled_search(player_specs.match_search(model.game.name, config, asked))
     found = jax.device_get(
@@ -149,8 +156,8 @@ def search_position(model: Model, fen: str, num_simulations: int = 64, seed: int
 
 
 def play_match(
-    a: str,
-    b: str,
+    a: str | PathLike,
+    b: str | PathLike,
     num_games: int = 64,
     num_simulations: int | None = None,
     game: str | None = None,
@@ -163,9 +170,9 @@ def play_match(
     """
     if isinstance(a, Model) or isinstance(b, Model):
         raise TypeError("a player is named as on the command line: expected a checkpoint's path (`save` writes one)")
-    if num_games < 2 or num_games % 2:
+    if num_games < 2 or num_games % 2 or not hasattr(num_games, "__index__"):
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
-    found = [specs.read_spec(text) for text in (a, b)]
+    found = [specs.read_spec(str(text)) for text in (a, b)]
     board = get_game(specs.board_of(found, game))
     with ExitStack() as held:
         players = []

@@ -42,7 +42,7 @@ def description_of(path: Path) -> dict[str, Any]:
     for part in manifest["parts"]:
         if part != checkpoint.TRAINING:  # a start reads it whole, and it may be large
             checkpoint.verify(found, part)
-    run = found.run if found.run and (found.run / "config.toml").exists() else None
+    run = found.run
     checkpoints = checkpoint.find(run / "checkpoints")[0] if run else []
     return {
         "path": str(found.path),

@@ -46,7 +46,7 @@ class Arguments(FileOptions):
     simulations: int = 64
     """simulations of its search of each position; 0: none"""
     output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE.html"), HTML] = None
-    """write a page: its evaluations, both sides' accuracy and the moves that lost much"""
+    """write a page: its evaluations, and the moves that lost much"""
     annotate: Annotated[Path | None, tyro.conf.arg(metavar="OUT.pgn"), PGN] = None
     """write all games there, with [%eval] comments in those without faults; of files of games only an earlier output
     by the same network and search is replaced"""
@@ -175,7 +175,7 @@ def summary(tally: Tally) -> str:
 
 def _analyse(arguments: Arguments, name: str, sound: "Iterator[Replayed]", tally: Tally) -> None:
     """Writes the page and the annotated games. Raises CheckpointError, PlayerError."""
-    from alphagateau.games.pgn.accuracy import annotated_text
+    from alphagateau.games.pgn.analysed import annotated_text
     from alphagateau.games.pgn.pgn import plain_tag
     from alphagateau.reports.analysis_page import MAX_GAMES, analysis_page
     from alphagateau.suites.analysis import analyse_games

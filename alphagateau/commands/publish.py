@@ -66,7 +66,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
 
     found = newest_checkpoint(arguments.path)
     run, iteration = found.run, found.manifest["iteration"]
-    if run is None or not (run / "config.toml").exists():
+    if run is None:
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
     experiment = without_programs(config.load(run / "config.toml"), run)
     names = (f"{run.name}/{found.path.name}", arguments.name)

@@ -139,11 +139,11 @@ def from_dict(table: Mapping[str, Any], name: str = "experiment") -> Experiment:
 
 
 def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "experiment") -> Experiment:
-    """The experiment with other values for some keys, by dotted name. Raises ConfigError; `name` opens it.
+    """The experiment with other values for some keys, by dotted name or in tables. Raises ConfigError; `name` opens it.
 
     Of another architecture or search the keys that both have keep their values.
     """
-    table = to_dict(experiment)
+    table, changes = to_dict(experiment), dotted(changes)
     for key, register in REGISTERS.items():
         kind = str(changes.get(f"{key}.{register.tag}", table[key][register.tag]))
         if kind in register:

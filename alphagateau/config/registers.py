@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_origin
 from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
 
 PLUGINS = "alphagateau.plugins"  # the group of entry points
+WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # in matches, unless a player's options have others
 
 
 class NetworkConfig:
@@ -100,12 +101,12 @@ C = TypeVar("C", Architecture, SearchMethod)
 
 
 class Register(Mapping[str, E], Generic[E]):
-    """Declarations of one kind by name, as the key `tag` of an experiment has it; no two have equal `unique` fields."""
+    """Declarations of one kind by name, as the key `tag` of an experiment has it; no two share a name or spelling."""
 
     by_kind: ClassVar[dict[type, "Register[Any]"]] = {}
 
-    def __init__(self, kind: type[E] | None, tag: str, unique: tuple[str, ...] = ()):
-        self.tag, self.unique = tag, unique
+    def __init__(self, kind: type[E] | None, tag: str):
+        self.tag = tag
         self._entries: dict[str, E] = {}
         self._origins: dict[str, str] = {}  # the distribution that each is of
         if kind:
@@ -117,13 +118,13 @@ class Register(Mapping[str, E], Generic[E]):
         for field, value in {**tuples, **getattr(entry, "needs", {})}.items():
             if isinstance(value, str):  # it would be read letter by letter
                 raise ConfigError(f"{field} of {show(entry.name)}, of {origin}, must be a tuple, got {show(value)}")
+        spellings = getattr(entry, "spellings", {entry.name})
         for name, known in self._entries.items():
-            for field in ("name", *self.unique):
-                is_again = field == "name" and origin == self._origins.get(name) == "register()"  # a cell, run again
-                is_again = is_again and self is not GAMES  # what is compiled of a board is kept by its name
-                if known != entry and getattr(known, field) == (value := getattr(entry, field)) and not is_again:
-                    what, by = self.tag if field == "name" else field, f"{self._origins[name]} and by {origin}"
-                    raise ConfigError(f"{what} {show(value)} is registered twice, by {by}: rename one")
+            is_again = name == entry.name and origin == self._origins.get(name) == "register()"  # a cell, run again
+            is_again = is_again and self is not GAMES  # what is compiled of a board is kept by its name
+            if known != entry and (both := spellings & getattr(known, "spellings", {name})) and not is_again:
+                what, by = name if name == entry.name else min(both), f"{self._origins[name]} and by {origin}"
+                raise ConfigError(f"{self.tag} {show(what)} is registered twice, by {by}: rename one")
         self._entries[entry.name], self._origins[entry.name] = entry, origin
 
     def entry(self, name: Any, prefix: str = "") -> E:
@@ -160,6 +161,12 @@ class ConfigRegister(Register[C]):
         if tag is None or tag.default != entry.name or not issubclass(entry.config, self.base):
             expected = f"a @record of {self.base.__name__} whose key {self.tag} has the default {show(entry.name)}"
             raise ConfigError(f"the config of {show(entry.name)}, of {origin}, must be {expected}")
+        quiet = {name: x for name, x in WITHOUT_NOISE.items() if name in fields_of(entry.config)}
+        if quiet and issubclass(self.base, SearchConfig):
+            try:
+                entry.config(**quiet)
+            except ConfigError as error:
+                raise ConfigError(f"{show(entry.name)}, of {origin}, must allow 0, as in matches: {error}") from None
         super().add(entry, origin)
 
     def is_of_plugin(self, name: str) -> bool:
@@ -191,7 +198,7 @@ class ConfigRegister(Register[C]):
         return kept, [f"{self.section}.{key}" for key in taken]
 
 
-GAMES: Register[Any] = Register(None, "game", ("uci_variant",))  # of the records that games/entries.py declares
+GAMES: Register[Any] = Register(None, "game")  # of the records that games/entries.py declares
 NETWORKS = ConfigRegister(Architecture, NetworkConfig, "architecture", "network", default="gateau")
 SEARCHES = ConfigRegister(SearchMethod, SearchConfig, "algorithm", "search", default="gumbel")
 REGISTERS = {register.section: register for register in (NETWORKS, SEARCHES)}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from alphagateau.config.records import fields_of
-from alphagateau.config.registers import SearchConfig
+from alphagateau.config.registers import WITHOUT_NOISE, SearchConfig
 from alphagateau.config.schema import Experiment
 
 LONG_NAMES = {
@@ -15,7 +15,6 @@ LONG_NAMES = {
     "quiescence": "quiescence_plies",
 }
 SHORT_NAMES = {name: short for short, name in LONG_NAMES.items()}
-WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # in matches, unless a player's options have others
 ALWAYS_SHOWN = ("num_simulations", "max_num_considered_actions", "depth", "num_nodes")
 
 
@@ -39,10 +38,11 @@ def describe_search(config: SearchConfig) -> str:
     return f"{config.algorithm} {', '.join(shown)}".strip()
 
 
-def _amount(value: float | bool | str) -> str:
+def _amount(value: float | bool | str | tuple) -> str:
     if isinstance(value, bool):
         return "" if value else "no "
-    return f"{value} " if isinstance(value, str) else f"{value:g} "
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else value
+    return f"{text} " if isinstance(text, str) else f"{text:g} "
 
 
 def simulations_per_ply(experiment: Experiment, full_share: float | None = None) -> float:

@@ -161,10 +161,13 @@ def parse_budget(text: str) -> BudgetConfig:
 
 
 def dotted(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Keys of nested tables by their dotted names; a quoted "network.hidden_size" is the same key."""
+    """Keys of nested tables by their dotted names, quoted or not. Raises ConfigError for one that is given twice."""
     found: dict[str, Any] = {}
     for name, value in table.items():
-        found |= dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+        inner = dotted(value, f"{prefix}{name}.") if value and isinstance(value, Mapping) else {prefix + name: value}
+        if twice := found.keys() & inner:
+            raise ConfigError(f"{min(twice)} is given twice: in a table, and by its dotted name")
+        found |= inner
     return found
 
 

@@ -1,5 +1,6 @@
 """Entries of the chess-like games: a new board is one more entry, and nothing else."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -10,6 +11,11 @@ from alphagateau.config.records import ConfigError
 from alphagateau.config.registers import Register
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(1, 7)  # the codes of python-chess and of pgx
+
+
+def spelling(variant: str) -> str:
+    """A variant's letters and digits, which its ways to be written share."""
+    return re.sub(r"[\W_]", "", variant.lower())
 
 
 class Castling(NamedTuple):
@@ -47,6 +53,13 @@ class GameEntry:
         ranks = [sum(int(x) if x.isdigit() else 1 for x in rank) for rank in self.start_fen.split(" ")[0].split("/")]
         if not 3 <= self.size <= 8 or ranks != [self.size] * self.size:
             raise ConfigError(f"game {self.name!r}: size must be 3 to 8, as start_fen's ranks {ranks}, got {self.size}")
+        if not all(map(spelling, self.variant_names or ("",))):
+            raise ConfigError(f"game {self.name!r}: variant_names must have one or more, got {self.variant_names}")
+
+    @property
+    def spellings(self) -> frozenset[str]:
+        """The variants of PGN that are this game, as `spelling` has them."""
+        return frozenset(map(spelling, (*self.variant_names, self.uci_variant, self.name)))
 
     @property
     def pieces(self) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from alphagateau.config import SEARCHES, ConfigError, NetworkConfig, SearchConfig
+from alphagateau.config import NETWORKS, SEARCHES, ConfigError, NetworkConfig, SearchConfig
 from alphagateau.config.records import suggestion
 from alphagateau.config.searches import LONG_NAMES, SHORT_NAMES, WITHOUT_NOISE, option_types
 from alphagateau.games.pgn.pgn import Identity
@@ -27,12 +27,17 @@ def searches() -> dict[str, type[SearchConfig]]:
     return {name: kind for name, kind in SEARCHES.configs.items() if name != "random"}
 
 
-@lru_cache
 def match_search(game_name: str, network: NetworkConfig, config: SearchConfig, is_endless: bool = False) -> Search:
     """One object for all players that share its settings, and so one compiled program. Raises SpecError.
 
     is_endless: it searches beyond the limit of plies.
     """
+    declared = NETWORKS.entry(network.architecture), SEARCHES.entry(config.algorithm)  # either may be registered again
+    return _match_search(game_name, network, config, is_endless, declared)
+
+
+@lru_cache
+def _match_search(game_name: str, network: Any, config: Any, is_endless: bool, _declared: Any) -> Search:
     game, finish = get_game(game_name), None
     if finisher := config.finisher:
         from alphagateau.matches.uci_player import make_finish

@@ -1,4 +1,4 @@
-"""Turns analysed games into their page (templates/analysis.html): curves, accuracy, and the moves that lost much."""
+"""Turns analysed games into their page (templates/analysis.html): curves, and the moves that lost much."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import chess
 
-from alphagateau.games.pgn.accuracy import JUDGEMENTS, AnalysedGame, game_accuracy, judgements
+from alphagateau.games.pgn.analysed import JUDGEMENTS, AnalysedGame, judgements
 from alphagateau.games.scores import score_text
 from alphagateau.games.small_boards import board_class
 from alphagateau.reports.drawing.charts import Chart, Labels, Series, line_chart
 from alphagateau.reports.drawing.diagrams import Diagram, diagram
 from alphagateau.reports.drawing.game_viewer import GameView, view_record, viewer_data
 from alphagateau.reports.drawing.pages import render
-from alphagateau.reports.drawing.tables import Table, number_cell, table
+from alphagateau.reports.drawing.tables import Table, table
 
 MAX_GAMES = 100  # on the page
 MAX_SWINGS = 12  # of a game, those that lost most
@@ -51,27 +51,17 @@ def summary_table(games: Sequence[AnalysedGame]) -> Table:
     """One row a game; what was lost as inaccuracies / mistakes / blunders."""
     rows = []
     for number, game in enumerate(games, 1):
-        names, accuracies = _names(game), game_accuracy(game.chances, game.white_begins)
-        cells = [number_cell(x, ".1f") if x is not None else None for x in accuracies]
-        rows.append([number, *names, game.record.result, len(game.record.moves), *cells, *_losses(game)])
-    header = ["#", "White", "Black", "Result", "Plies", "White, %", "Black, %", "White's ?! ? ??", "Black's ?! ? ??"]
+        names = (game.record.headers.get(side, "?") for side in ("White", "Black"))
+        rows.append([number, *names, game.record.result, len(game.record.moves), *_losses(game)])
+    header = ["#", "White", "Black", "Result", "Plies", "White's ?! ? ??", "Black's ?! ? ??"]
     return table(header, rows)
 
 
-def game_section(game: AnalysedGame, title: str) -> tuple[str, list[tuple[str, str]], Chart | None, list[Swing], int]:
-    """(title, accuracy of each side, curve, the worst swings from the first on, number of all swings) of a game."""
+def game_section(game: AnalysedGame, title: str) -> tuple[str, Chart | None, list[Swing], int]:
+    """(title, curve, the worst swings from the first on, number of all swings) of a game."""
     found = list(_swings(game))
     worst = sorted(sorted(found, key=lambda swing: -swing.lost)[:MAX_SWINGS])
-    sides = zip(_names(game), game_accuracy(game.chances, game.white_begins), _losses(game), strict=True)
-    accuracy = [
-        (f"{side}, {name}", "no moves" if value is None else f"accuracy {value:.1f} %, ?! ? ??: {lost}")
-        for side, (name, value, lost) in zip(("White", "Black"), sides, strict=True)
-    ]
-    return title, accuracy, _curve(game, found), worst, len(found)
-
-
-def _names(game: AnalysedGame) -> tuple[str, str]:
-    return game.record.headers.get("White", "?"), game.record.headers.get("Black", "?")
+    return title, _curve(game, found), worst, len(found)
 
 
 def _losses(game: AnalysedGame) -> tuple[str, str]:

@@ -104,11 +104,12 @@ def changed_table(result: "StudyResult") -> Table:
 
 
 def cost_table(result: "StudyResult") -> Table:
-    """A row a variant, means over its runs."""
+    """A row a variant, means over its runs that ended."""
     rows = []
     for variant in result.variants:
         runs = [r for r in result.runs if r.variant == variant]
-        rows.append([variant, len([r for r in runs if r.ended]), max(r.parameters for r in runs), *_means(runs)])
+        rows.append([variant, len([r for r in runs if r.ended]), max(r.parameters for r in runs)])
+        rows[-1] += _means([r for r in runs if r.ended] or runs)
         rows[-1].append("; ".join(dict.fromkeys(r.devices for r in runs if r.devices)) or None)
     header = ["Variant", "Runs ended", "Parameters", "Iterations", "Frames", "Steps", "FLOPs", "Seconds", "Devices"]
     return table(header, rows)

@@ -61,8 +61,9 @@ class Checkpoint(NamedTuple):
     @property
     def run(self) -> Path | None:
         """The folder of the run that wrote it; None: it lies elsewhere, as one that is published."""
-        is_of_run = self.path.parent.name == "checkpoints" and PUBLISHED not in self.manifest
-        return self.path.parents[1] if is_of_run else None
+        folder = self.path.parent.parent
+        is_of_run = self.path.parent.name == "checkpoints" and (folder / "config.toml").exists()
+        return folder if is_of_run and PUBLISHED not in self.manifest else None
 
 
 def weights_hash(variables: Any) -> str:

@@ -156,7 +156,7 @@ def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failu
         last.manifest["weights_hash"] if last else "",
         describe_devices(folder / run.name),
         commits_of(folder / run.name),
-        {name: row[name] for name in plan.study.metrics if isinstance(row.get(name), int | float)},
+        {name: x for name in plan.study.metrics if isinstance(x := row.get(name), int | float) and np.isfinite(x)},
     )
 
 

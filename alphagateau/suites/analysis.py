@@ -9,7 +9,7 @@ import numpy as np
 from chess.engine import Cp, Mate, MateGiven, Score
 
 from alphagateau.games.notation import board_from_fen
-from alphagateau.games.pgn.accuracy import AnalysedGame
+from alphagateau.games.pgn.analysed import AnalysedGame
 from alphagateau.games.pgn.pgn import GameRecord, Replayed, RuleCheck
 from alphagateau.games.pgn.text import WrittenGame
 from alphagateau.games.scores import centipawns

@@ -24,7 +24,7 @@ def as_summed(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
-    """Means over the iteration's optimizer steps, or its frames in a mask, from `totals`; the value's calibration."""
+    """Means over the iteration's steps, or over its frames in a mask that has any, from sums; calibration."""
     sums = {name: np.asarray(total) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
     steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
@@ -33,6 +33,7 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
     values |= {
         f"train/{name}": float(total) / (shares.get(name, steps.get(name.partition("/")[2], num_steps)) or 1)
         for name, total in sums.items()
+        if shares.get(name, 1)
     }
     if calibration is not None:
         count, predicted, observed = calibration

@@ -65,5 +65,12 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
         alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads=("reply",))
     with pytest.raises(TypeError, match="heads must be a tuple of names, got 'reply_edge'"):
         alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads="reply_edge")
+    search = alphagateau.make_search(game, network)
+    with pytest.raises(TypeError, match="td_lamda"):  # all of these were taken, and failed within a trace
+        alphagateau.make_selfplay(game, search, 4, 4, td_lamda=0.9)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(ConfigError, match="td_lambda must be"):
+        alphagateau.make_selfplay(game, search, 4, 4, td_lambda=9.0)
+    with pytest.raises(ConfigError, match="num_plies must be"):
+        alphagateau.make_selfplay(game, search, 4, 0)
     with pytest.raises(TypeError, match=r"optimizer must be optax's, .* got 0.001"):
         alphagateau.make_learner(game, network, optimizer=1e-3)

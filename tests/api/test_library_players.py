@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 import alphagateau
+from alphagateau.matches import specs
 from alphagateau.runs.checkpoint import CheckpointError
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -74,6 +75,8 @@ def test_what_cannot_be_is_said(small_run):
         alphagateau.search_position(model, "k4/Q4/1K3/5/5 b - - 0 1")
     with pytest.raises(ValueError, match="even number"):
         alphagateau.play_match("random", "random", num_games=3, game="chess")
+    with pytest.raises(ValueError, match=r"num_games is 2\.0, expected an even number"):
+        alphagateau.play_match("random", "random", num_games=2.0, game="chess")  # type: ignore[arg-type]
     with pytest.raises(CheckpointError, match="no whole checkpoint"):
         alphagateau.load(small_run / "nowhere")
     with pytest.raises(TypeError, match="a player is named as on the command line"):
@@ -105,6 +108,37 @@ def test_what_was_made_by_hand_is_a_checkpoint(page, small_run, tmp_path):
     assert (tmp_path / "folder" / "thesis.tex").exists() and not (tmp_path / "other").exists()
     again = alphagateau.save(small_run / "mine", made.game, scope["keys"], scope["network"].init(jax.random.key(7)))
     assert again.manifest["weights_hash"] != mine.manifest["weights_hash"]
+
+
+def test_a_player_is_also_a_path_and_one_that_was_saved_is_of_no_run(page, small_run, tmp_path, monkeypatch):
+    """A Path was an AttributeError; in `checkpoints/` the folder above became its run, and gave it its name."""
+    monkeypatch.chdir(tmp_path)
+    scope = page[1]
+    alphagateau.save(
+        "checkpoints/mine", scope["game"], scope["keys"], scope["state"].variables, {"algorithm": "policy"}
+    )
+    found = specs.read_spec("checkpoints/mine").found
+    assert found.run is None and specs.name_of(found) == "mine"
+    played = alphagateau.play_match(Path("checkpoints/mine"), "random", num_games=2)
+    assert played.wins + played.draws + played.losses == 2
+    mine = alphagateau.load("checkpoints/mine")
+    assert alphagateau.search_position(mine, scope["start"]).move
+    with pytest.raises(ValueError, match="num_simulations is 8, but search policy makes none: leave it out"):
+        alphagateau.search_position(mine, scope["start"], num_simulations=8)
+
+
+def test_what_is_saved_replaces_no_file_of_the_user_s_and_goes_where_a_link_leads(page, tmp_path):
+    """All of the folder was deleted, the cards of published ones with it, and a link became a folder."""
+    game, keys, variables = page[1]["game"], page[1]["keys"], page[1]["state"].variables
+    alphagateau.save(tmp_path / "mine", game, keys, variables)
+    (tmp_path / "best").symlink_to(tmp_path / "mine")
+    alphagateau.save(tmp_path / "best", game, keys, jax.tree.map(lambda x: x * 2, variables), {"algorithm": "policy"})
+    assert (tmp_path / "best").is_symlink() and sorted(x.name for x in tmp_path.iterdir()) == ["best", "mine"]
+    assert alphagateau.load(tmp_path / "mine").manifest["search"]["algorithm"] == "policy"
+    (tmp_path / "mine" / "notes.txt").write_text("years of work")
+    with pytest.raises(CheckpointError, match="is published, or holds other files"):
+        alphagateau.save(tmp_path / "mine", game, keys, variables)
+    assert (tmp_path / "mine" / "notes.txt").exists()
 
 
 def test_what_is_offered_is_documented_and_imported_when_asked_for():

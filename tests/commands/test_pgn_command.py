@@ -14,7 +14,7 @@ from markup import Outline, browser, dom_of
 from tiny_checkpoints import save_tiny
 
 from alphagateau.commands.main import main
-from alphagateau.games.pgn.accuracy import AnalysedGame, annotated_text
+from alphagateau.games.pgn.analysed import AnalysedGame, annotated_text
 from alphagateau.games.pgn.pgn import read_pgn, replay
 from alphagateau.games.pgn.text import read_games
 from alphagateau.games.scores import win_chance

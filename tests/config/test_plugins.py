@@ -15,7 +15,7 @@ import alphagateau
 from alphagateau import config
 from alphagateau.config import registers
 from alphagateau.config.losses import Head, Loss, heads_of
-from alphagateau.config.records import ConfigError, key, num, program_or_path, record
+from alphagateau.config.records import ConfigError, key, names, num, program_or_path, record
 from alphagateau.config.registers import (
     NETWORKS,
     SEARCHES,
@@ -26,11 +26,12 @@ from alphagateau.config.registers import (
     SearchConfig,
     SearchMethod,
 )
+from alphagateau.config.searches import describe_search
 from alphagateau.games.entries import CHESS, ROOK, GameEntry
 from alphagateau.games.notation import edges_by_uci, from_fen, legal_moves
 from alphagateau.games.pgn.pgn import read_pgn, record_game, to_pgn
 from alphagateau.games.variants import get_game
-from alphagateau.matches.player_specs import search_of
+from alphagateau.matches.player_specs import match_search, search_of
 from alphagateau.matches.specs import parse_spec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Evaluation, Network
@@ -367,8 +368,49 @@ def test_a_plug_in_that_takes_a_name_is_left_out_whole(clean_registers, monkeypa
 def test_two_boards_of_one_uci_variant_are_refused(toys):
     """As the UCI engine would play one of them by the name of the other."""
     other = GameEntry(**{**vars(TOY_BOARD), "name": "other"})
-    with pytest.raises(config.ConfigError, match=r'uci_variant "toy" is registered twice, by register\(\) and by'):
+    with pytest.raises(config.ConfigError, match=r'game "toy" is registered twice, by register\(\) and by'):
         alphagateau.register(other)
+
+
+def test_two_boards_of_one_variant_of_pgn_are_refused(toys):
+    """Games of the second were replayed on the first."""
+    other = replace(TOY_BOARD, name="other", uci_variant="other", variant_names=("Other", "gardner CHESS"))
+    with pytest.raises(config.ConfigError, match='game "gardnerchess" is registered twice, by alphagateau and by'):
+        alphagateau.register(other)
+    with pytest.raises(config.ConfigError, match="'toy_chess': variant_names must have one or more"):
+        replace(TOY_BOARD, variant_names=())
+
+
+def test_a_search_that_is_registered_again_plays(toys):
+    """The one before played on, in matches and for search_position."""
+    asked = "toy_chess", ToyNetworkConfig(), ToySearchConfig()
+    first = match_search(*asked)
+    assert match_search(*asked) is first
+    alphagateau.register(replace(TOY_SEARCH, make=lambda *given: make_toy_search(*given)))
+    assert match_search(*asked) is not first
+
+
+def test_a_search_must_allow_what_matches_play_it_with(toys):
+    """It was trained, and then no match could be played."""
+
+    @record
+    class Hot(SearchConfig):
+        algorithm: str = key("", default="hot")
+        temperature: float = num("of its moves", default=1.0, low=0.001)
+
+    with pytest.raises(config.ConfigError, match=r'"hot", of register.., must allow 0, as in matches: temperature'):
+        alphagateau.register(SearchMethod("hot", Hot, make_toy_search))
+
+
+def test_a_search_with_an_array_of_names_is_described():
+    """It was a TypeError, in every match."""
+
+    @record
+    class Words(SearchConfig):
+        algorithm: str = key("", default="words")
+        told: tuple[str, ...] = names("what it is told", default=("a",))
+
+    assert describe_search(Words(told=("a", "b"))) == "words a,b told" and describe_search(Words()) == "words"
 
 
 def test_only_declarations_are_registered():

@@ -63,6 +63,19 @@ def test_another_architecture_keeps_the_keys_that_both_have():
     assert change(smoke, {}) == smoke
 
 
+def test_a_table_of_changes_leaves_the_other_keys_as_they_are():
+    """They took their defaults, in train(changes=...) and not in a study."""
+    smoke = config.load(config.find_file("smoke", "experiment"))
+    both = change(smoke, {"search": {"num_simulations": 3}, "network.hidden_size": 16})
+    assert both == change(smoke, {"search.num_simulations": 3, "network": {"hidden_size": 16}})
+    assert (both.search.max_num_considered_actions, both.network.num_blocks) == (
+        smoke.search.max_num_considered_actions,
+        smoke.network.num_blocks,
+    )
+    with pytest.raises(ConfigError, match=r"network\.hidden_size is given twice: in a table, and by its dotted name"):
+        change(smoke, {"network.hidden_size": 8, "network": {"hidden_size": 16}})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -93,6 +106,7 @@ def test_another_architecture_keeps_the_keys_that_both_have():
         ("direct_games = 2" + BASE, "direct_games needs [ladder], which plays them"),
         (BASE + "[ladder]\nboards = ['chess', 'chess']", "[ladder]: boards must be different, got chess, chess"),
         (BASE + "[ladder]\nopening_plies = 100", "[ladder]: opening_plies must be an integer from 0 to 64, got 100"),
+        (BASE + '"network.num_blocks" = 1\nnetwork.num_blocks = 2', "network.num_blocks is given twice"),
         (BASE + "network.hidden_sise = 3", 'variants.base: unknown key "network.hidden_sise"; did you mean'),
         (BASE + '[variants.base.game]\nname = "chess"', 'variants.base: unknown key "game.name"; game has no keys'),
         (BASE + 'experiment = "smok"', "variants.base: smok: no such experiment; did you mean smoke?"),

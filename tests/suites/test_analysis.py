@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from chess.engine import Cp
 
-from alphagateau.games.pgn.accuracy import judgements
+from alphagateau.games.pgn.analysed import judgements
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.variants import get_game
 from alphagateau.suites.analysis import _put_together

@@ -24,7 +24,7 @@ import chess.engine
 import chess.pgn
 
 from alphagateau.config.records import ConfigError
-from alphagateau.games.entries import GAMES
+from alphagateau.games.entries import GAMES, spelling
 from alphagateau.games.notation import board_from_fen, board_outcome, edge_to_uci, normalize_fen
 from alphagateau.games.pgn.san import read_move
 from alphagateau.games.pgn.text import RESULTS, WrittenGame, read_games, result_of
@@ -204,8 +204,7 @@ def replay(written: WrittenGame) -> Replayed:
     if not tags and (not written.moves or not MOVE.fullmatch(written.moves[0].text)):
         return Replayed(written, None, "it has neither tags nor moves: expected a game")
     variant = tags.get("Variant", "Standard")
-    spellings = {name: (*entry.variant_names, entry.uci_variant, name) for name, entry in GAMES.items()}
-    name = next((name for name, known in spellings.items() if _key(variant) in map(_key, known)), None)
+    name = next((name for name, entry in GAMES.items() if spelling(variant) in entry.spellings), None)
     if name is None:
         known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
         return Replayed(written, None, f"variant {variant.lower()[:20]!r}: expected {known}", is_known=False)
@@ -215,11 +214,6 @@ def replay(written: WrittenGame) -> Replayed:
         return _play(written, name, start_fen, result_of(written))
     except ValueError as error:
         return Replayed(written, None, str(error))
-
-
-def _key(variant: str) -> str:
-    """A variant's letters and digits, which its spellings share."""
-    return re.sub(r"[\W_]", "", variant.lower())
 
 
 def _play(written: WrittenGame, name: str, start_fen: str, result: str) -> Replayed:

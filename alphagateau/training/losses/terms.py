@@ -18,7 +18,7 @@ from alphagateau.networks.heads import SIGMA_BINS
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 
-AMONG = "among/"
+AMONG = "among/"  # and a metric's name: the share of the frames that it is a mean of
 CALIBRATION_BINS = 10  # of predicted values, over [-1, 1]
 
 
