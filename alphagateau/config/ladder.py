@@ -53,6 +53,8 @@ class LadderConfig:
             raise ValueError("make_pool needs an anchor, and bradley-terry")
         if self.neighbours and self.matching != "all":
             raise ValueError(f'neighbours is of matching "all", got {show(self.matching)}')
+        if self.anchor.startswith("uci:"):
+            raise ValueError(f"anchor must be a player's name, as in ratings.csv, got the spec {show(self.anchor)}")
         if self.anchor in ("", "UCI_Elo") and self.anchor_rating:
             raise ValueError("anchor_rating must be 0 without an anchor and with UCI_Elo, whose levels are ratings")
         return self

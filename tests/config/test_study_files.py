@@ -101,6 +101,7 @@ def test_a_table_of_changes_leaves_the_other_keys_as_they_are():
         (BASE.replace("[variants.base]", "[variants]\nbase = 3"), "[variants.base] must be a table of keys, got 3"),
         (BASE + "[ladder]\ngames_per_pair = 3", "[ladder]: games_per_pair must be even"),
         (BASE + "[ladder]\ngame_per_pair = 4", "[ladder]: unknown key"),
+        (BASE + '[ladder]\nanchor = "uci:stockfish"', "[ladder]: anchor must be a player's name, as in ratings"),
         (BASE + "[changes]\nseed = 3", "changes: seed is not"),
         (BASE + "[changes]\ninit_from = 'checkpoints/x'", "changes: init_from is a variant's key, and no experiment's"),
         ("direct_games = 2" + BASE, "direct_games needs [ladder], which plays them"),
