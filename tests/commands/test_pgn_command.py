@@ -140,6 +140,7 @@ def analysed(tmp_path_factory):
     """A page and annotated games of all boards, by the raw policy of an untrained network."""
     folder = tmp_path_factory.mktemp("analysed")
     checkpoint = save_tiny(folder / "net" / "checkpoints", "gardner_chess", GateauConfig)
+    (folder / "net" / "config.toml").touch()  # by which it is a run
     (folder / "games.pgn").write_text(GOOD + SMALL + BROKEN + MIDDLE)
     words = ["pgn", str(folder / "games.pgn"), "--analyse", str(checkpoint.path), "--simulations", "0"]
     outputs = ["--output", str(folder / "page.html"), "--annotate", str(folder / "annotated.pgn")]

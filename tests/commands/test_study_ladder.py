@@ -41,6 +41,7 @@ def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path, capsys)
     for seed, run in enumerate(("base-0", "wide-0")):
         for name in "12":
             save_tiny(tmp_path / run / "checkpoints", "gardner_chess", GateauConfig, name, seed=2 * seed + int(name))
+        (tmp_path / run / "config.toml").touch()  # by which it is a run
     ladder = {"matching": "all", "games_per_pair": 2, "rows": 8}
     study = StudyConfig(
         base="smoke",
