@@ -58,7 +58,7 @@ def test_a_run_of_each_system_does_what_a_run_does(name, tmp_path, monkeypatch, 
     assert f"{name}/2" in rated and f"{name}/0" in rated
     assert (tmp_path / run / "report.html").exists()
     model = alphagateau.load("checkpoints/mine")
-    found = alphagateau.search_position(model, model.game.start_fen, num_simulations=2)
+    found = alphagateau.search_position(model, model.game.start_fen)
     assert found.move in ("a2a3", "b2b3", "c2c3", "d2d3", "e2e3", "b1a3", "b1c3")
 
 

@@ -204,6 +204,7 @@ def test_a_signal_stops_a_watched_ladder_and_the_same_command_goes_on(tmp_path):
     """With checkpoints of a run in progress, the second while it plays."""
     (tmp_path / "runs" / "r" / "checkpoints").mkdir(parents=True)
     first = save_tiny(tmp_path / "runs" / "r" / "checkpoints", BOARD, GateauConfig)
+    (tmp_path / "runs" / "r" / "config.toml").touch()  # by which it is a run
     words = ["ladder", "runs/r?search=policy", "random", "--matching", "all", "--games-per-pair", "2", "--out", "out"]
     run_main = "import sys; from alphagateau.commands.main import main; sys.exit(main())"
     program = [sys.executable, "-c", run_main, *words]

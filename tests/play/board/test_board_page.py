@@ -28,6 +28,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A server with two checkpoints of random networks, of any board."""
     folder, kinds = tmp_path_factory.mktemp("page"), {"ada": GateauConfig, "bob": ChessformerConfig}
     found = [save_tiny(folder / name / "checkpoints", "gardner_chess", kind) for name, kind in kinds.items()]
+    for name in kinds:
+        (folder / name / "config.toml").touch()  # by which it is a run
     with serving(found) as port:
         yield port
 
