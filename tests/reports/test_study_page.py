@@ -19,6 +19,7 @@ from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.reports.study_page import (
     bounds,
+    cost_table,
     difference_chart,
     effect_table,
     markdown,
@@ -161,13 +162,15 @@ def test_the_chart_of_differences_has_their_intervals():
 
 def test_runs_that_failed_are_named():
     result = sample_result()
-    failed = result.runs[0]._replace(ended="", failure="its process failed")
+    failed = result.runs[0]._replace(ended="", failure="its process failed", cost=Cost(0, 1, 0, 1e9, 1))
     ill = result.runs[1]._replace(ended="its health ended it: the policy has collapsed")
     said = sentences(result._replace(runs=[failed, ill, *result.runs[2:]]))
     assert said[-2:] == [
         "base-3 is left out: its process failed",
         "wide-3: its health ended it: the policy has collapsed",
     ]
+    base = cost_table(result._replace(runs=[failed, *result.runs[1:]])).rows[0]
+    assert cells(base)[4] == "64"  # a mean of those that ended, as beside their Elo
 
 
 def test_runs_of_different_code_are_pointed_out():
