@@ -25,7 +25,6 @@ _CHECKS = (
     ("network/mirror_value_gap", "max_mirror_value_gap", False, "positions and mirror images differ in value"),
 )
 LEAST_GAMES = 32  # below which a share of them is not judged
-OF_PLIES = "selfplay/value_saturation"  # whose games need not have ended
 _OF_GAMES = ("selfplay/draw_rate", "selfplay/truncation_rate", "selfplay/duplicate_rate", "train/calibration_error")
 _FINITE = tuple(f"train/{name}" for name in ("loss", "policy_loss", "value_loss", "gradient_norm", "weight_norm"))
 
@@ -45,10 +44,9 @@ def symptoms(values: Mapping[str, Any], health: HealthConfig) -> list[str]:
     if values.get("train/gradient_norm") == 0 and values.get("train/frame_reuse"):
         found.append("nothing is learnt: train/gradient_norm is 0, so that no term of the loss reaches a weight")
     unjudged = _OF_GAMES if games < LEAST_GAMES else ()
-    unjudged += () if games else ("selfplay/",)
     unjudged += ("train/",) if values.get("train/frame_reuse") == 0 else ()
     for name, key, is_minimum, meaning in _CHECKS:
-        if name not in values or (name.startswith(unjudged) and name != OF_PLIES):
+        if name not in values or name.startswith(unjudged):
             continue
         value, limit = values[name], getattr(health, key)
         if value < limit if is_minimum else value > limit:

@@ -14,8 +14,10 @@ from alphagateau.training.losses.terms import AMONG
 PER_BOARD = ("loss", "policy_loss", "value_loss", "target_entropy", "policy_entropy", "value_error", "value_accuracy")
 PER_BOARD += ("value_known",)
 SUMMED = ("selfplay/games", "selfplay/plies", "window/frames", "window/new_frames", "window/waiting")
-OF_GAMES = ("draw_rate", "white_win_rate", "truncation_rate", "game_length", "resignation_rate", "duplicate_rate")
-OF_GAMES += ("false_resignations",)
+# Means over games, by the sum that each is made from.
+MEANS = {"draw_rate": "draws", "white_win_rate": "white_wins", "truncation_rate": "at_ply_limit"}
+MEANS |= {"game_length": "finished_plies", "resignation_rate": "resigned"}
+OF_GAMES = (*MEANS, "duplicate_rate", "false_resignations")
 
 
 def as_summed(metrics: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,9 +37,9 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
         for name, total in sums.items()
         if shares.get(name, 1)
     }
-    if calibration is not None:
+    if calibration is not None and calibration[0].any():
         count, predicted, observed = calibration
-        values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / max(count.sum(), 1.0))
+        values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / count.sum())
         values["train/calibration"] = [
             [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
         ]
@@ -47,22 +49,18 @@ def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any
 
 
 def selfplay_metrics(sums: Mapping[str, float]) -> dict[str, float]:
-    """Rates of the iteration's games, from the sums of `selfplay.game_statistics`."""
-    games, plies = max(sums["games"], 1), sums["plies"]
+    """Rates of the iteration's games, from the sums of `selfplay.game_statistics`; none of games if none ended."""
+    games, plies = sums["games"], sums["plies"]
     optional = {"window/waiting": sums["waiting"]} if "waiting" in sums else {}
     if "full_searches" in sums:
         optional["selfplay/full_search_rate"] = sums["full_searches"] / plies
-    if "resigned" in sums:
-        optional["selfplay/resignation_rate"] = sums["resigned"] / games
-        if given_up := sums["rightly_given_up"] + sums["wrongly_given_up"]:
-            optional["selfplay/false_resignations"] = sums["wrongly_given_up"] / given_up
+    if games:
+        optional |= {f"selfplay/{name}": sums[total] / games for name, total in MEANS.items() if total in sums}
+    if given_up := sums.get("rightly_given_up", 0) + sums.get("wrongly_given_up", 0):
+        optional["selfplay/false_resignations"] = sums["wrongly_given_up"] / given_up
     return {
-        "selfplay/games": sums["games"],
+        "selfplay/games": games,
         "selfplay/plies": plies,
-        "selfplay/draw_rate": sums["draws"] / games,
-        "selfplay/white_win_rate": sums["white_wins"] / games,
-        "selfplay/truncation_rate": sums["at_ply_limit"] / games,
-        "selfplay/game_length": sums["finished_plies"] / games,
         "selfplay/prior_entropy": sums["prior_entropy"] / plies,
         "selfplay/value_saturation": sums["saturated_values"] / plies,
         "window/frames": sums["frames"],

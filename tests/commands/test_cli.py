@@ -264,6 +264,8 @@ def test_wrong_options_get_one_line_and_exit_code_2(minimal_file, words, said, c
             "--sprt: elo0 is 0.0 and elo1 inf, expected Elo differences whose",
         ),
         ("train smoke --search.algorithm random", "evaluation.num_games must be 0 with search.algorithm"),
+        ("publish a b --note Weak --note=Small", "--note is given twice: give all of its values at once"),
+        ("ladder random --merge a --merge b", "--merge is given twice"),
         ("match a b --opening-ply 4", 'unknown option "--opening-ply"; did you mean --opening-plies?'),
         ("rate a --method elo", '--method must be one of "bradley-terry", "history", "wls", got "elo"'),
         ("doctor smoke --platfrom cpu", "did you mean --platform?"),

@@ -16,6 +16,13 @@ def test_a_policy_without_an_entropy_of_its_targets_has_no_divergence():
     assert found["train/policy_kl"] == 1.5
 
 
+def test_a_value_without_known_results_is_not_calibrated():
+    nothing = jnp.zeros((3, 2))
+    assert training_metrics({"calibration": nothing}, 1) == {}
+    found = training_metrics({"calibration": nothing.at[:, 1].set(jnp.array([4.0, 2.0, 1.0]))}, 1)
+    assert found == {"train/calibration_error": 0.25, "train/calibration": [[4, 0.5, 0.25]]}
+
+
 def a_step(num_known: int) -> dict:
     """A step's metrics, of four frames whose value errs by as much as their results are known."""
     error, known = jnp.full(4, float(num_known)), jnp.arange(4) < num_known

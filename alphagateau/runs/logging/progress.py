@@ -74,7 +74,7 @@ class Reporter:
 
     def iteration(self, iteration: int, total: int, values: Mapping[str, float], left: float) -> None:
         """Prints one line on a finished iteration; `left`: seconds still to go."""
-        shown = [text.format(*(values[name] for name in names)) for text, *names in SHOWN if names[0] in values]
+        shown = [text.format(*(values[name] for name in names)) for text, *names in SHOWN if {*names} <= {*values}]
         parts = [f"iteration {iteration}/{total}", *shown, f"{timedelta(seconds=round(left))} left"]
         self.say("  ".join(part.replace(" ", "\xa0") for part in parts))  # a number stays with its unit
 

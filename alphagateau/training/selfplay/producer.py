@@ -58,7 +58,7 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
         num_simulations = simulations_per_ply(experiment, rates.get("selfplay/full_search_rate"))
         pace = selfplay_pace(sums["plies"], num_simulations, seconds)
         games = finished_games(played.trajectory, are_new)
-        repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)}
+        repeated = {"selfplay/duplicate_rate": duplicate_rate(played.trajectory, games)} if len(games.row) else {}
         probed = probe(state.train.playing, played.trajectory.position, iteration) if experiment.sample_roots else {}
         return rates | pace | repeated | probe_metrics({name: float(x) for name, x in probed.items()})
 

@@ -56,10 +56,10 @@ def moves(games: FinishedGames, index: int) -> np.ndarray:
 
 
 def duplicate_rate(trajectory: Trajectory, games: FinishedGames) -> float:
-    """The fraction of games with the first board and the moves of another game of the iteration."""
+    """The fraction of games with the first board and the moves of another game of the iteration, which has one."""
     boards = to_host(trajectory.position.boards[..., 0, :])[games.first, games.row]
     different = {(boards[i].tobytes(), moves(games, i).tobytes()) for i in range(len(games.row))}
-    return 1.0 - len(different) / len(games.row) if len(games.row) else 0.0
+    return 1.0 - len(different) / len(games.row)
 
 
 def sample_pgn(game: Game, trajectory: Trajectory, games: FinishedGames, count: int, headers: Mapping[str, str]) -> str:

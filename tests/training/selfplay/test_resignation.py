@@ -79,3 +79,15 @@ def test_the_rate_of_false_resignations_and_its_limit():
     assert "selfplay/false_resignations" not in selfplay_metrics(
         sums | {"rightly_given_up": 0.0, "wrongly_given_up": 0.0}
     )
+
+
+def test_without_a_finished_game_there_are_no_rates_of_games():
+    """They read 0: no game drawn, each of no plies."""
+    names = ("draws", "white_wins", "at_ply_limit", "finished_plies", "resigned", "prior_entropy", "saturated_values")
+    sums = dict.fromkeys((*names, "games", "rightly_given_up", "wrongly_given_up"), 0.0)
+    found = selfplay_metrics(sums | {"plies": 64.0, "frames": 64.0})
+    assert found.pop("selfplay/games") == 0 and found.pop("selfplay/plies") == 64
+    assert {*found} == {f"selfplay/{name}" for name in ("prior_entropy", "value_saturation")} | {
+        "window/frames",
+        "window/new_frames",
+    }
