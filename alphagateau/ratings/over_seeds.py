@@ -54,8 +54,8 @@ def compare_over_seeds(
 
     where k is known: 0 if all runs' errors are alike. Half of its interval is sqrt(t^2 a' a M + 1.96^2 k), t Student's,
     the squares of the two half-widths added (Zou and Donner 2008, Stat. Med. 27, 1693-1702), and no less than one
-    standard error of the games. For a mean P leaves the seeds in, whose b counts too, and the degrees of freedom are
-    Satterthwaite's (1946, Biometrics Bull. 2, 110-114). Without residuals the games alone count.
+    standard error of the games. For a mean P leaves the seeds in, whose b counts too. The degrees of freedom of both
+    are Satterthwaite's (1946, Biometrics Bull. 2, 110-114). Without residuals the games alone count.
 
     Args:
         values: by (variant, seed).
@@ -112,12 +112,14 @@ def _scatters(
     makers = [np.eye(size) - design @ np.linalg.pinv(design) for design in designs]
     of_means, of_differences = (_scatter(x, errors, maker) for maker in makers)
     total, own = (max(found.mean_square - found.errors, 0.0) for found in (of_means, of_differences))
-    own = own if of_differences.freedom else total
-    form = makers[0] @ (own * np.eye(size) + max(total - own, 0.0) * by_seed @ by_seed.T + errors)
+    covariance = own * np.eye(size) + max(total - own, 0.0) * by_seed @ by_seed.T + errors
+    return _effective(of_means, makers[0] @ covariance), _effective(of_differences, makers[1] @ covariance)
+
+
+def _effective(found: Scatter, form: np.ndarray) -> Scatter:
+    """With Satterthwaite's degrees of freedom; `form`: P times the covariance of x."""
     spread = float(np.sum(form * form.T))
-    if of_means.freedom and spread > 0:
-        of_means = of_means._replace(freedom=float(np.trace(form)) ** 2 / spread)
-    return of_means, of_differences
+    return found._replace(freedom=float(np.trace(form)) ** 2 / spread) if found.freedom and spread > 0 else found
 
 
 def _scatter(x: np.ndarray, errors: np.ndarray, maker: np.ndarray) -> Scatter:
