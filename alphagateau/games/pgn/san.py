@@ -24,7 +24,7 @@ def read_move(board: chess.Board, text: str) -> chess.Move:
     try:
         return board.parse_san(plain)
     except ValueError as error:
-        try:
-            return board.parse_uci(plain.replace("=", "").lower())
+        try:  # B2B4 may be squares, B2b4 is a bishop's
+            return board.parse_uci(plain if re.match("B.*[a-h]", plain) else plain.replace("=", "").lower())
         except ValueError:
             raise ValueError(f"{str(error)[:200]}: expected a legal move") from None

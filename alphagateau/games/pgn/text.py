@@ -52,7 +52,7 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 BRACKETED = re.compile(r"\s*\[[^\[\]]*\]")
-NUMBER = re.compile(r"\d+[.…]+|[.…]+|(?!0000$)\d+$")
+NUMBER = re.compile(r"\d+[.…]+|[.…]+|(?!00+$)\d+$")
 DASHES = str.maketrans("‐‑‒–—−", "------")
 
 

@@ -234,7 +234,7 @@ def _check_level(session: Session, value: Value) -> None:
     """Raises ValueError where no level is measured, or not this one."""
     board = _board_of(session)
     if board not in session.levels:
-        raise ValueError(f"no level of this network is measured on {board}: it plays at its full strength")
+        raise ValueError(f"no level of this player is measured on {board}: it plays at its full strength")
     low, high = session.levels[board].range
     if value is not True and not low <= int(value) <= high:
         raise ValueError(f"option {UCI_ELO} is {value}: expected {low} to {high}, the levels measured on {board}")

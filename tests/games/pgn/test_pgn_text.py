@@ -146,11 +146,19 @@ def test_nasty_games(text, expected):
 
 def test_castling_and_promotions_however_they_are_written():
     text = '[FEN "r3k2r/1P6/8/8/8/8/8/R3K2R w KQkq - 0 1"]\n\n1. {} *'
-    for uci, castling in {"e1g1": ("0-0", "e1g1", "0–0", "o-o"), "e1c1": ("O-O-O+", "OOO")}.items():
+    for uci, castling in {"e1g1": ("0-0", "e1g1", "0–0", "o-o", "00"), "e1c1": ("O-O-O+", "OOO", "000")}.items():
         for written in castling:
             assert read_pgn(text.format(written))[0].moves == (uci,)
     for written in ("bxa8=Q+", "bxa8Q", "b7xa8=Q", "b7a8q", "b7-a8=Q!!", "b:a8=Q++", "bxa8(Q)", "bxa8/Q", "b7a8Q"):
         assert read_pgn(text.format(written))[0].moves == ("b7a8q",)
+
+
+@pytest.mark.parametrize("written", ["B2b4", "Bb2b4", "Bb4"])
+def test_a_bishops_move_is_no_pawns(written):
+    text = '[FEN "4k3/8/8/8/8/8/1P6/4K3 w - - 0 1"]\n\n1. {} *'
+    with pytest.raises(ValueError, match=f"illegal san: '{written}'"):
+        read_pgn(text.format(written))
+    assert read_pgn(text.format("B2B4"))[0].moves == ("b2b4",)
 
 
 @pytest.mark.parametrize(

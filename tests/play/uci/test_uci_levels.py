@@ -47,7 +47,7 @@ def test_simulations_of_a_level_by_hand():
 def test_without_a_measured_level_none_is_offered_and_one_asked_for_is_refused(found):
     said = converse(found, "uci", "setoption name UCI_LimitStrength value true", "setoption name UCI_Elo value 900")
     assert not any("option name UCI_LimitStrength" in line or "option name UCI_Elo" in line for line in said)
-    refused = "info string no level of this network is measured on chess: it plays at its full strength"
+    refused = "info string no level of this player is measured on chess: it plays at its full strength"
     assert said.count(refused) == 2
     assert refused not in converse(found, "setoption name UCI_LimitStrength value false")  # as GUIs set it unasked
 
@@ -61,7 +61,7 @@ def test_a_level_is_played_by_its_simulations_on_its_board_alone(found):
     said = converse(found, gardner, limit, "setoption name UCI_Elo value 700", "go nodes 8", "go movetime 60000")
     assert [line.split(" nodes ")[1].split()[0] for line in _last_lines(said)] == ["2", "2"]
     said = converse(found, gardner, limit, "setoption name UCI_Variant value losalamos")
-    assert any("no level of this network is measured on los_alamos_chess" in line for line in said)
+    assert any("no level of this player is measured on los_alamos_chess" in line for line in said)
 
 
 def _last_lines(said: list[str]) -> list[str]:
