@@ -20,7 +20,7 @@ from alphagateau.runs import run_record
 from alphagateau.runs.logging.log import read_metrics as read_metrics_file
 from alphagateau.runs.newest import find_newest
 from alphagateau.runs.run_folder import RunError
-from alphagateau.runs.stop import StopRequest
+from alphagateau.runs.stop import StopRequest, parse_duration
 
 if TYPE_CHECKING:
     from alphagateau.runs.logging.progress import Reporter
@@ -77,10 +77,11 @@ def train(
         if on_iteration(iteration, metrics):
             wanted.append("asked for by on_iteration")
 
-    stop = StopRequest(stop_after, lambda: next(iter(wanted), None))
+    seconds, origin = stop_after and parse_duration(f"{stop_after}"), None if init_from is None else Path(init_from)
+    stop = StopRequest(seconds, lambda: next(iter(wanted), None))
     is_main = threading.current_thread() is threading.main_thread()  # others receive no signals
     with stop.listening() if is_main else nullcontext():
-        is_finished = run_experiment(experiment, name, folder, stop, Path(init_from) if init_from else None, after)
+        is_finished = run_experiment(experiment, name, folder, stop, origin, after)
     return TrainedRun(folder, is_finished, find_newest(folder).path, read_metrics(folder))
 
 

@@ -115,9 +115,8 @@ def parse(kind: type[T], words: Sequence[str], command: str, default: T | None =
         raise UsageError(_one_sentence(box.getvalue(), kind, command)) from None
     if unknown:
         raise UsageError(_unknown(unknown[0], help_of(kind, command, default)))
-    flags = [word.partition("=")[0] for word in words]
-    for name, value in vars(arguments).items():
-        if isinstance(value, tuple) and flags.count(f"--{name}") > 1:  # the last alone would count
+    for name, value in vars(arguments).items():  # of an option given twice the last alone would count
+        if isinstance(value, tuple) and [word.partition("=")[0] for word in words].count(f"--{name}") > 1:
             raise UsageError(f"--{name} is given twice: give all of its values at once")
     if why := refusal(arguments):
         raise UsageError(why)

@@ -50,13 +50,10 @@ def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
             _refuse(config, name, f"float32{list(shape)}", got)
     if missing := [head.output for head in heads_of(config) if head.output not in extra]:
         _refuse(config, "extra", f"the outputs of its heads, {', '.join(missing)}", ", ".join(extra) or "none")
-    names, kept = map(_names, (statistics, statistics_of(variables)))
+    leaves = map(jax.tree.leaves_with_path, (statistics, statistics_of(variables)))
+    names, kept = ([jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in tree] for tree in leaves)
     if names != kept:
         _refuse(config, "statistics", f"those of init, {', '.join(kept) or 'none'}", ", ".join(names) or "none")
-
-
-def _names(tree: Variables) -> list[str]:
-    return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(tree)]
 
 
 def _refuse(config: NetworkConfig, what: str, expected: str, got: str) -> NoReturn:

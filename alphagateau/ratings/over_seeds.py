@@ -14,8 +14,6 @@ LEVEL = 0.95  # of an interval
 POWER = 0.8  # with which a detectable difference is found
 NODES = 100  # of a quadrature; with more a quantile changes by less than 1e-4 of itself
 
-LARGE = 1e6  # degrees of freedom, of a variance that is known
-
 
 class Estimate(NamedTuple):
     """A mean over seeds, or the mean difference of two variants on equal seeds."""
@@ -175,7 +173,8 @@ def dunnett_quantile(count: int, freedom: float) -> float:
     u, weights = np.polynomial.legendre.leggauss(NODES)
     u, weights = (u + 1) / 2, weights / 2
     own = scipy.stats.norm.ppf(u)
-    scale = np.sqrt(scipy.stats.chi2.ppf(u, min(freedom, LARGE)) / min(freedom, LARGE))
+    freedom = min(freedom, 1e6)  # of a variance that is known
+    scale = np.sqrt(scipy.stats.chi2.ppf(u, freedom) / freedom)
 
     def missing(bound: float) -> float:
         away = math.sqrt(2) * bound * scale[:, None]

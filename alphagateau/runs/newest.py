@@ -11,12 +11,14 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.checkpoint import Checkpoint, CheckpointError, NoCheckpointError
 from alphagateau.runs.logging import progress
 
+warn_once = lru_cache(progress.warn)
+
 
 def newest_checkpoint(source: Path, others: Sequence[str] = ()) -> Checkpoint:
     """The checkpoint `source`, or the newest of the run `source` whose weights are whole.
 
-    Programs and paths that its manifest names are left out, with one warning. Raises CheckpointError, with `others`
-    that the user may have meant.
+    What is no whole checkpoint is passed over, and programs and paths that its manifest names are left out, each with
+    one warning. Raises CheckpointError, with `others` that the user may have meant.
     """
     found = find_newest(source, others)
     if found.left_out:
@@ -24,27 +26,30 @@ def newest_checkpoint(source: Path, others: Sequence[str] = ()) -> Checkpoint:
     return found
 
 
-@lru_cache
 def warn_left_out(source: Path, names: tuple[str, ...]) -> None:
     """Warns, once, of the keys, as "search.finisher", that are not taken from a checkpoint or a run."""
     options = [name.removeprefix("search.") for name in names if name.startswith("search.")]
     hint = f" To use one, give it yourself, as in PLAYER?{options[0]}=..." if options else ""
-    progress.warn(
+    warn_once(
         f"{printable(source)} names a program or a path ({' and '.join(names)}), which is left out: only what you type "
         f"or write may.{hint}"
     )
 
 
 def find_newest(source: Path, others: Sequence[str] = ()) -> Checkpoint:
-    """`newest_checkpoint` without a word, as for the run that this process has just trained."""
+    """`newest_checkpoint` without a word on programs, as for the run that this process has just trained."""
     if (source / "manifest.json").exists():
         return checkpoint.open_checkpoint(source)
     found, complaints = checkpoint.find(source / "checkpoints")
     for candidate in found:
         try:
-            return checkpoint.verify_weights(candidate)
+            whole = checkpoint.verify_weights(candidate)
         except CheckpointError as error:
             complaints.append(str(error))
+        else:
+            for complaint in complaints:
+                warn_once(f"passed over: {complaint}")
+            return whole
     if complaints:
         others = f" (and {len(complaints) - 1} more)" if complaints[1:] else ""
         raise CheckpointError(f"{source} holds no whole checkpoint that can be read here: {complaints[0]}{others}")

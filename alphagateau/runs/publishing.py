@@ -27,8 +27,9 @@ def publish(found: Checkpoint, target: Path, texts: Mapping[str, str], run: str,
     size = sum(size for name, (size, _) in found.manifest["files"].items() if name.startswith(f"{WEIGHTS}/"))
     if size > MAX_BYTES:
         raise CheckpointError(f"{found.path} has {megabytes(size)} of weights, expected at most {megabytes(MAX_BYTES)}")
-    if target.exists() and find_published(target) is None:
-        raise CheckpointError(f"{target} is there and no published checkpoint: give it another name")
+    ours = {"manifest.json", CARD, EXPERIMENT, WEIGHTS}
+    if target.exists() and (find_published(target) is None or {path.name for path in target.iterdir()} - ours):
+        raise CheckpointError(f"{target} is no published checkpoint, or holds other files: give it another name")
     cost = {k: v for k, v in spent._asdict().items() if v == v} if spent else {}  # joules may be NaN
     manifest = {
         "schema": SCHEMA,

@@ -25,7 +25,7 @@ def read_record(run: Path) -> dict[str, Any]:
     """run.json, or an empty record. Raises RunError if it is damaged."""
     path = run / "run.json"
     try:
-        record = {"starts": []} | (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        record = {"starts": [], **(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})}
         if not _is_record(record):
             raise ValueError("not a record of starts")
     except (OSError, ValueError, TypeError, RecursionError) as error:

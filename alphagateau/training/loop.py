@@ -6,10 +6,10 @@ repeat num_iterations times:
     weights <- one epoch over the window in batches
 """
 
-import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,6 +81,7 @@ def train(
         else:
             reporter.say(f"{folder} is finished: a larger --num-iterations goes on with it")
         log = open_run_log(experiment, folder, record, progress.iteration) if processes.is_first() else None
+        held.push(lambda kind, *_: log and log.close(is_waiting=kind is None))
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
                 run = Run(experiment, folder, trainer, log, reporter, stop, on_iteration)
@@ -88,11 +89,7 @@ def train(
         except Unhealthy as error:
             advice = on_first(partial(run_record.mark_unhealthy, folder, str(error)))
             raise everywhere(RunError(f"{error}; {advice}")) from None
-        else:
-            return state is not None and conclude(state, reporter)
-        finally:
-            if log is not None:
-                log.close(is_waiting=sys.exception() is None)
+        return state is not None and conclude(state, reporter)
 
 
 def begin(
@@ -106,6 +103,7 @@ def begin(
         if record.get("labels", labels) != labels:
             raise ConfigError(f"{folder} learnt from other labels than those of data.path now: use another --run name")
         check_goes_on(experiment, folder, record, init_from, reporter)
+        experiment = replace(experiment, num_iterations=max(experiment.num_iterations, found[0].iteration))
     else:
         origin = resume.find_origin(init_from) if init_from else None
         if origin:

@@ -1,5 +1,6 @@
 """`alphagateau.train`: runs, goes on, calls back and stops as the command does."""
 
+import math
 import os
 import signal
 import threading
@@ -9,6 +10,7 @@ import pytest
 import alphagateau
 from alphagateau.api import training
 from alphagateau.config import ConfigError
+from alphagateau.runs.checkpoint import CheckpointError
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.stop import StopRequest
@@ -92,7 +94,7 @@ def test_metrics_of_a_run_that_is_not_there_are_no_empty_list(tmp_path):
         alphagateau.read_metrics(tmp_path / "nowhere")
 
 
-def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path):
+def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="num_simulation"):
         alphagateau.train("smoke", runs=tmp_path, changes={"search.num_simulation": 2})
     with pytest.raises(ConfigError, match=r"training\.loss must be one of"):
@@ -101,4 +103,11 @@ def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path):
         alphagateau.train("smoke", "../elsewhere", runs=tmp_path)
     with pytest.raises(ConfigError, match="smokes"):
         alphagateau.train("smokes", runs=tmp_path)
+    with pytest.raises(ValueError, match="'nan' is not a duration"):
+        alphagateau.train("smoke", runs=tmp_path, stop_after=math.nan)
+    with monkeypatch.context() as context, pytest.raises(CheckpointError, match="holds no whole checkpoint"):
+        context.chdir(tmp_path)
+        alphagateau.train(
+            "smoke", runs=tmp_path, init_from=""
+        )  # as of a variable that is not set: it began from nothing
     assert not any(tmp_path.iterdir())

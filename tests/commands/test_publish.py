@@ -200,12 +200,26 @@ def test_what_cannot_be_published_is_one_sentence(published, trained, tmp_path, 
     assert capsys.readouterr().out == f"{published}\n"
     assert "expected letters" in refused(str(trained), "../up")
     assert "is of no run" in refused(str(published), "again")
-    assert "is there and no published checkpoint" in refused(str(trained), "trained", to=str(trained.parent))
+    assert "is no published checkpoint, or holds" in refused(str(trained), "trained", to=str(trained.parent))
+    (published / "levels.json").touch()  # of its user
+    assert "is no published checkpoint, or holds" in refused(str(trained), "small")
+    assert (published / "levels.json").exists()
     (tmp_path / "none.csv").write_text(RATINGS.replace("trained/2", "other/3"))
     assert "rates no player trained/2" in refused(str(trained), "b", "--ratings", str(tmp_path / "none.csv"))
     assert "is no ratings.csv" in refused(str(trained), "b", "--ratings", str(tmp_path / "absent.csv"))
     monkeypatch.setattr(publishing, "MAX_BYTES", 100)
     assert "expected at most 0.1 kB" in refused(str(trained), "b")
+
+
+def test_a_newest_checkpoint_that_is_damaged_is_passed_over_aloud(trained, tmp_path, capsys):
+    """It was without a word, so that an older one was published for it."""
+    run = shutil.copytree(trained, tmp_path / "run")
+    saved = save_tiny(run / "checkpoints", "gardner_chess", GateauConfig, "3")
+    next(path for path in saved.path.rglob("d/*") if path.is_file()).write_bytes(b"0")
+    assert main(["info", str(run), "--json"]) == 0
+    out, error = capsys.readouterr()
+    assert error.startswith("passed over: ") and "checkpoints/3" in error and error.count("\n") == 1
+    assert f"{run}/checkpoints/2" in out
 
 
 def test_no_run_is_begun_in_it(published):

@@ -26,7 +26,7 @@ from alphagateau.matches import final_match
 from alphagateau.matches.match import MatchResult
 from alphagateau.matches.scheduler import Statistics
 from alphagateau.runs import checkpoint, health, run_folder, trees
-from alphagateau.runs.logging.log import read_metrics
+from alphagateau.runs.logging.log import MetricsLog, read_metrics
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import loop, resume
@@ -369,6 +369,24 @@ def test_a_finished_run_says_so_and_compiles_and_plays_nothing(run_copy, monkeyp
         assert "smoke is finished: " in error and ("the match at the end: " in error) == match_is_said
         assert "iteration 0" in out
     assert len(played) == 2  # against iteration 0 and the random mover, once
+
+
+def test_a_finished_run_keeps_its_number_of_iterations(run_copy):
+    """Its page said "3 of 1 iterations"."""
+    before = config.load(run_copy / "config.toml").num_iterations
+    assert train(run_copy.parent, "--num-iterations", "1") == 0
+    assert config.load(run_copy / "config.toml").num_iterations == before > 1
+
+
+def test_a_run_within_another_exceptions_block_ends_as_any_other(run_copy, monkeypatch):
+    """Its log did not wait for Aim, whose run was then begun once more."""
+    waited = []
+    monkeypatch.setattr(MetricsLog, "close", lambda log, is_waiting=True: waited.append(is_waiting))
+    try:
+        raise KeyError
+    except KeyError:
+        assert train(run_copy.parent) == 0
+    assert waited == [True]
 
 
 @pytest.mark.parametrize(
