@@ -107,7 +107,5 @@ def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path, monkeypatch
         alphagateau.train("smoke", runs=tmp_path, stop_after=math.nan)
     with monkeypatch.context() as context, pytest.raises(CheckpointError, match="holds no whole checkpoint"):
         context.chdir(tmp_path)
-        alphagateau.train(
-            "smoke", runs=tmp_path, init_from=""
-        )  # as of a variable that is not set: it began from nothing
+        alphagateau.train("smoke", runs=tmp_path, init_from="")  # it began from nothing
     assert not any(tmp_path.iterdir())
