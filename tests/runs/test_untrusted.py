@@ -39,7 +39,7 @@ def forge(found: checkpoint.Checkpoint, **changes) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path) -> checkpoint.Checkpoint:
-    newest.warn_left_out.cache_clear()
+    newest.warn_once.cache_clear()
     return save_tiny(tmp_path / "run" / "checkpoints", "gardner_chess", GateauConfig, "2", action_values=True)
 
 
