@@ -77,8 +77,8 @@ def train(
         if on_iteration(iteration, metrics):
             wanted.append("asked for by on_iteration")
 
-    seconds, origin = stop_after and parse_duration(f"{stop_after}"), None if init_from is None else Path(init_from)
-    stop = StopRequest(seconds, lambda: next(iter(wanted), None))
+    origin = None if init_from is None else Path(init_from)
+    stop = StopRequest(stop_after and parse_duration(str(stop_after)), lambda: next(iter(wanted), None))
     is_main = threading.current_thread() is threading.main_thread()  # others receive no signals
     with stop.listening() if is_main else nullcontext():
         is_finished = run_experiment(experiment, name, folder, stop, origin, after)
