@@ -42,7 +42,7 @@ def rate_runs(study: Study, known: Mapping[str, Status], folder: Path, stop: Sto
         return {}
     specs, names = list_players(study, known, ladder)
     boards = ladder.boards or (study.plan.reference.experiment.game,)
-    if len(specs) + len(ladder.players) < 2:
+    if len(specs) + len(ladder.players) < (1 if ladder.pool else 2):
         return {}
     choose_platform(study.plan.reference.experiment.platform)
     use_compilation_cache()
@@ -70,7 +70,8 @@ def _play_direct_games(
     rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
     if ladder.pool:  # whose members they do not meet here
         rules |= {"pool": "", "openings": str(find_pool(ladder.pool) / OPENINGS)}
-    ladder = dataclasses.replace(ladder, games_per_pair=study.plan.study.direct_games, **rules)
+    players = tuple(run.name for run in study.plan.runs)
+    ladder = dataclasses.replace(ladder, players=players, games_per_pair=study.plan.study.direct_games, **rules)
     last = {(run.variant.name, run.seed): specs_of(study, run, known, MAX_INT)[-1:] for run in study.plan.runs}
     for (variant, seed), ours in last.items():
         theirs = last[study.plan.reference.name, seed]

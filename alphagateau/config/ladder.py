@@ -38,7 +38,7 @@ class LadderConfig:
 
     @model_validator(mode="after")
     def _check_together(self) -> "LadderConfig":
-        if not self.players:
+        if not (self.players or self.pool):
             raise ValueError("players must name at least one run, checkpoint or player")
         if len(set(self.boards)) < len(self.boards):
             raise ValueError(f"boards must be different, got {', '.join(self.boards)}")

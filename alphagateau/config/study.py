@@ -179,10 +179,13 @@ def changes_of(variant: Mapping[str, Any]) -> dict[str, Any]:
 def _read_section(name: str, value: Any) -> Any:
     """The record of a table of keys; what is none stays. Raises ValueError, which opens with the section."""
     kinds = {"budget": BudgetConfig, "ladder": LadderConfig, "pilot": PilotConfig}
-    # Of a ladder other defaults than its own: the random mover besides the runs, and of each run its last weights.
-    defaults: dict[str, Any] = {"players": ("random",), "every": MAX_INT} if name == "ladder" else {}
+    if not isinstance(value, Mapping):
+        return value
+    defaults: dict[str, Any] = {}
+    if name == "ladder":  # of each run its last weights, and the random mover besides, whose games no pool counts
+        defaults = {"players": () if value.get("pool") else ("random",), "every": MAX_INT}
     try:
-        return kinds[name.rpartition(".")[2]](**{**defaults, **value}) if isinstance(value, Mapping) else value
+        return kinds[name.rpartition(".")[2]](**{**defaults, **value})
     except ConfigError as error:
         raise ValueError(f"[{name}]: {error}") from None
 

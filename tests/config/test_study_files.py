@@ -44,6 +44,8 @@ def test_defaults(tmp_path):
     study = study_of(tmp_path, BASE + "[ladder]\nsimulations = 8\n")
     assert (study.name, study.seeds, study.reference, study.budget) == ("study", (0,), "", BudgetConfig(steps=100))
     assert study.ladder and (study.ladder.players, study.ladder.every) == (("random",), MAX_INT)
+    on_scale = study_of(tmp_path, BASE + '[ladder]\npool = "gardner_chess"\n').ladder
+    assert on_scale and on_scale.players == ()  # a pool has players, and counts no games of the random mover
     assert study_of(tmp_path, BASE).ladder is None
 
 
