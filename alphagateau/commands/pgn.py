@@ -131,12 +131,11 @@ def _sound_games(checked: "Iterator[Replayed]", arguments: Arguments, name: str,
             print(f"{name}: game {written.number}, line {line}{where}: {fault}", flush=True)
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
-            over = f", over by the rules after {check.over} plies" if check and check.over else ""
-            print(
-                f"{name}: game {written.number}, line {written.line}: {players} {record.result}, {len(record.moves)} "
-                f"plies of {record.game}{over}",
-                flush=True,
-            )
+            plies = counted(len(record.moves), "ply", "plies")
+            end = counted(check.over, "ply", "plies") if check and check.over else ""
+            over = f", over by the rules after {end}" if end else ""
+            where = f"{name}: game {written.number}, line {written.line}"
+            print(f"{where}: {players} {record.result}, {plies} of {record.game}{over}", flush=True)
         if record and is_known and not fault:
             if arguments.book:  # without what was thought at the moves
                 moves = tuple(map(sys.intern, record.moves))
@@ -160,9 +159,9 @@ def count(tally: Tally, one: "Replayed") -> None:
 def summary(tally: Tally) -> str:
     """The counts in a sentence."""
     kept = tally.games - tally.broken - tally.unknown
-    plies = "1 ply" if tally.plies == 1 else f"{tally.plies:,} plies"
     keeps, breaks = "keeps" if kept == 1 else "keep", "breaks" if tally.broken == 1 else "break"
-    text = f"{counted(tally.games, 'game')}, {plies}: {kept:,} {keeps} to the rules, {tally.broken:,} {breaks} them"
+    read = f"{counted(tally.games, 'game')}, {counted(tally.plies, 'ply', 'plies')}"
+    text = f"{read}: {kept:,} {keeps} to the rules, {tally.broken:,} {breaks} them"
     if tally.unknown:
         text += f", {tally.unknown:,} of unknown variants"
     if tally.boards:

@@ -230,9 +230,9 @@ def show(value: Any) -> str:
     return {dict: "a table", list: "an array", type(None): "nothing"}.get(type(value), f"a {type(value).__name__}")
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """Such as "1 game" and "1,024 games"."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def printable(text: Any) -> str:

@@ -82,6 +82,12 @@ def test_latin_1_and_windows_lines_are_read(file, capsys):
     assert "Réti - b" in capsys.readouterr().out
 
 
+def test_one_ply_is_no_plies(file, capsys):
+    assert main(["pgn", file('[White "a"]\n[Black "b"]\n\n1. e4 *\n\n'), "--each"]) == 0
+    game, summary = capsys.readouterr().out.splitlines()
+    assert game.endswith("game 1, line 1: a - b *, 1 ply of chess") and summary.startswith("1 game, 1 ply: ")
+
+
 def test_standard_input_is_read(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(BROKEN.encode()))))
     assert main(["pgn", "-"]) == 1
