@@ -44,7 +44,7 @@ def train(
     changes: Mapping[str, Any] | None = None,
     init_from: str | PathLike | None = None,
     stop_after: float | None = None,
-    on_iteration: Callable[[int, Mapping[str, float]], bool | None] = lambda iteration, metrics: None,
+    on_iteration: Callable[[int, Mapping[str, float]], bool | None] | None = None,
 ) -> TrainedRun:
     """Trains, or continues a run that is there; Ctrl-C writes a checkpoint and returns, a second one ends the process.
 
@@ -74,7 +74,7 @@ def train(
     wanted: list[str] = []
 
     def after(iteration: int, metrics: Mapping[str, float]) -> None:
-        if on_iteration(iteration, metrics):
+        if on_iteration and on_iteration(iteration, metrics):
             wanted.append("asked for by on_iteration")
 
     origin = None if init_from is None else Path(init_from)
