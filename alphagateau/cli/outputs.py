@@ -28,7 +28,7 @@ RATINGS = Output("folder", ("ratings.csv", "results.csv", "ratings.svg", "index.
 LADDER = Output("folder", ("games.jsonl", "games.pgn", *RATINGS.names))
 PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
 BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
-STUDY = Output("folder", ("study.json", "study.md", "index.html", "curves.svg", "ladder.toml"))
+STUDY = Output("folder", ("study.json", "study.md", "index.html", "curves.svg", "differences.svg", "ladder.toml"))
 BEGINNINGS = {"HTML": ("<!doctype html",), "SVG": ("<svg", "<?xml")}  # of a file, in lower case
 BEGINNINGS["HTML or SVG"] = BEGINNINGS["HTML"] + BEGINNINGS["SVG"]
 

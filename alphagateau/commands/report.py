@@ -14,7 +14,7 @@ class Arguments:
     """Write one self-contained HTML page of a run.
 
     It shows curves, health, calibration, cost, versions and sample games. For a study's results in eval/<study>, its
-    page and curves.svg are written anew from study.json. For a ladder's results, curves of Elo against iterations,
+    page and drawings are written anew from study.json. For a ladder's results, curves of Elo against iterations,
     frames, device-hours and FLOPs are drawn from ratings.csv.
 
     Example: alphagateau report checkpoints/quickstart

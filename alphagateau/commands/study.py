@@ -27,7 +27,7 @@ class Arguments:
     """Train the variants of an experiment and compare them on one page.
 
     Each variant runs with each seed, in FOLDER/<study>/<variant>-<seed>, and all are rated on one ladder. Results in
-    eval/<study>: index.html, curves.svg, study.md, study.json, the ladder's files and the last weights. The same
+    eval/<study>: index.html, its drawings, study.md, study.json, the ladder's files and the last weights. The same
     command continues after a stop; several at once, on machines that share the folders, divide the runs.
     docs/studies.md lists the keys of a study file.
 

@@ -62,10 +62,12 @@ def rewrite_study(folder: Path, out: Path | None = None) -> Path:
 
 
 def _draw(folder: Path, result: "StudyResult") -> Path:
-    """Writes the page, whose path it returns, and curves.svg, if iterations other than the last were rated."""
+    """Writes the page, whose path it returns, differences.svg, and curves.svg, if earlier iterations were rated too."""
     write_text(folder / "index.html", study_page(result))
-    if charts := curve_charts(result):
-        write_text(folder / "curves.svg", standalone(result.name, charts))
+    differences = filter(None, (difference_chart(m, result.reference) for m in result.measures))
+    for name, charts in (("curves.svg", curve_charts(result)), ("differences.svg", list(differences))):
+        if charts:
+            write_text(folder / name, standalone(result.name, charts))
     return folder / "index.html"
 
 

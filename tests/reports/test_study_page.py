@@ -205,7 +205,7 @@ def test_what_limits_the_ratings_of_a_ladder_is_on_the_page_in_markdown_and_in_j
 @pytest.mark.parametrize("seeds", [SEEDS, (3,)])
 def test_a_page_is_made_again_from_its_json_alone(tmp_path, capsys, seeds):
     write_study(tmp_path, sample_result(seeds=seeds))
-    drawn = {name: (tmp_path / name).read_text() for name in ("index.html", "curves.svg")}
+    drawn = {name: (tmp_path / name).read_text() for name in ("index.html", "curves.svg", "differences.svg")}
     for name in drawn:
         (tmp_path / name).unlink()
     assert main(["report", str(tmp_path)]) == 0
