@@ -70,8 +70,8 @@ def _play_direct_games(
     rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
     if ladder.pool:  # whose members they do not meet here
         rules |= {"pool": "", "openings": str(find_pool(ladder.pool) / OPENINGS)}
-    players = tuple(run.name for run in study.plan.runs)
-    ladder = dataclasses.replace(ladder, players=players, games_per_pair=study.plan.study.direct_games, **rules)
+    rules |= {"players": tuple(run.name for run in study.plan.runs), "games_per_pair": study.plan.study.direct_games}
+    ladder = dataclasses.replace(ladder, **rules)
     last = {(run.variant.name, run.seed): specs_of(study, run, known, MAX_INT)[-1:] for run in study.plan.runs}
     for (variant, seed), ours in last.items():
         theirs = last[study.plan.reference.name, seed]

@@ -132,8 +132,7 @@ def _sound_games(checked: "Iterator[Replayed]", arguments: Arguments, name: str,
         elif arguments.each and record:
             players = " - ".join(record.headers.get(side, "?") for side in ("White", "Black"))
             plies = counted(len(record.moves), "ply", "plies")
-            end = counted(check.over, "ply", "plies") if check and check.over else ""
-            over = f", over by the rules after {end}" if end else ""
+            over = f", over by the rules after {counted(check.over, 'ply', 'plies')}" if check and check.over else ""
             where = f"{name}: game {written.number}, line {written.line}"
             print(f"{where}: {players} {record.result}, {plies} of {record.game}{over}", flush=True)
         if record and is_known and not fault:

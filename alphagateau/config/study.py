@@ -181,11 +181,10 @@ def _read_section(name: str, value: Any) -> Any:
     kinds = {"budget": BudgetConfig, "ladder": LadderConfig, "pilot": PilotConfig}
     if not isinstance(value, Mapping):
         return value
-    defaults: dict[str, Any] = {}
-    if name == "ladder":  # of each run its last weights, and the random mover besides, whose games no pool counts
-        defaults = {"players": () if value.get("pool") else ("random",), "every": MAX_INT}
+    # Of a ladder: each run's last weights, and the random mover besides, whose games no pool counts.
+    of_ladder: dict[str, Any] = {"players": () if value.get("pool") else ("random",), "every": MAX_INT}
     try:
-        return kinds[name.rpartition(".")[2]](**{**defaults, **value})
+        return kinds[name.rpartition(".")[2]](**{**(of_ladder if name == "ladder" else {}), **value})
     except ConfigError as error:
         raise ValueError(f"[{name}]: {error}") from None
 

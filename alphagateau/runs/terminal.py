@@ -16,16 +16,13 @@ def visible(text: str) -> str:
     r"""The text with its line ends and tabs; other control and format characters become escapes such as \x1b."""
     if text.isprintable():
         return text
-    return "".join(letter if _is_harmless(letter) else ascii(letter)[1:-1] for letter in text)
+    harmless = (x.isprintable() or x in "\n\t" or unicodedata.category(x) == "Zs" for x in text)
+    return "".join(x if is_harmless else ascii(x)[1:-1] for x, is_harmless in zip(text, harmless, strict=True))
 
 
 def at_words(line: str, width: int) -> str:
     """The line, broken between words into lines of a width; a longer word, such as a path, stays whole."""
     return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
-
-
-def _is_harmless(letter: str) -> bool:
-    return letter.isprintable() or letter in "\n\t" or unicodedata.category(letter) == "Zs"
 
 
 class VisibleText:
