@@ -1,7 +1,6 @@
 """Chessformer as its paper prints it: one position, loops over squares and heads in numpy, float64."""
 
 import numpy as np
-import scipy.special
 
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Position
@@ -52,8 +51,6 @@ def attention(position: str, w, size: int, num_heads: int, x: np.ndarray) -> tup
     """Equations (1) to (7): z [N, d] before W_O, and the weights [H, N, N], of one position's x [N, d]."""
     if position == "absolute":
         x = x + w["c"]
-    if position == "geometric":
-        w = w | {"D": geometric_bias(w, num_heads, x)}
     d, squares = x.shape[1] // num_heads, range(size * size)
     z, weights = np.zeros_like(x), np.zeros((num_heads, size * size, size * size))
     zero = np.zeros(d)
@@ -75,19 +72,6 @@ def attention(position: str, w, size: int, num_heads: int, x: np.ndarray) -> tup
             weights[head, i] = softmax(np.array(e))
             z[i, columns] = sum(weights[head, i, j] * (v[j] + row("A_V", i, j, zero)) for j in squares)
     return z, weights
-
-
-def geometric_bias(w, num_heads: int, x: np.ndarray) -> np.ndarray:
-    """Maia-3's bias of tokens x [N, d], by head and offset [H, 15, 15]."""
-    y = x.mean(axis=0)
-    for name in ("C1", "C2"):
-        y = dense(w[name], y)
-        y = y * (1 + scipy.special.erf(y / np.sqrt(2))) / 2
-        y = (y - y.mean()) / np.sqrt(y.var() + 1e-5)
-    return sum(
-        part[:, None, None] * template
-        for part, template in zip(y.reshape(num_heads, 64).T, w["T"][:, None], strict=True)
-    )
 
 
 def layer(position: str, w, size: int, num_heads: int, num_blocks: int, x: np.ndarray) -> np.ndarray:

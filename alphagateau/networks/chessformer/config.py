@@ -18,9 +18,9 @@ class ChessformerConfig(NetworkConfig):
     num_blocks: int = num("encoder layers", default=5, low=1, high=keys.MOST_BLOCKS)
     num_heads: int = num("attention heads a layer", default=4, low=1, high=keys.MOST_HEADS)
     ffn_size: int = num("features within a layer's feed-forward part", default=128, low=1, high=keys.MOST_FEATURES)
-    position: Literal["absolute", "bias", "geometric", "shaw_kv", "shaw"] = choice(
-        "what attention knows of places: a vector a square (one board), a bias an offset, also by the whole position "
-        "(geometric), or vectors an offset for keys and values (shaw_kv), for queries too (shaw)",
+    position: Literal["absolute", "bias", "shaw_kv", "shaw"] = choice(
+        "what attention knows of places: a vector a square (one board), a bias an offset, or vectors an offset for "
+        "keys and values (shaw_kv), for queries too (shaw)",
         default="shaw",
     )
     square_embedding: Literal["edges", "absolute", "none"] = choice(

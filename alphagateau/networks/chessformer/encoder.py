@@ -73,7 +73,7 @@ def split_heads(net: Encoder, w: Params, x: Array) -> tuple[Array, Array, Array]
 
 def layer(net: Encoder, w: Params, x: Array) -> Array:
     """An encoder layer on tokens x [B, N, d]."""
-    dtype, places = net.config.dtype, make_places(net.config.position, w, net.size, x)
+    dtype, places = net.config.dtype, make_places(net.config.position, w, net.size)
     z: Array = attend(*split_heads(net, w, x), places, dtype)  # pyright: ignore[reportAssignmentType]
     z = z.swapaxes(1, 2).reshape(x.shape)
     x = rms_norm(w["g1"], x + (dot(dtype, z, w["W_O"]) + w["b_O"]) / net.alpha)

@@ -84,8 +84,7 @@ def make_square_attention(game: Game, config) -> SquareAttention | None:
 
         def attending_layer(x: Array, w: dict[str, Array]) -> tuple[Array, Array]:
             q, k, _ = split_heads(net, w, x)
-            places = make_places(config.position, w, game.size, x)
-            return layer(net, w, x), attention_weights(q, k, places, config.dtype)
+            return layer(net, w, x), attention_weights(q, k, make_places(config.position, w, game.size), config.dtype)
 
         x = first_tokens(variables["params"], game, positions)
         return jax.lax.scan(attending_layer, x, stacked_layers(net, variables["params"]))[1].swapaxes(0, 1)

@@ -6,13 +6,8 @@ With q, k, v the rows of a head, d its width and o the offset (files, ranks) fro
     z_i = sum over j of w_ij (v_j + A^V_o)
 
 "bias" has D alone, "shaw" A^Q, A^K and A^V (equations (6) and (7) of Chessformer), "shaw_kv" the last two, as Shaw et
-al. (2018), and "absolute" adds a vector c_i to each token before q, k and v (equation (4)). "geometric" is the bias of
-Maia-3 (ICLR 2026), templates T summed by coefficients of the whole position x [N, d]:
-
-    D_ho = sum over g of C_hg T_go        C = N(GELU(W_2 N(GELU(W_1 mean(x) + b_1)) + b_2))
-
-N is layer normalization without gains. There T is by pair of squares and one for all layers, here by offset and of each
-layer. Tables have a row for every offset of the largest board, so those learnt on a small board serve on a larger one.
+al. (2018), and "absolute" adds a vector c_i to each token before q, k and v (equation (4)). Tables have a row for every
+offset of the largest board, so those learnt on a small board serve on a larger one.
 """
 
 from functools import partial
@@ -23,46 +18,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from alphagateau.games.state import Array
-from alphagateau.networks.layers import ZEROS, Weight, dense, einsum, linear, standardize
+from alphagateau.networks.layers import ZEROS, Weight, einsum
 
 FARTHEST = 7  # files or ranks between two squares of the largest board
 SIDE = 2 * FARTHEST + 1
-TABLES = {
-    "absolute": (),
-    "bias": ("D",),
-    "geometric": ("T",),
-    "shaw_kv": ("A_K", "A_V"),
-    "shaw": ("A_Q", "A_K", "A_V"),
-}
-NUM_TEMPLATES = 64  # also of the features between W_1 and W_2
-EPSILON = 1e-5
+TABLES = {"absolute": (), "bias": ("D",), "shaw_kv": ("A_K", "A_V"), "shaw": ("A_Q", "A_K", "A_V")}
 
-Places = dict[str, Array]  # by table: [H, N, N, d], of query, key; D and "A_QK" [H, N, N]; T [64, N, N], C [B, H, 64]
+Places = dict[str, Array]  # by table: [H, N, N, d], of query, key; D and "A_QK" [H, N, N]
 
 
-def place_weights(position: str, num_squares: int, num_heads: int, head_size: int) -> dict[str, Any]:
-    """A layer's tables [H, 15, 15, d] by offset, or a vector a square, all 0 at first, and what makes C of tokens."""
+def place_weights(position: str, num_squares: int, num_heads: int, head_size: int) -> dict[str, Weight]:
+    """A layer's tables [H, 15, 15, d] by offset, or a vector a square; all are 0 at first."""
     if position == "absolute":
         return {"c": Weight((num_squares, num_heads * head_size), ZEROS)}
-    if position == "geometric":
-        made = dense(num_heads * head_size, NUM_TEMPLATES), dense(NUM_TEMPLATES, num_heads * NUM_TEMPLATES)
-        return {"T": Weight((NUM_TEMPLATES, SIDE, SIDE), ZEROS), "C1": made[0], "C2": made[1]}
     shape = num_heads, SIDE, SIDE
     return {name: Weight(shape if name == "D" else (*shape, head_size), ZEROS) for name in TABLES[position]}
 
 
-def make_places(position: str, w: dict[str, Any], size: int, x: Array) -> Places:
-    """The tables of a layer spread over the pairs of squares of a board, once for a batch of tokens x [B, N, d]."""
+def make_places(position: str, w: dict[str, Array], size: int) -> Places:
+    """The tables of a layer spread over the pairs of squares of a board, once for a batch."""
     tables = {name: w[name] for name in TABLES[position]}
     if position == "shaw":
         tables["A_QK"] = (tables["A_Q"] * tables["A_K"]).sum(axis=-1)
-    places = {name: spread(table, size) for name, table in tables.items()}
-    if position == "geometric":
-        y = x.mean(axis=1)
-        for name in ("C1", "C2"):
-            y = standardize("layer", EPSILON, jax.nn.gelu(linear(w[name], y), approximate=False))
-        places["C"] = y.reshape(len(x), -1, NUM_TEMPLATES)
-    return places
+    return {name: spread(table, size) for name, table in tables.items()}
 
 
 def spread(table: Array, size: int) -> Array:
@@ -93,8 +71,6 @@ def attention_weights(q: Array, k: Array, places: Places, dtype: str) -> Array:
         logits += einsum("bhid,hijd->bhij", q, places["A_K"], dtype)
     if "A_Q" in places:
         logits += einsum("bhjd,hijd->bhij", k, places["A_Q"], dtype) + places["A_QK"]
-    if "C" in places:
-        places = {"D": einsum("bhg,gij->bhij", places["C"], places["T"], dtype)}
     return jax.nn.softmax(logits / np.sqrt(q.shape[-1]) + places.get("D", 0.0))
 
 
@@ -122,9 +98,6 @@ def _attend_backward(dtype: str, saved: tuple, dz: Array) -> tuple[Array, Array,
     de = d_logits / np.sqrt(q.shape[-1])
     dq, dk = einsum("bhij,bhjd->bhid", de, k, dtype), einsum("bhij,bhid->bhjd", de, q, dtype)
     d_places: Places = {"D": d_logits.sum(axis=0)} if "D" in places else {}
-    if "C" in places:
-        d_places["C"] = einsum("bhij,gij->bhg", d_logits, places["T"], dtype)
-        d_places["T"] = einsum("bhij,bhg->gij", d_logits, places["C"], dtype)
     if "A_K" in places:
         dq += einsum("bhij,hijd->bhid", de, places["A_K"], dtype)
         d_places["A_K"] = einsum("bhij,bhid->hijd", de, q, dtype)

@@ -86,7 +86,6 @@ def num_parameters(game_name, chosen):
     [
         pytest.param("absolute", marks=pytest.mark.whole),
         "bias",
-        "geometric",
         pytest.param("shaw_kv", marks=pytest.mark.whole),
         "shaw",
     ],
@@ -160,15 +159,11 @@ def test_shaw_attention_of_two_squares_by_hand():
     np.testing.assert_allclose(attention_weights(q, k, bias, "float32")[0, 0, 0, 1], 0.448408, atol=1e-6)
 
 
-TABLES = [(), ("D",), ("C", "T"), ("A_K", "A_V"), ("A_Q", "A_K", "A_V", "A_QK")]
-
-
-@pytest.mark.parametrize("tables", TABLES, ids=" ".join)
+@pytest.mark.parametrize("tables", [(), ("D",), ("A_K", "A_V"), ("A_Q", "A_K", "A_V", "A_QK")], ids=" ".join)
 def test_the_gradient_of_attention_is_that_of_its_equations(tables):
     """By hand in the code, by JAX of equations (6) and (7) here; 2 positions, 3 heads, 4 squares, 2 numbers."""
     shapes = dict.fromkeys("qkv", (2, 3, 4, 2)) | dict.fromkeys(tables, (3, 4, 4, 2))
-    other = {"D": (3, 4, 4), "A_QK": (3, 4, 4), "C": (2, 3, 5), "T": (5, 4, 4)}
-    shapes |= {name: shape for name, shape in other.items() if name in tables}
+    shapes |= {name: (3, 4, 4) for name in ("D", "A_QK") if name in tables}
     keys = jax.random.split(jax.random.key(0), len(shapes))
     inputs = {name: jax.random.normal(key, shape) for key, (name, shape) in zip(keys, shapes.items(), strict=True)}
     weights = jnp.cos(jnp.arange(2.0 * 3 * 4 * 2)).reshape(2, 3, 4, 2)
@@ -176,8 +171,7 @@ def test_the_gradient_of_attention_is_that_of_its_equations(tables):
     def printed(x):
         keys_of_pairs = x["k"][:, :, None] + x.get("A_K", 0.0)
         e = (x["q"][:, :, :, None] * keys_of_pairs).sum(-1) + (x["k"][:, :, None] * x.get("A_Q", 0.0)).sum(-1)
-        geometric = (x["C"][..., None, None] * x["T"]).sum(2) if "C" in x else 0.0
-        w = jax.nn.softmax((e + x.get("A_QK", 0.0)) / np.sqrt(2) + x.get("D", 0.0) + geometric)
+        w = jax.nn.softmax((e + x.get("A_QK", 0.0)) / np.sqrt(2) + x.get("D", 0.0))
         return (weights * (w[..., None] * (x["v"][:, :, None] + x.get("A_V", 0.0))).sum(-2)).sum()
 
     def ours(x):
@@ -241,10 +235,7 @@ def test_sizes_are_the_published_ones():
     assert [tables[1][name].size for name in ("A_Q", "A_K", "A_V")] == [225 * 256] * 3
 
 
-EVERY_BOARD = {"plain": {}, "all heads": HEADS, "attacks": {"attacks": True}, "geometric": {"position": "geometric"}}
-
-
-@pytest.mark.parametrize("changes", EVERY_BOARD.values(), ids=EVERY_BOARD)
+@pytest.mark.parametrize("changes", [{}, HEADS, {"attacks": True}], ids=["plain", "all heads", "attacks"])
 def test_one_tree_plays_every_board(changes):
     trees = [jax.tree.map(lambda x: x.shape, shapes_of(name, ChessformerConfig(**TINY, **changes))) for name in GAMES]
     assert trees[0] == trees[1] == trees[2]
@@ -305,14 +296,14 @@ def mirrored(params):
     new = jax.tree.map(lambda x: x, params)  # a copy of its dicts
     for name, tree in params.items():
         if name.startswith("block"):
-            new[name] |= {table: tree[table][:, ::-1] for table in ("A_Q", "A_K", "A_V", "T") if table in tree}
+            new[name] |= {table: tree[table][:, ::-1] for table in ("A_Q", "A_K", "A_V")}
     new["squares"] = {name: table[jnp.array([1, 0, 2, 3])] for name, table in params["squares"].items()}
     return new
 
 
-@pytest.mark.parametrize("changes", [{}, {"attacks": True}, {"position": "geometric"}], ids=str)
-def test_mirrored_tables_see_a_mirrored_board_as_tables_see_the_board(changes, gardner):
-    network, positions = make_network(gardner, ChessformerConfig(**TINY, **changes)), random_positions(gardner, 2)
+@pytest.mark.parametrize("attacks", [False, True])
+def test_mirrored_tables_see_a_mirrored_board_as_tables_see_the_board(attacks, gardner):
+    network, positions = make_network(gardner, ChessformerConfig(**TINY, attacks=attacks)), random_positions(gardner, 2)
     params = stirred(network.init(jax.random.key(1)))["params"]
     evaluate = jax.jit(network.apply)
     found, _ = evaluate({"params": params}, positions)
@@ -377,7 +368,7 @@ def test_an_action_value_is_of_its_squares(gardner):
 
 
 def test_training_in_chunks_is_for_attention_without_vectors_of_offsets(gardner):
-    for position, want in (("absolute", 16), ("bias", 16), ("geometric", 16), ("shaw", 1), ("shaw_kv", 1)):
+    for position, want in (("absolute", 16), ("bias", 16), ("shaw", 1), ("shaw_kv", 1)):
         chosen = ChessformerConfig(hidden_size=2**16, position=position)
         assert make_network(gardner, chosen).num_chunks(64) == want
 
