@@ -186,8 +186,7 @@ def difference_chart(measure: "Measure", reference: str) -> Chart | None:
     compared = [*measure.effects.items(), *((r.variant, r.difference) for r in measure.rows if r.difference)]
     rows = [(name, d.mean, d.half_width / 2) for name, d in compared]
     label = "effect" if measure.effects else f"difference to {reference}"
-    labels = Labels(f"{measure.name}, {label}, with 95 % intervals", x=label)
-    return dot_chart(rows, labels, "small") if rows else None
+    return dot_chart(rows, Labels(f"{measure.name}, with 95 % intervals", x=label), "small") if rows else None
 
 
 def curve_charts(result: "StudyResult") -> list[Chart]:
