@@ -70,6 +70,22 @@ def test_runs_of_one_seed_play_direct_games_beside_the_ladders(tmp_path, capsys)
     assert rated.names == {("base-0", 2): "base-0/2", ("wide-0", 2): "wide-0/2"}
 
 
+def test_direct_games_on_a_pool_are_from_its_openings_and_of_the_runs_alone(tmp_path, monkeypatch):
+    for seed, run in enumerate(("base-0", "wide-0")):
+        save_tiny(tmp_path / run / "checkpoints", "gardner_chess", GateauConfig, "1", seed=seed)
+        (tmp_path / run / "config.toml").touch()
+    keys = {"variants": {"base": {}, "wide": {"search": {"num_simulations": 2}}}, "player": "search=policy"}
+    keys |= {"direct_games": 4, "ladder": {"pool": "gardner_chess"}}
+    plan, played = make_plan(StudyConfig(base="smoke", budget={"iterations": 1}, **keys), "study.toml"), []
+    monkeypatch.setattr(ladders, "play_ladder", lambda *given: played.append(given) or [])
+    known = {run.name: Status(1, [], "all done") for run in plan.runs}
+    ladders._play_direct_games(Study(plan, tmp_path, {}, print), known, plan.study.ladder, tmp_path, lambda: False)
+    ((ladder, specs, *_),) = played
+    assert (ladder.players, ladder.pool, ladder.games_per_pair) == (("base-0", "wide-0"), "", 4)
+    assert Path(ladder.openings).parts[-2:] == ("gardner_chess", "openings.txt")
+    assert [Path(spec.path).parts[-3] for spec in specs] == ["wide-0", "base-0"]
+
+
 def test_what_is_kept_are_the_weights_that_a_rating_is_of_and_the_file_of_their_ladder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in "123":
