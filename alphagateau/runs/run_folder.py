@@ -76,7 +76,7 @@ def locked(run: Path) -> Iterator[None]:
         holder = ""
         with contextlib.suppress(OSError):  # Windows lets nobody read the file of a lock
             holder = path.read_text(encoding="utf-8", errors="replace").strip()
-        raise RunError(f"{run} is in use by another process ({holder or 'unknown'})") from None
+        raise RunError(f"{run} is in use by {holder or 'another process'}") from None
     except OSError as error:
         raise RunError(f"cannot write to {run}: {reason(error)}") from None
     try:

@@ -46,7 +46,7 @@ def test_a_run_that_is_held_names_its_holder_until_that_is_killed(tmp_path):
             with pytest.raises(run_folder.RunError) as caught, run_folder.locked(run):
                 pass
             holder = f"pid {process.pid} on {platform.node()}"
-            assert str(caught.value) == f"{run} is in use by another process ({holder})"
+            assert str(caught.value) == f"{run} is in use by {holder}"
         process.send_signal(signal.SIGKILL)
     with run_folder.locked(run):
         assert (run / ".lock").read_text() == f"pid {os.getpid()} on {platform.node()}"
