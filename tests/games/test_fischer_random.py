@@ -14,6 +14,8 @@ from alphagateau.games.notation import from_fen, from_fens, legal_moves, to_fen,
 from alphagateau.games.variants import get_game
 from alphagateau.matches.openings import make_openings, one_state, select_states
 
+STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
+
 # From the Chess Programming Wiki's table of Chess960 perft results: FEN with files of rooks, counts by depth.
 PERFT = {
     "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9": (21, 528, 12189),
@@ -116,9 +118,9 @@ def test_matches_begin_from_drawn_starts(game):
     assert all(to_fen(game, state) == start_fen and not line for state, start_fen, line in openings)
 
 
-@pytest.mark.skipif(not shutil.which("stockfish"), reason="stockfish is not installed")
+@pytest.mark.skipif(STOCKFISH is None, reason="stockfish is not installed")
 def test_an_engine_is_told_of_it_and_castles_onto_its_rook(game):
-    engine = Engine(EngineSetup("stockfish", {}, timeout=60), game)
+    engine = Engine(EngineSetup(STOCKFISH, {}, timeout=60), game)
     try:
         assert engine.options["UCI_Chess960"] == "true"
         fen = "4k3/8/8/8/8/8/8/1K4R1 w G - 0 1"
