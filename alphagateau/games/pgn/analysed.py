@@ -11,7 +11,7 @@ import chess.engine
 import chess.pgn
 
 from alphagateau.games.pgn.pgn import GameRecord, MoveNote, plain_tag, write_note
-from alphagateau.games.pgn.text import WrittenGame
+from alphagateau.games.pgn.text import MAX_JUDGEMENT, WrittenGame
 
 EVAL = re.compile(r"\[%eval\s[^\[\]]*\]\s?")
 Edit = tuple[int, int, str]  # from, to, what stands there instead
@@ -66,7 +66,7 @@ def annotated_text(written: WrittenGame, game: AnalysedGame) -> str:
     for move, score, judgement in zip(written.moves, game.scores[1:], judgements(game), strict=True):
         note = write_note(MoveNote(score))
         nag = f" ${judgement.nag}" if judgement else ""
-        if nag and move.nag:
+        if nag and 0 < move.nag <= MAX_JUDGEMENT:
             edits.append((move.nag_start, move.nag_end, ""))
         edits.append((move.end, move.end, f"{nag} {{ {note} }}" if note else nag))
     parts, last = [], 0
@@ -81,7 +81,8 @@ def _without_scores(written: WrittenGame) -> list[Edit]:
     for start, end in written.comment_places:
         found = list(EVAL.finditer(written.text, start, end))
         if found and not EVAL.sub("", written.text[start:end]).strip():
-            edits.append((start - 1, end + 1, ""))  # its braces too
+            is_line = written.text[: start - 1].endswith("\n") and written.text.startswith("\n", end + 1)
+            edits.append((start - 1, end + 1 + is_line, ""))  # its braces too, and no empty line, which ends a game
         else:
             edits += [(*one.span(), "") for one in found]
     return edits

@@ -31,7 +31,7 @@ TAG_NAMES = {  # that anything depends on; programs write some of them in anothe
 }
 EVENT = re.compile(r'\s*\[\s*Event\s+"', re.IGNORECASE)
 FIRST_MOVE = re.compile(r"\s*1[\s.](?!\s*[.…])")
-MAX_NAG = 255
+MAX_NAG, MAX_JUDGEMENT = 255, 6  # $1 to $6 judge a move, others the position or the game
 MAX_INDENT = 256
 MAX_MOVES = 10_000  # of a game; what has more is none
 GLYPHS = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6, "‼": 3, "⁇": 4, "⁉": 5, "⁈": 6}  # to NAGs
@@ -150,7 +150,7 @@ class _Tag(NamedTuple):
 def _tag(line: str, start: int, in_tags: bool) -> _Tag:
     """Parses the [ at `start`; among moves a tag must begin a line, or be spelt as in the standard."""
     if found := TAG.match(line, start):
-        return _Tag(_tag_name(found[1]), re.sub(r"\\(.)", r"\1", found[2]), found.end())
+        return _Tag(_tag_name(found[1]), re.sub(r'\\(["\\])', r"\1", found[2]), found.end())
     is_first = start <= MAX_INDENT and not line[:start].strip()
     if is_first or in_tags:
         found = next((found for tag in LOOSE_TAGS if (found := tag.match(line, start))), None)
@@ -310,5 +310,5 @@ class _Reader:
             self.game.fault = self.game.fault or fault
         elif moves:
             moves[-1].end = self._place(end)
-            if not moves[-1].nag:
+            if not moves[-1].nag or nag <= MAX_JUDGEMENT < moves[-1].nag:
                 moves[-1].nag, moves[-1].nag_start, moves[-1].nag_end = nag, self._place(start), self._place(end)
