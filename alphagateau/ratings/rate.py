@@ -151,14 +151,14 @@ def _rate_likelihood(
     scatter_notes += cycle_notes(players, alone, fit) + misfit_notes(players, alone, fit)
     scatter_notes += draw_notes(players, alone, fit.draw_parameter)
     factor, rates = dispersion, {}
-    if steps is not None:
+    if steps is not None and not steps.names:
+        scatter_notes += (Note("no two players are iterations of one run: history is bradley-terry here"),)
+    elif steps is not None:
         prior, notes = _prior(players, games)
         (fit, walk), factor = fit_history(games, prior, steps, fit, dispersion), 1.0  # the dispersion is within
         rates = dict(zip(steps.names, (np.sqrt(walk.rates) * ELO_PER_NAT).tolist(), strict=True))
         changes = listed([f"{name} {rate:.1f}" for name, rate in rates.items()])
-        usual = f"usual change of a run's strength in an iteration, Elo, as fitted: {changes}"
-        none = "no two players are iterations of one run: history is bradley-terry here"
-        scatter_notes += (Note(usual if rates else none),)
+        scatter_notes += (Note(f"usual change of a run's strength in an iteration, Elo, as fitted: {changes}"),)
     return {**fields_of_fit(fit, dispersion, factor), "rates": rates, "notes": notes + scatter_notes}
 
 

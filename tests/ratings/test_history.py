@@ -96,6 +96,15 @@ def test_a_run_that_joins_two_groups_makes_them_one_pool():
     assert (found.component == 0).all() and np.isfinite(found.standard_error).all() and found.rates["r"] > 0
 
 
+def test_without_a_run_history_is_bradley_terry_as_it_says():
+    """Also where some players are joined to others by virtual draws alone."""
+    results = make_results([Row("c", "d", 1, 0, 0), Row("a", "b", 3, 2, 1)])
+    plain, found = rate(results), rate(results, "history")
+    np.testing.assert_array_equal(found.rating, plain.rating)
+    np.testing.assert_array_equal(found.standard_error, plain.standard_error)
+    assert any("history is bradley-terry here" in note for note in found.notes)
+
+
 def smooth(rng, n):
     return 600 * (1 - np.exp(-3 * np.linspace(0, 1, n))) + 30 * np.sin(6 * np.linspace(0, 1, n) + rng.uniform(0, 6))
 
