@@ -23,6 +23,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
 from alphagateau.matches import match, player_specs, specs
+from alphagateau.matches.find_moves import check_found
 from alphagateau.matches.match import MatchResult
 from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
@@ -136,7 +137,7 @@ def search_position(model: Model, fen: str, num_simulations: int | None = None, 
     """The move of the search it was trained by, without noise; `num_simulations`: None is as in its training.
 
     Raises ValueError for a wrong FEN, a finished game or a number that the search does not take, SpecError for a
-    checkpoint whose search is none.
+    checkpoint whose search is none, PlayerError for a search that is not sound.
     """
     state = from_fen(_checked(model).game, fen)
     if state.terminated:
@@ -147,9 +148,9 @@ def search_position(model: Model, fen: str, num_simulations: int | None = None, 
         raise ValueError(f"num_simulations is {num_simulations}, but search {asked.algorithm} makes none: leave it out")
     config = NETWORKS.read(model.manifest["network"])
     search = _compiled_search(player_specs.match_search(model.game.name, config, asked))
-    found = jax.device_get(
-        search(model.variables, jax.random.split(jax.random.key(seed % 2**32), 1), stack_rows([state]))
-    )
+    states, keys = stack_rows([state]), jax.random.split(jax.random.key(seed % 2**32), 1)
+    found = jax.device_get(search(model.variables, keys, states))
+    check_found(states, found.edge, found.search_value)
     move = edge_to_uci(model.game, state, found.edge[0])
     policy = _by_move(model.game, state, found.action_weights[0])
     return FoundMove(move, policy, float(found.value[0]), float(found.search_value[0]))

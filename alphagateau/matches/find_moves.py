@@ -58,7 +58,7 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
     """(variables, key parts uint32 [rows, 3], states [rows]) -> FoundMoves of all rows.
 
     The parts are (seed, game, ply): a row's key comes from them alone. Raises PlayerError if an engine that the search
-    calls fails.
+    calls fails, and as `check_found`.
     """
     game = get_game(game_name)
 
@@ -73,6 +73,7 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
     def find(variables: Variables, key_parts: np.ndarray, states: State) -> FoundMoves:
         with engine_failures():
             edges, after, values, nodes = jax.device_get(search_and_step(variables, key_parts, states))
+        check_found(states, edges, values)
         if not variables:
             return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)
@@ -80,6 +81,12 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
         return FoundMoves(edges, after, notes, nodes)
 
     return find
+
+
+def check_found(states: State, edges: np.ndarray, values: np.ndarray) -> None:
+    """Raises PlayerError unless a search's moves in B states are legal, and its values [B] from -1 to 1."""
+    if not ((edges >= 0) & (states.legal_edges == edges[:, None]).any(axis=1) & (np.abs(values) <= 1.001)).all():
+        raise PlayerError("its search is not sound: a move is not legal, or its search_value is not from -1 to 1")
 
 
 def move_on_host(game: Game, player: Player, start_fen: str, moves: tuple[str, ...], before: State) -> FoundMoves:

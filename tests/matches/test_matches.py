@@ -396,6 +396,22 @@ def test_illegal_move_is_said_of_its_player(gardner: Game, openings: list[Openin
     assert "cheat broke the rules: 'e2e4' is not a move: expected a legal one of" in result.statistics.failures["cheat"]
 
 
+@pytest.mark.parametrize("changes", [{"edge": 0}, {"edge": -1}, {"search_value": jnp.nan}, {"search_value": 5}])
+def test_a_search_that_is_not_sound_is_said_of_its_player(gardner: Game, openings: list[Opening], changes) -> None:
+    """Its illegal moves were played and scored, a NaN or an edge -1 ended all games with a traceback."""
+
+    def search(variables, key, states):
+        found = make_random_search()(variables, key, states)
+        return found._replace(**{name: jnp.full_like(getattr(found, name), x) for name, x in changes.items()})
+
+    cheat = Player("cheat", search, {"w": jnp.float32(0)})
+    result = play_match(gardner, Match(random_player(), cheat, openings[:2]), rows_per_search=ROWS)
+    assert (result.wins, result.draws, result.losses, result.unfinished) == (0, 0, 0, 4)
+    assert result.statistics.failures["cheat"].startswith(
+        "its search is not sound: a move is not legal, or its search_v"
+    )
+
+
 @pytest.mark.parametrize(("num_rows", "num_games", "rows"), [(64, 128, 8), (64, 40, 5), (2, 2, 1)])
 def test_rows_of_a_search(gardner, num_rows: int, num_games: int, rows: int) -> None:
     assert choose_rows(gardner, [], num_games, num_rows) == (min(num_rows, num_games), (rows,))
