@@ -27,13 +27,13 @@ def as_summed(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
     """Means over the iteration's steps, or over its frames in a mask that has any, from sums; calibration."""
-    sums = {name: np.asarray(total) for name, total in totals.items()}
+    sums = {name: np.asarray(total, float) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
     steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
     shares = {name.removeprefix(AMONG): float(sums.pop(name)) for name in list(sums) if name.startswith(AMONG)}
     values: dict[str, Any] = {f"train/board_steps/{board}": n for board, n in steps.items()}
     values |= {
-        f"train/{name}": float(total) / (shares.get(name, steps.get(name.partition("/")[2], num_steps)) or 1)
+        f"train/{name}": (total / (shares.get(name, steps.get(name.partition("/")[2], num_steps)) or 1)).tolist()
         for name, total in sums.items()
         if shares.get(name, 1)
     }

@@ -23,6 +23,12 @@ def test_a_value_without_known_results_is_not_calibrated():
     assert found == {"train/calibration_error": 0.25, "train/calibration": [[4, 0.5, 0.25]]}
 
 
+def test_a_sum_of_several_numbers_stays_a_list():
+    """It ended the run after the iteration."""
+    terms = LossTerms({"value_loss": jnp.zeros(4)}, sums={"of_kinds": jnp.array([2.0, 4.0, 6.0])})
+    assert training_metrics(reduce_terms(terms)[1], 2) == {"train/value_loss": 0, "train/of_kinds": [1, 2, 3]}
+
+
 def a_step(num_known: int) -> dict:
     """A step's metrics, of four frames whose value errs by as much as their results are known."""
     error, known = jnp.full(4, float(num_known)), jnp.arange(4) < num_known

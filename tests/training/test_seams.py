@@ -67,12 +67,17 @@ def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner)
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda x: {"age": x}, "a loss must return LossTerms, got dict"),
-        (lambda x: x, "a loss must return LossTerms, got an array"),
+        (lambda x: {"age": x}, "a loss must return LossTerms, whose fields are dicts, got dict"),
+        (lambda x: x, "a loss must return LossTerms, whose fields are dicts, got an array"),
+        (lambda x: LossTerms([x]), "whose fields are dicts, got LossTerms"),
+        (lambda x: LossTerms({"age": 0 * x}, {"age": x}), 'the loss\'s term "age" is given twice'),
+        (lambda x: LossTerms({"age": 0 * x}, {}, {"age": (x, x > 0)}), 'the loss\'s term "age" is given twice'),
         (lambda x: LossTerms({}, {"age": x}), "a loss must have a term in minimized, got none"),
         (lambda x: LossTerms({"age": x[:4]}), r'the loss\'s term "age" must be \[8\], one a frame, got \[4\]'),
         (lambda x: LossTerms({"age": x}, {"old": x[:, None]}), r'"old" must be \[8\], one a frame, got \[8, 1\]'),
-        (lambda x: LossTerms({"age": x}, {}, {"young": x}), r'logged_among "young" must be \(values, mask\), got '),
+        (lambda x: LossTerms({"age": x}, {}, {"young": x}), r'logged_among "young" must be \(values, a mask of bool'),
+        (lambda x: LossTerms({"age": x}, {}, {"young": (x, x)}), 'logged_among "young" must be .* of bool of their'),
+        (lambda x: LossTerms({"age": x}, {}, {"young": (x, x[:1] > 0)}), 'logged_among "young" must be .* of their sh'),
     ],
 )
 def test_a_loss_that_makes_something_else_is_refused_in_one_sentence(gardner, made, said):

@@ -1,5 +1,6 @@
 """Losses of policy and value, and the mean of a loss over a batch."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -55,19 +56,23 @@ def win_draw_loss(value: Array) -> Array:
 
 
 def check_terms(terms: Any, num_frames: int) -> None:
-    """Raises ConfigError unless a loss has made LossTerms of so many frames."""
-    if not isinstance(terms, LossTerms):
+    """Raises ConfigError unless a loss has made LossTerms of so many frames, no two of one name."""
+    if not isinstance(terms, LossTerms) or not all(isinstance(of_field, Mapping) for of_field in terms):
         got = "an array" if isinstance(terms, jnp.ndarray) else type(terms).__name__
-        raise ConfigError(f"a loss must return LossTerms, got {got}")
+        raise ConfigError(f"a loss must return LossTerms, whose fields are dicts, got {got}")
     if not terms.minimized:
         raise ConfigError("a loss must have a term in minimized, got none")
+    names = [name for of_field in terms for name in of_field]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"the loss's term {show(twice[0])} is given twice")
     for name, term in {**terms.minimized, **terms.logged}.items():
         if jnp.shape(term) != (num_frames,):
             got = list(jnp.shape(term))
             raise ConfigError(f"the loss's term {show(name)} must be [{num_frames}], one a frame, got {got}")
     for name, pair in terms.logged_among.items():
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise ConfigError(f"the loss's logged_among {show(name)} must be (values, mask), got {type(pair).__name__}")
+        is_pair = isinstance(pair, tuple) and len(pair) == 2
+        if not is_pair or jnp.shape(pair[0]) != jnp.shape(pair[1]) or jnp.result_type(pair[1]) != jnp.bool_:
+            raise ConfigError(f"the loss's logged_among {show(name)} must be (values, a mask of bool of their shape)")
 
 
 def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:

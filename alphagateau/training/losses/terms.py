@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.stats import norm
 
+from alphagateau.config.records import ConfigError, show
 from alphagateau.games.actions import legal_edge_mask, slots_to_edges
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -35,12 +36,14 @@ LossFn = Callable[[Game, Evaluation, Frame], LossTerms]  # of a batch [B]
 
 
 def join_terms(*parts: LossTerms) -> LossTerms:
-    """The terms of all parts. Raises ValueError if two have one of a name."""
+    """The terms of all parts. Raises ConfigError if two have one of a name, or one of them is no LossTerms."""
     joined: list[dict[str, Any]] = [{} for _ in LossTerms._fields]
     for part in parts:
+        if not isinstance(part, LossTerms):
+            raise ConfigError(f"the terms of a loss or a head must be LossTerms, got {type(part).__name__}")
         for field, terms in zip(joined, part, strict=True):
             if twice := field.keys() & terms:
-                raise ValueError(f"the loss's term {min(twice)!r} is given twice")
+                raise ConfigError(f"the loss's term {show(min(twice))} is given twice")
             field |= terms
     return LossTerms(*joined)
 

@@ -52,8 +52,10 @@ def test_a_mean_among_some_frames_has_nothing_of_the_others():
 
 
 def test_a_term_of_a_name_that_another_has_is_refused():
-    """The later one took the place of the first."""
+    """The later one took the place of the first. A part that is no LossTerms is said to be none."""
     one, other = LossTerms({"policy_loss": jnp.ones(4)}), LossTerms({"policy_loss": jnp.zeros(4)})
-    with pytest.raises(ValueError, match="the loss's term 'policy_loss' is given twice"):
+    with pytest.raises(ValueError, match='the loss\'s term "policy_loss" is given twice'):
         join_terms(one, other)
+    with pytest.raises(ValueError, match="the terms of a loss or a head must be LossTerms, got NoneType"):
+        join_terms(one, None)
     assert join_terms(one, LossTerms({"mine": jnp.zeros(4)})).minimized.keys() == {"policy_loss", "mine"}
