@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_origin
 from alphagateau.config.records import ConfigError, fields_of, make, printable, show, suggestion, without_programs
 
 PLUGINS = "alphagateau.plugins"  # the group of entry points
+RETIRED = [("far_offsets", "zero")]  # keys of earlier versions with the value that changes nothing: passed over
 WITHOUT_NOISE = {"gumbel_scale": 0.0, "temperature": 0.0}  # in matches, unless a player's options have others
 
 
@@ -180,7 +181,7 @@ class ConfigRegister(Register[C]):
 
     def read(self, table: Mapping[str, Any], root: Any = None) -> Any:
         """The record of a table of keys, whose tag may be missing; ConfigErrors name its keys as those of `root`."""
-        values = {self.tag: self.default, **table}
+        values = {self.tag: self.default, **{key: x for key, x in table.items() if (key, x) not in RETIRED}}
         prefix = f"{self.section}." if root else ""
         return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
 

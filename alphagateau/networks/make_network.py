@@ -85,11 +85,7 @@ def with_board_statistics(network: Network, game: Game, boards: Sequence[str]) -
         evaluation, new = network.apply(on_board(variables, game, boards), *options, **named)
         return evaluation, {"statistics": {**variables["statistics"], statistics_board(game, boards): new}}
 
-    def move_from(variables: Variables, source: Game) -> Variables:
-        moved = network.move_from({"params": variables["params"]}, source)
-        return {**variables, "params": moved["params"]}
-
-    return network._replace(init=init, apply=apply, move_from=move_from)
+    return network._replace(init=init, apply=apply)
 
 
 def statistics_board(game: Game, boards: Sequence[str]) -> str:

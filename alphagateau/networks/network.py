@@ -7,7 +7,6 @@ import jax
 from flax.core import FrozenDict
 from jaxtyping import Float32
 
-from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 
 Variables = dict[str, Any]  # flax collections: {"params": ..., "batch_stats": ...}
@@ -39,14 +38,12 @@ class Network(NamedTuple):
         gradients; 1 for batch statistics.
     values_one_move: a move's value costs a forward pass of its own. `apply` then takes `slots` int32 [B, 1] too, for
         the action value [B, 1, K] of that move; in training there is none without them.
-    move_from: `(variables, source) -> variables` to start training from, of weights learnt on the game `source`.
     """
 
     init: Callable[[jax.Array], Variables]
     apply: Callable[..., Outputs]
     num_chunks: Callable[[int], int] = lambda batch: 1
     values_one_move: bool = False
-    move_from: Callable[[Variables, Game], Variables] = lambda variables, source: variables
 
 
 def statistics_of(variables: Variables) -> Variables:

@@ -23,7 +23,7 @@ class Plan(NamedTuple):
     experiment: Experiment  # of all boards
     boards: tuple[BoardPlan, ...]
     game: Game  # of the key `game`
-    network: Network  # on `game`; its `move_from` fits weights to the largest board, and so to all
+    network: Network  # on `game`
 
 
 def make_plan(experiment: Experiment) -> Plan:
@@ -33,5 +33,4 @@ def make_plan(experiment: Experiment) -> Plan:
         for part in board_experiments(experiment)
     )
     main = next(board for board in boards if board.experiment.game == experiment.game)
-    largest = max(boards, key=lambda board: board.game.size)
-    return Plan(experiment, boards, main.game, main.network._replace(move_from=largest.network.move_from))
+    return Plan(experiment, boards, main.game, main.network)

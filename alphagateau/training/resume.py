@@ -12,7 +12,6 @@ import numpy as np
 from alphagateau.config import NETWORKS, ConfigError, RetentionConfig, show
 from alphagateau.distributed import processes
 from alphagateau.distributed.processes import everywhere, on_first
-from alphagateau.games.variants import get_game
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.network import Variables
 from alphagateau.networks.trained import check_board, network_config
@@ -98,9 +97,7 @@ def find_origin(source: Path) -> Checkpoint:
 def load_weights(trainer: Trainer, origin: Checkpoint) -> Variables:
     """The weights of a checkpoint of the same network, of any board that they fit. Raises CheckpointError."""
     check_board(origin, network_config(origin), trainer.plan.game.name)
-    variables = checkpoint.load(origin, WEIGHTS, trainer.abstract_state.train.variables)
-    boards = map(get_game, origin.manifest.get("boards", [origin.manifest["game"]]))
-    return trainer.plan.network.move_from(variables, max(boards, key=lambda board: board.size))
+    return checkpoint.load(origin, WEIGHTS, trainer.abstract_state.train.variables)
 
 
 def check_fits(trainer: Trainer, origin: Checkpoint, reporter: Reporter) -> None:

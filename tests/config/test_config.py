@@ -15,6 +15,7 @@ from alphagateau.config.records import keys_of
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig
+from alphagateau.runs.run_folder import check_folder
 from alphagateau.search.config import PolicyConfig
 from alphagateau.search.gumbel.config import GumbelConfig
 
@@ -141,6 +142,24 @@ def test_describe_difference_names_the_keys():
         'network.board_statistics: "none" -> nothing',
         'network.readout: nothing -> "dense"',
     ]
+
+
+def test_a_key_of_an_earlier_version_that_changes_nothing_is_passed_over():
+    """Published checkpoints and old runs name it; its other value is refused as any unknown key."""
+    table = {"architecture": "chessformer", "far_offsets": "zero"}
+    assert config.NETWORKS.read(table) == config.NETWORKS.read({"architecture": "chessformer"})
+    with pytest.raises(ConfigError, match='unknown key "far_offsets"'):
+        config.NETWORKS.read(table | {"far_offsets": "nearest"})
+
+
+def test_a_plugins_kernel_is_no_choice_of_programs(tmp_path, monkeypatch):
+    """Of its network the key may be what weights depend on; of ours it may change from one start to the next."""
+    (tmp_path / "config.toml").write_text(dumps(SMALL))
+    other = dataclasses.replace(SMALL, network=dataclasses.replace(SMALL.network, kernel="xla"))
+    check_folder(tmp_path, other)
+    monkeypatch.setattr(type(config.NETWORKS), "is_of_plugin", lambda register, name: name == "gateau")
+    with pytest.raises(ConfigError, match=r'another experiment \(network\.kernel: "auto" -> "xla"\)'):
+        check_folder(tmp_path, other)
 
 
 def test_an_experiment_made_in_code_is_checked_too():

@@ -12,7 +12,7 @@ from alphagateau.matches.specs import PlayerError, PlayerSpec, at_checkpoint, pa
 from alphagateau.ratings.curves import Curves
 from alphagateau.runs.checkpoint import CheckpointError, find
 
-OF_TRAINING = ("rematerialize", "far_offsets")  # keys of [network] that do not change what it computes
+OF_TRAINING = ("rematerialize",)  # keys of [network] that do not change what it computes
 
 
 def list_specs(texts: Sequence[str], every: int) -> list[PlayerSpec]:

@@ -29,9 +29,6 @@ class ChessformerConfig(NetworkConfig):
     value_pooling: Literal["attention", "flatten"] = choice(
         "tokens of a value head are pooled, or joined (one board)", default="attention"
     )
-    far_offsets: Literal["zero", "nearest"] = choice(
-        "what --init-from from a smaller board gives offsets that it lacks", default="zero"
-    )
     rematerialize: bool = key(keys.REMATERIALIZE, default=False)
     dtype: Literal["float32", "bfloat16"] = choice("number format of the products", default="float32")
     history: bool = key("positions before the present one are seen", default=True)

@@ -17,11 +17,10 @@ from alphagateau.games.rules import Game
 from alphagateau.games.state import Array, Position, without_past
 from alphagateau.networks.chessformer.encoder import Encoder, layer, layer_weights, mish, split_heads
 from alphagateau.networks.chessformer.heads import head_weights, make_square_heads, outputs_of
-from alphagateau.networks.chessformer.relative_attention import attention_weights, fill_far, make_places
+from alphagateau.networks.chessformer.relative_attention import attention_weights, make_places
 from alphagateau.networks.chessformer.square_tokens import (
     embed_attacks,
     embed_tokens,
-    fill_far_edges,
     input_weights,
     scale_and_shift,
 )
@@ -70,7 +69,7 @@ def make_chessformer(game: Game, config) -> Network:
         x, _ = jax.lax.scan(lambda x, w: (one_layer(w, x), None), x, stacked_layers(net, params))
         return make_evaluation(outputs_of(heads, params["heads"], x, legal_edge_mask(game, positions))), {}
 
-    return Network(init, apply, partial(num_chunks, game, config), move_from=partial(move_from, config, game))
+    return Network(init, apply, partial(num_chunks, game, config))
 
 
 def make_square_attention(game: Game, config) -> SquareAttention | None:
@@ -102,19 +101,3 @@ def num_chunks(game: Game, config, batch: int) -> int:
     num_squares = game.num_squares
     num_bytes = 4 * (6 * num_squares * config.hidden_size + 2 * config.num_heads * num_squares**2)
     return equal_chunks(batch, max(LEAST_CHUNK, num_cores() * CHUNK_BYTES // num_bytes))
-
-
-def move_from(config, game: Game, variables: Variables, source: Game) -> Variables:
-    """Variables to start training from, of those learnt on the board of `source`.
-
-    Weights of offsets and distances that the other board lacks keep their initial value, 0, or with `far_offsets` =
-    "nearest" take that of the nearest one.
-    """
-    if config.far_offsets == "zero" or source.size >= game.size:
-        return variables
-    params = dict(variables["params"])
-    for i in range(config.num_blocks):
-        params[f"block{i}"] = jax.jit(partial(fill_far, config.position, size=source.size))(params[f"block{i}"])
-    if config.square_embedding == "edges":
-        params["squares"] = jax.jit(partial(fill_far_edges, size=source.size))(params["squares"])
-    return {**variables, "params": params}

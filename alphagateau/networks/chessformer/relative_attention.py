@@ -11,7 +11,6 @@ offset of the largest board, so those learnt on a small board serve on a larger 
 """
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -109,20 +108,3 @@ def _attend_backward(dtype: str, saved: tuple, dz: Array) -> tuple[Array, Array,
 
 
 attend.defvjp(_attend_forward, _attend_backward)
-
-
-def fill_far(position: str, w: dict[str, Any], size: int) -> dict[str, Any]:
-    """A layer's weights learnt on a board of `size`, with offsets that it lacks set to the nearest on their line.
-
-    An offset farther than size - 1 takes the row of the offset scaled to that distance, rounded.
-    """
-    rows = nearest_offsets(size)
-    return w | {name: w[name][:, rows[..., 0], rows[..., 1]] for name in TABLES[position]}
-
-
-def nearest_offsets(size: int) -> np.ndarray:
-    """Rows and columns int [15, 15, 2] of a table, for each offset the nearest on its line."""
-    offsets = np.moveaxis(np.mgrid[-FARTHEST : FARTHEST + 1, -FARTHEST : FARTHEST + 1], 0, -1)
-    far = np.abs(offsets).max(axis=-1, keepdims=True)
-    scale = np.minimum(1, (size - 1) / np.maximum(far, 1))
-    return np.rint(offsets * scale).astype(int) + FARTHEST

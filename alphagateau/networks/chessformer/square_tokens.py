@@ -77,9 +77,3 @@ def scale_and_shift(params: dict[str, Array], size: int, x: Array) -> Array:
         distances = jnp.asarray(np.stack([file, size - 1 - file, rank, size - 1 - rank]))
         scale, shift = (lookup(table, distances) for table in (scale, shift))
     return x * jnp.maximum(1 + scale, 0) + shift
-
-
-def fill_far_edges(params: dict[str, Array], size: int) -> dict[str, Array]:
-    """Tables by distance learnt on a board of `size`, with the largest distance there copied to larger ones."""
-    rows = np.minimum(np.arange(MAX_SIZE), size - 1)
-    return {name: table[:, rows] for name, table in params.items()}

@@ -22,7 +22,7 @@ from alphagateau.games.symmetry import mirror_edges, mirror_positions
 from alphagateau.games.variants import get_game
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.chessformer.encoder import Encoder, layer_weights, mish, rms_norm
-from alphagateau.networks.chessformer.relative_attention import attend, attention_weights, nearest_offsets, spread
+from alphagateau.networks.chessformer.relative_attention import attend, attention_weights, spread
 from alphagateau.networks.chessformer.square_tokens import embed_attacks, embed_tokens
 from alphagateau.networks.make_network import make_network
 from alphagateau.runs.checkpoint import CheckpointError
@@ -272,25 +272,6 @@ def test_weights_of_5x5_play_8x8_and_the_far_rows_had_no_gradient(gardner):
     assert np.isfinite(found.prior_logits).all() and np.isfinite(found.value).all()
 
 
-@pytest.mark.whole
-def test_far_offsets_begin_as_zero_or_as_the_nearest_met(gardner):
-    """From 5x5 to 8x8: offset (7, 0) as (4, 0), (6, 3) as (4, 2); within 4 and back to 5x5 nothing changes."""
-    rows = nearest_offsets(5)
-    assert rows[7 + 7, 7].tolist() == [7 + 4, 7] and rows[7 + 6, 7 + 3].tolist() == [7 + 4, 7 + 2]
-    assert rows[7 - 5, 7 + 7].tolist() == [7 - 3, 7 + 4] and rows[7 + 4, 7 - 3].tolist() == [7 + 4, 7 - 3]
-    large, params = get_game("chess"), {}
-    for far_offsets in ("zero", "nearest"):
-        network = make_network(large, ChessformerConfig(**TINY, far_offsets=far_offsets))
-        variables = stirred(network.init(jax.random.key(0)))
-        params[far_offsets] = network.move_from(variables, gardner)["params"]
-        assert network.move_from(variables, large) is variables
-    old, new = (params[name]["block1"]["A_K"] for name in ("zero", "nearest"))
-    np.testing.assert_array_equal(new[:, 3:12, 3:12], old[:, 3:12, 3:12])
-    np.testing.assert_array_equal(new[:, 7 + 7, 7], old[:, 7 + 4, 7])
-    old, new = (params[name]["squares"]["scale"] for name in ("zero", "nearest"))
-    np.testing.assert_array_equal(new[:, 5:], np.repeat(old[:, 4:5], 3, axis=1))
-
-
 def mirrored(params):
     """The weights that see the mirror image as these see a position: file offsets and the two side edges change."""
     new = jax.tree.map(lambda x: x, params)  # a copy of its dicts
@@ -375,24 +356,15 @@ def test_training_in_chunks_is_for_attention_without_vectors_of_offsets(gardner)
 
 @pytest.mark.whole
 def test_a_run_on_8x8_begins_with_weights_of_5x5(tmp_path):
-    """As --init-from does, with far rows of the nearest offset; another width is refused."""
+    """As --init-from does, on one board and on two, all weights as they were; another width is refused."""
     found = save_tiny(tmp_path / "small" / "checkpoints", "gardner_chess", ChessformerConfig)
-    options = {"game": "chess", "network": ChessformerConfig(**SMALL, far_offsets="nearest")}
+    options = {"game": "chess", "network": ChessformerConfig(**SMALL)}
     experiment = dataclasses.replace(config.load(SMOKE), **options)
-    variables = load_weights(make_trainer(experiment, make_mesh(8)), found)
-    rows = variables["params"]["squares"]["shift"]
-    np.testing.assert_array_equal(rows[:, 5:], np.repeat(rows[:, 4:5], 3, axis=1))
     selfplay = dataclasses.replace(experiment.selfplay, num_games=16, boards="gardner_chess 1, chess 1")
     mixed = dataclasses.replace(experiment, game="gardner_chess", selfplay=selfplay)
-    of_mixed = load_weights(make_trainer(mixed, make_mesh(8)), found)["params"]["squares"]["shift"]
-    np.testing.assert_array_equal(of_mixed, rows)
-    boards = ["gardner_chess", "chess"]
-    both = save_tiny(tmp_path / "both" / "checkpoints", boards[0], ChessformerConfig, boards=boards)
-    trainer = make_trainer(experiment, make_mesh(8))
-    network = trainer.plan.network._replace(move_from=lambda _, source: {"learnt on": source.size})
-    asked = trainer._replace(plan=trainer.plan._replace(network=network))
-    sizes = [load_weights(asked, source)["learnt on"] for source in (found, both)]
-    assert sizes == [5, 8]  # a run of both has learnt what is far too
+    saved = make_network(get_game("gardner_chess"), options["network"]).init(jax.random.key(0))
+    for wanted in (experiment, mixed):
+        jax.tree.map(np.testing.assert_array_equal, load_weights(make_trainer(wanted, make_mesh(8)), found), saved)
     wide = dataclasses.replace(experiment, network=ChessformerConfig(**SMALL | {"hidden_size": 12}))
     with pytest.raises(CheckpointError, match="does not fit"):
         load_weights(make_trainer(wide, make_mesh(8)), found)
