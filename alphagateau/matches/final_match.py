@@ -82,11 +82,11 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     config = match_config(wanted | ({"average_mirrors": True} if rule.average_mirrors else {}))
     search = match_search(game.name, experiment.network, config)
     start, weights = checkpoint.open_checkpoint(run / "checkpoints" / "0"), checkpoint.weights_hash(variables)
-    iteration = find_newest(run).manifest["iteration"]  # num_iterations may have been lowered since
-    identity = Identity(run.name, iteration, weights, player_search_name(config))
+    newest = find_newest(run)  # num_iterations may have been lowered since, also within an iteration
+    identity = Identity(run.name, newest.manifest["iteration"], weights, player_search_name(config))
     of_first = identity._replace(iteration=0, weights=start.manifest["weights_hash"])
     first = Player("iteration 0", search, load_weights(start, game.name), of_first)
-    last = Player(f"iteration {iteration}", search, variables, identity)
+    last = Player(f"iteration {newest.path.name}", search, variables, identity)
     openings = make_openings(game, rule.num_games // 2, rule.opening_plies, experiment.seed)
     scores, games = [], ""
     for opponent in (first, random_player()):

@@ -45,10 +45,12 @@ def check_folder(run: Path, experiment: Experiment) -> None:
     if (run / "manifest.json").exists():
         raise RunError(f"{run} is a checkpoint, in which no run can be: use another --run name")
     if path.exists():
+        is_own_kernel = config.NETWORKS.is_of_plugin(experiment.network.architecture)  # its meaning is the plug-in's
+        changeable = CHANGEABLE - {"network.kernel" if is_own_kernel else ""}
         differences = [
             line
             for line in config.describe_difference(config.load(path), experiment)
-            if (key := line.split(":")[0]) not in CHANGEABLE and not key.startswith(CHANGEABLE_SECTIONS)
+            if (key := line.split(":")[0]) not in changeable and not key.startswith(CHANGEABLE_SECTIONS)
         ]
         if differences:
             raise ConfigError(

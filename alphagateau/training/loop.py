@@ -101,7 +101,8 @@ def begin(
     labels = on_first(lambda: files.file_hash(manifest) if manifest and manifest.exists() else None)
     if found is not None:
         if record.get("labels", labels) != labels:
-            raise ConfigError(f"{folder} learnt from other labels than those of data.path now: use another --run name")
+            why = f"{folder} learnt from other labels than those of data.path now: use another --run name"
+            raise everywhere(ConfigError(why))
         check_goes_on(experiment, folder, record, init_from, reporter)
         experiment = replace(experiment, num_iterations=max(experiment.num_iterations, found[0].iteration))
     else:
@@ -111,7 +112,7 @@ def begin(
         variables = resume.load_weights(trainer, origin) if origin else trainer.init_variables()
         record["labels"] = labels
         record["init_from"] = str(init_from) if init_from else None
-        record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None  # before `far_offsets`
+        record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None
     on_first(lambda: files.write_text(folder / "config.toml", config.dumps(experiment)), OSError)
     if found is None:
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
@@ -141,9 +142,9 @@ def check_goes_on(
     """Raises ConfigError if `init_from` is not where the run began; reports a schedule that changes."""
     began = record.get("init_from")
     if init_from and not run_record.is_same_origin(began, init_from):
-        raise ConfigError(
-            f"{folder} goes on, and began from {began or 'no weights'}, not from {init_from}: use another --run name"
-        )
+        began = began or "no weights"
+        why = f"{folder} goes on, and began from {began}, not from {init_from}: use another --run name"
+        raise everywhere(ConfigError(why))
     before, training = config.load(folder / "config.toml").num_iterations, experiment.training
     if before != experiment.num_iterations and training.schedule != "constant" and not training.decay_steps:
         reporter.say(
@@ -182,7 +183,8 @@ def loop(run: Run, state: RunState, progress: Progress, start: Checkpoint) -> Ru
             if progress != saved:
                 save_and_retire(run, state, progress, sick, timer.take())
             reason = processes.first_of(run.stop.reason)
-            run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; the same command goes on")
+            goes_on = "a larger one" if str(reason).startswith("the budget of ") else "the same command"
+            run.reporter.say(f"stopped ({reason}) in iteration {progress.iteration + 1}; {goes_on} goes on")
             return None
         iteration = progress.iteration
         values = iteration_values(run, state, iteration, timer.take())

@@ -12,6 +12,7 @@ from alphagateau.config import Experiment
 from alphagateau.config.losses import LOSSES
 from alphagateau.config.records import ConfigError
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
+from alphagateau.distributed.processes import everywhere
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 from alphagateau.training.iteration_metrics import as_summed
@@ -61,7 +62,8 @@ def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
     """The learner that `[training]` describes, on one board or on several."""
     training, steps = plan.experiment.training, num_run_steps(plan)
     if plan.experiment.num_iterations and not steps:
-        raise ConfigError("nothing is learnt: all iterations together have too few frames for one optimizer step")
+        why = "nothing is learnt: all iterations together have too few frames for one optimizer step"
+        raise everywhere(ConfigError(why))
     schedule = learning_rate_schedule(training, training.decay_steps or steps)
     optimizer = make_optimizer(schedule, training)
 

@@ -371,6 +371,13 @@ def test_a_finished_run_says_so_and_compiles_and_plays_nothing(run_copy, monkeyp
     assert len(played) == 2  # against iteration 0 and the random mover, once
 
 
+def test_a_budget_that_is_reached_says_that_a_larger_one_goes_on(run_copy, monkeypatch, capfd):
+    """It said that the same command does."""
+    monkeypatch.setattr(loop, "compile_all", lambda *_: None)
+    assert train(run_copy.parent, "--num-iterations", "9", "--until", "iterations=1") == 0
+    assert "is reached) in iteration 5; a larger one goes on" in capfd.readouterr().err
+
+
 def test_a_finished_run_keeps_its_number_of_iterations(run_copy):
     """Its page said "3 of 1 iterations"."""
     before = config.load(run_copy / "config.toml").num_iterations

@@ -215,8 +215,14 @@ def test_the_match_at_the_end_leaves_its_games(smoke_run, tmp_path, monkeypatch)
     run = Path(shutil.copytree(smoke_run, tmp_path / "smoke"))
     experiment, found = load(run / "config.toml"), newest_checkpoint(run)
     experiment = replace(experiment, evaluation=replace(experiment.evaluation, num_games=2), num_iterations=1)
-    assert final_match.final_match(experiment, run, load_weights(found, experiment.game), lambda: False)
+    variables = load_weights(found, experiment.game)
+    assert final_match.final_match(experiment, run, variables, lambda: False)
     assert main(["pgn", str(run / "results.pgn")]) == 0 and len(read_pgn((run / "results.pgn").read_text())) == 4
+    assert matches[0].a.name == "iteration 2"
+    newest = run / "checkpoints" / "2"
+    newest.rename(newest.with_name("2-stopped"))  # within iteration 3, as if num_iterations had been lowered then
+    assert final_match.final_match(experiment, run, variables, lambda: False)
+    assert matches[2].a.name == "iteration 2-stopped"
     last, first, mover = matches[0].a.identity, matches[0].b.identity, matches[1].b.identity
     assert last == Identity("smoke", 2, found.manifest["weights_hash"], "gumbel 2 simulations, 16 considered")
     assert (first.run, first.iteration, first.search) == ("smoke", 0, last.search) and first.weights != last.weights
