@@ -1,6 +1,7 @@
 """Outputs of a command: none replaces one of its inputs, a file of another kind or other games."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -89,7 +90,11 @@ def _is_within(target: Path, source: Path) -> bool:
 
 
 def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
-    """The end of a sentence on an existing output of another kind; None: there is none, or it is of this kind."""
+    """The end of a sentence on an output of another kind or where none can be written; None: it may be written."""
+    place = path.absolute() if mark.kind == "folder" else path.absolute().parent
+    place = next(part for part in (place, *place.parents) if part.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return f"lies in {place}, where nothing can be written"
     if mark.kind == "folder":
         found = [target.name for target in targets if target.exists()]
         boards = path.glob("*/games.jsonl") if mark == LADDER else ()  # of several, each has a folder

@@ -69,6 +69,11 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, fo
         ("sts random results.csv --json games.pgn", "holds something that is not JSON"),
         ("report other --out games.pgn", "holds something that is not HTML"),
         ("sts random results.csv --json other", "is a folder"),
+        (
+            "match random random --game chess --games 2 --pgn results.csv/games.pgn",
+            "results.csv, where nothing can be wr",
+        ),
+        ("rate results.csv --out games.pgn/ratings", "games.pgn, where nothing can be written"),
     ],
 )
 def test_a_file_of_other_games_or_of_another_kind_is_not_replaced(words, said, capfd):
