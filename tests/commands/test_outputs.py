@@ -71,7 +71,7 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, fo
         ("sts random results.csv --json other", "is a folder"),
         (
             "match random random --game chess --games 2 --pgn results.csv/games.pgn",
-            "results.csv, where nothing can be wr",
+            "where nothing can be written",
         ),
         ("rate results.csv --out games.pgn/ratings", "games.pgn, where nothing can be written"),
     ],
