@@ -19,6 +19,7 @@ from alphagateau.ratings.sprt import strength
 from alphagateau.runs import checkpoint, files
 from alphagateau.runs.logging.progress import print_results, say
 from alphagateau.runs.newest import find_newest
+from alphagateau.runs.run_folder import RunError
 from alphagateau.runs.run_record import read_final_match
 
 
@@ -74,7 +75,7 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
     """The last network against iteration 0 and the random mover; None if stopped.
 
     All networks search alike, without noise, from the same openings; each opening is played with both colors. The
-    run's results.json has the scores, results.pgn the games.
+    run's results.json has the scores, results.pgn the games. Raises RunError if a player leaves it.
     """
     game, rule = get_game(experiment.game), experiment.evaluation
     simulations = rule.num_simulations or experiment.search.num_simulations
@@ -93,6 +94,8 @@ def final_match(experiment: Experiment, run: Path, variables: Any, should_stop) 
         result = play_match(game, Match(last, opponent, openings, experiment.seed), should_stop=should_stop)
         if should_stop():
             return None
+        for name, why in result.statistics.failures.items():
+            raise RunError(f"{name} left the match at the end: {why}")
         scores.append(Score(last.name, opponent.name, *result[:5]))
         games += games_to_pgn(result.records, run.name)
     record = {

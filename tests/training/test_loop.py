@@ -354,6 +354,16 @@ def test_a_run_whose_checkpoints_cannot_be_read_does_not_begin(tmp_path, monkeyp
     assert not (tmp_path / "smoke" / "metrics.jsonl").exists()
 
 
+def test_a_player_that_leaves_the_match_at_the_end_is_said_and_the_match_is_played_again(run_copy, monkeypatch, capfd):
+    """Its scores of no games were the run's results for good, without a word."""
+    left = RESULT._replace(statistics=Statistics(failures={"iteration 4": "its search is not sound"}))
+    monkeypatch.setattr(final_match, "play_match", lambda *players, **options: left)
+    assert train(run_copy.parent, "--evaluation.num-games", "2") == 1
+    assert "iteration 4 left the match at the end: its search is not sound" in capfd.readouterr().err
+    monkeypatch.setattr(final_match, "play_match", lambda *players, **options: RESULT)
+    assert train(run_copy.parent, "--evaluation.num-games", "2") == 0
+
+
 def test_a_finished_run_says_so_and_compiles_and_plays_nothing(run_copy, monkeypatch, capfd):
     played = []
 
