@@ -211,17 +211,16 @@ def _set_option(session: Session, job: Job) -> None:
         from alphagateau.play.thinking import find_device
 
         find_device(str(value))
-    if value is not False and name in (LIMIT_STRENGTH, UCI_ELO):
+    is_level = value is not False and name in (LIMIT_STRENGTH, UCI_ELO)
+    if is_level and _board_of(session) in session.levels:
         _check_level(session, value)
     if name in ("UCI_Variant", "UCI_Chess960", "Hash", "Device") and value != session.options[name]:
         session.thinker = None
         if name in ("UCI_Variant", "UCI_Chess960") and session.played:
             session.played, session.fault = None, "the last position is of another board"
     session.options[name] = value
-    if name in ("UCI_Variant", "UCI_Chess960") and session.options[LIMIT_STRENGTH]:
-        session.options[LIMIT_STRENGTH] = False
-        _check_level(session, True)
-        session.options[LIMIT_STRENGTH] = True
+    if is_level or (name in ("UCI_Variant", "UCI_Chess960") and session.options[LIMIT_STRENGTH]):
+        _check_level(session, True)  # of a board without levels it says so; the next board may have some
 
 
 def _board_of(session: Session) -> str:

@@ -62,6 +62,10 @@ def test_a_level_is_played_by_its_simulations_on_its_board_alone(found):
     assert [line.split(" nodes ")[1].split()[0] for line in _last_lines(said)] == ["2", "2"]
     said = converse(found, gardner, limit, "setoption name UCI_Variant value losalamos")
     assert any("no level of this player is measured on los_alamos_chess" in line for line in said)
+    elo = "setoption name UCI_Elo value 700"  # GUIs choose the order, in which the board may come last
+    said = converse(found, limit, elo, gardner, "go nodes 8", "setoption name UCI_Elo value 1300", "go nodes 8")
+    assert [line.split(" nodes ")[1].split()[0] for line in _last_lines(said)] == ["2", "2"]
+    assert "info string option UCI_Elo is 1300: expected 600 to 1200, the levels measured on gardner_chess" in said
 
 
 def _last_lines(said: list[str]) -> list[str]:
