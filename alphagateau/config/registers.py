@@ -181,16 +181,19 @@ class ConfigRegister(Register[C]):
 
     def read(self, table: Mapping[str, Any], root: Any = None) -> Any:
         """The record of a table of keys, whose tag may be missing; ConfigErrors name its keys as those of `root`."""
-        values = {self.tag: self.default, **{key: x for key, x in table.items() if (key, x) not in RETIRED}}
+        values = self._values(table)
         prefix = f"{self.section}." if root else ""
         return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
+
+    def _values(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.tag: self.default, **{key: value for key, value in table.items() if (key, value) not in RETIRED}}
 
     def read_untrusted(self, table: Mapping[str, Any], drop_unknown: bool) -> tuple[dict[str, Any], list[str]]:
         """(checked keys, the keys left out as programs and paths) of a stranger's table. Raises ConfigError.
 
         `drop_unknown`: keys that its record lacks, as those of an earlier version, are left out too.
         """
-        values = {self.tag: self.default, **table}
+        values = self._values(table)
         kind = self.entry(values[self.tag]).config
         if drop_unknown:
             values = {key: value for key, value in values.items() if key in fields_of(kind)}

@@ -148,6 +148,7 @@ def test_a_key_of_an_earlier_version_that_changes_nothing_is_passed_over():
     """Published checkpoints and old runs name it; its other value is refused as any unknown key."""
     table = {"architecture": "chessformer", "far_offsets": "zero"}
     assert config.NETWORKS.read(table) == config.NETWORKS.read({"architecture": "chessformer"})
+    assert config.NETWORKS.read_untrusted(table, drop_unknown=False) == ({"architecture": "chessformer"}, [])
     with pytest.raises(ConfigError, match='unknown key "far_offsets"'):
         config.NETWORKS.read(table | {"far_offsets": "nearest"})
 
