@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 import alphagateau
+from alphagateau.api import players
 from alphagateau.matches import specs
 from alphagateau.runs.checkpoint import CheckpointError
 
@@ -65,6 +66,18 @@ def test_what_a_notebook_shows_is_one_line(small_run):
     assert repr(model) == "Model(gateau of 1 iterations on gardner_chess)"
     played = alphagateau.play_match("random", "random", num_games=2, game="gardner_chess")
     assert repr(played).startswith("MatchResult(wins=") and len(repr(played)) < 80
+
+
+def test_a_search_that_plays_no_legal_move_is_said(small_run, monkeypatch):
+    """search_position returned the move."""
+    model, compiled = alphagateau.load(small_run / "checkpoints" / "small"), players._compiled_search
+
+    def broken(search):
+        return lambda *given: compiled(search)(*given)._replace(edge=jnp.zeros(1, jnp.int16))
+
+    monkeypatch.setattr(players, "_compiled_search", broken)
+    with pytest.raises(specs.PlayerError, match="its search is not sound: a move is not legal"):
+        alphagateau.search_position(model, model.game.start_fen)
 
 
 def test_what_cannot_be_is_said(small_run):
