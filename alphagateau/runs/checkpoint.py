@@ -79,29 +79,40 @@ def weights_hash(variables: Any) -> str:
 def save(folder: Path, name: str, parts: dict[str, Any], manifest: dict[str, Any]) -> Checkpoint:
     """Writes the trees `parts` (by name) and the manifest as `folder/name`; all processes call it, in one folder.
 
-    Raises CheckpointError if the disk is full or read-only; what was there before is untouched.
+    A process alone tries twice, as threads of orbax's have been seen to end before they write, without a word. Raises
+    CheckpointError if the disk is full or read-only; what was there before is untouched.
     """
-    target, temporary = folder / name, folder / f".{name}.tmp"
+    target, first, second = folder / name, folder / f".{name}.tmp", folder / f".{name}.again.tmp"
     manifest = {"schema": SCHEMA, **manifest, "parts": list(parts)}
 
-    def begin() -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
+    def write(temporary: Path) -> dict[str, Any]:
+        def begin() -> None:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+
+        on_first(begin, OSError)
+        for part, tree in parts.items():
+            trees.write(temporary / part, tree)
+        return on_first(lambda: seal(temporary, target, manifest), OSError)
 
     needed = sum(x.nbytes for x in jax.tree.leaves(parts) if hasattr(x, "nbytes"))
     try:
         with filling(target, needed):
-            on_first(begin, OSError)
-            for part, tree in parts.items():
-                trees.write(temporary / part, tree)
-            manifest = on_first(lambda: seal(temporary, target, manifest), OSError)
+            try:
+                return Checkpoint(target, write(first))
+            except (ValueError, KeyError, RuntimeError):
+                if jax.process_count() > 1:  # the others would not try again
+                    raise
+            written = write(second)  # elsewhere, as other threads of the first try may go on
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(first, ignore_errors=True)
+        shutil.rmtree(second, ignore_errors=True)
         raise CheckpointError(
             f"could not write checkpoint {target}: {reason(error)}; the checkpoints written before are untouched"
         ) from error
-    return Checkpoint(target, manifest)
+    shutil.rmtree(first, ignore_errors=True)
+    return Checkpoint(target, written)
 
 
 def seal(temporary: Path, target: Path, manifest: dict[str, Any]) -> dict[str, Any]:

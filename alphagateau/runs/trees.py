@@ -24,6 +24,9 @@ def write(path: Path, tree: Any) -> None:
     with _errors_once(), ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(_literal(path), _without_empty(tree))
         checkpointer.wait_until_finished()
+        is_alone = jax.process_count() == 1
+        if is_alone and (not path.is_dir() or checkpointer.metadata(_literal(path)).item_metadata is None):
+            raise RuntimeError(f"orbax wrote less than all of {path} and named no error")
 
 
 def read(path: Path, abstract: Any, is_shared: bool) -> Any:
