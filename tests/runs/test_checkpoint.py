@@ -112,6 +112,7 @@ def test_a_thread_of_orbax_that_ends_before_it_writes_costs_a_second_try(tmp_pat
     if times == 1:
         found = save(tmp_path, weights=weights)
         assert checkpoint.load(found, WEIGHTS, TREE)["params"]["w"].tolist() == TREE["params"]["w"].tolist()
+        assert checkpoint.load(found, TRAINING, {"window": np.ones(100)})["window"].tolist() == [0.0] * 100
     else:
         with pytest.raises(CheckpointError, match=r"could not write checkpoint .*; the checkpoints written before"):
             save(tmp_path, weights=weights)
