@@ -106,6 +106,8 @@ def begin(
         check_goes_on(experiment, folder, record, init_from, reporter)
         experiment = replace(experiment, num_iterations=max(experiment.num_iterations, found[0].iteration))
     else:
+        began = record.get("init_from")  # of a start that ended before its first checkpoint
+        init_from = init_from or (Path(began) if began else None)
         origin = resume.find_origin(init_from) if init_from else None
         if origin:
             resume.check_fits(trainer, origin, reporter)
@@ -113,10 +115,10 @@ def begin(
         record["labels"] = labels
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None
+        on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
     on_first(lambda: files.write_text(folder / "config.toml", config.dumps(experiment)), OSError)
     if found is None:
-        on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
-        reporter.say(f"starting {folder}")
+        reporter.say(f"starting {folder} from {init_from}" if init_from else f"starting {folder}")
         saved = resume.save(trainer, folder, trainer.init(variables or {}), Progress())
         found = *read_back(trainer, saved), saved
     elif processes.is_first():

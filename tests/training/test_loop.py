@@ -296,6 +296,18 @@ def test_init_from_starts_from_those_weights(whole_run, tmp_path):
     assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
 
 
+def test_a_run_without_a_checkpoint_yet_still_begins_from_the_weights_it_was_first_given(whole_run, tmp_path, capfd):
+    """Killed before its first checkpoint and started without `--init-from`, it began from random weights."""
+    assert train(tmp_path, "--num-iterations", "1", "--init-from", str(whole_run)) == 0
+    shutil.rmtree(tmp_path / "smoke" / "checkpoints")
+    (tmp_path / "smoke" / "config.toml").unlink()  # run.json is written before it
+    (tmp_path / "smoke" / "metrics.jsonl").unlink()
+    capfd.readouterr()
+    assert train(tmp_path, "--num-iterations", "1") == 0
+    assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
+    assert f"from {whole_run}" in "".join(capfd.readouterr())
+
+
 def test_a_run_that_goes_on_says_that_it_began_from_other_weights(whole_run, tmp_path, capfd):
     assert train(tmp_path, "--num-iterations", "1") == 0
     capfd.readouterr()
