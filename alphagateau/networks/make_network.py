@@ -1,7 +1,7 @@
 """Makes the network of a record of keys, and wraps networks: without history, by board, averaged over mirror images."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import jax
@@ -37,12 +37,17 @@ def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
     variables = jax.eval_shape(network.init, jax.random.key(0))
     if not isinstance(variables, dict) or "params" not in variables:
         _refuse(config, "init", "a function that returns a dict with params", type(variables).__name__)
+    dtypes = {x.dtype for x in jax.tree.leaves(variables["params"])}
+    if not dtypes or not all(jnp.issubdtype(dtype, jnp.floating) for dtype in dtypes):
+        _refuse(config, "params", "arrays of floats", ", ".join(sorted(map(str, dtypes))) or "none")
     positions = jax.eval_shape(jax.vmap(lambda _: game.position(game.init())), jnp.zeros(2))
     outputs = jax.eval_shape(lambda v, p: network.apply(v, p, True), variables, positions)
     kinds = [type(x).__name__ for x in (outputs if type(outputs) is tuple else [outputs])]
     if kinds != ["Evaluation", "dict"]:
         _refuse(config, "apply", "(Evaluation, statistics), the latter a dict", ", ".join(kinds))
     (logits, value, extra), statistics = outputs
+    if not isinstance(extra, Mapping):
+        _refuse(config, "extra", "a mapping from names to outputs", type(extra).__name__)
     expected = {"prior_logits": (logits, (2, game.num_edges)), "value": (value, (2,))}
     for name, (output, shape) in expected.items():
         if output.shape != shape or output.dtype != jnp.float32:

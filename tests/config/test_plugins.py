@@ -60,13 +60,16 @@ class ToySearchConfig(SearchConfig):
     book: str = program_or_path("", default="")
 
 
+WEIGHTS = {"params": {"scale": jnp.ones(1)}}
+
+
 def make_toy_network(game, config) -> Network:
     def apply(variables, positions, train=False, axis_name=None):
         rows = positions.boards.shape[0]
         extra = {"toy": jnp.zeros(rows)}
         return Evaluation(jnp.zeros((rows, game.num_edges)), jnp.full(rows, config.value), extra), {}
 
-    return Network(lambda key: {"params": {}}, apply)
+    return Network(lambda key: WEIGHTS, apply)
 
 
 def make_toy_search(game, network, config, tie_break):
@@ -240,6 +243,10 @@ def _evaluate(rows, game, **changes):
             "extra must be the outputs of its heads, toy, got none",
         ),
         (
+            lambda rows, game: (_evaluate(rows, game, extra=None), {}),
+            "extra must be a mapping from names to outputs, got NoneType",
+        ),
+        (
             lambda rows, game: (_evaluate(rows, game), {"batch_stats": {"mean": jnp.zeros(2)}}),
             r"statistics must be those of init, none, got batch_stats\.mean",
         ),
@@ -249,7 +256,7 @@ def test_a_network_that_makes_something_else_is_refused_in_one_sentence(toys, ap
     """Where its first use would end in a traceback from within the package, or a head would not be learnt."""
 
     def make(game, config) -> Network:
-        return Network(lambda key: {"params": {}}, lambda v, positions, *_: apply(positions.boards.shape[0], game))
+        return Network(lambda key: WEIGHTS, lambda v, positions, *_: apply(positions.boards.shape[0], game))
 
     NETWORKS._entries["toy_network"] = Architecture("toy_network", ToyNetworkConfig, make)
     with pytest.raises(config.ConfigError, match=f'architecture "toy_network": {said}'):
@@ -264,7 +271,7 @@ def _zeros(variables, positions, train=False, axis_name=None):
     ("made", "said"),
     [
         (
-            (lambda key: {"params": {}}, _zeros),
+            (lambda key: WEIGHTS, _zeros),
             "make must be a function that returns a Network, got one ",
         ),
         (
@@ -272,7 +279,15 @@ def _zeros(variables, positions, train=False, axis_name=None):
             "init must be a function that returns a dict with params",
         ),
         (
-            Network(lambda key: {"params": {}}, lambda variables, positions: _zeros(variables, positions)),
+            Network(lambda key: {"params": {}}, _zeros),
+            "params must be arrays of floats, got none",
+        ),
+        (
+            Network(lambda key: {"params": {"scale": jnp.ones(1), "counts": jnp.ones(1, jnp.int32)}}, _zeros),
+            "params must be arrays of floats, got float32, int32",
+        ),
+        (
+            Network(lambda key: WEIGHTS, lambda variables, positions: _zeros(variables, positions)),
             "apply must be a function of variables, positions and whether to train, got one with too many positional",
         ),
     ],
