@@ -51,8 +51,7 @@ def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
     expected = {"prior_logits": (logits, (2, game.num_edges)), "value": (value, (2,))}
     for name, (output, shape) in expected.items():
         if output.shape != shape or output.dtype != jnp.float32:
-            got = f"{output.dtype}{list(output.shape)} for two positions"
-            _refuse(config, name, f"float32{list(shape)}", got)
+            _refuse(config, name, f"float32{list(shape)}", f"{output.dtype}{list(output.shape)} for two positions")
     if missing := [head.output for head in heads_of(config) if head.output not in extra]:
         _refuse(config, "extra", f"the outputs of its heads, {', '.join(missing)}", ", ".join(extra) or "none")
     leaves = map(jax.tree.leaves_with_path, (statistics, statistics_of(variables)))
