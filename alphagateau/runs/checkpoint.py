@@ -11,6 +11,7 @@ last, where orbax's is of its own files.
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,20 +155,18 @@ def find(folder: Path) -> tuple[list[Checkpoint], list[str]]:
 def open_checkpoint(path: Path) -> Checkpoint:
     """Reads the manifest of the checkpoint folder `path`, whoever wrote it. Raises CheckpointError."""
     file = path / "manifest.json"
-    if not file.is_file():
-        raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json")
     try:
         if (size := file.stat().st_size) > MAX_BYTES:
             raise ValueError(f"it has {megabytes(size)}, expected at most {megabytes(MAX_BYTES)}")
         manifest = json.loads(file.read_text(encoding="utf-8"))
         schema, digest = manifest["schema"], manifest.pop("checksum", None)
         is_whole = digest == _manifest_checksum(manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{file} is damaged: {reason(error)}") from None
     if schema != SCHEMA:
-        raise CheckpointError(
-            f"{path} has checkpoint schema {schema!r:.40}; this version of alphagateau reads {SCHEMA}"
-        )
+        raise CheckpointError(f"{path} has checkpoint schema {schema!r:.40}; this version reads {SCHEMA}")
     if not is_whole:
         raise CheckpointError(f"{file} is damaged: its checksum is wrong")
     try:
@@ -286,5 +285,7 @@ def _checksums(folder: Path, part: str) -> Iterator[tuple[str, list]]:
     for path in [folder / part, *sorted((folder / part).rglob("*"))]:
         if path.is_symlink():  # to anywhere, and `publish` would copy what is there
             raise OSError(f"{path.relative_to(folder)} is a link, expected a file or folder of its own")
-        if path.is_file():
+        if path.is_dir():
+            os.listdir(path)  # raises if it may not be read, where `rglob` finds nothing in it
+        elif path.is_file():
             yield path.relative_to(folder).as_posix(), [path.stat().st_size, file_hash(path)]
