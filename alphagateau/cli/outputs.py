@@ -20,15 +20,16 @@ class Output(NamedTuple):
 
     kind: str  # of the file
     names: tuple[str, ...] = ()  # of the files in a folder; a folder with some of them but the first is another's
-    others: tuple[str, ...] = ()  # files that it never writes beside them; a folder with one is another's
+    others: tuple[str, ...] = ()  # files that are never there before; a folder with one is another's
 
 
-PGN, JSON, HTML, SVG, DRAWING, FOLDER = map(Output, ("PGN", "JSON", "HTML", "SVG", "HTML or SVG", "folder"))
+PGN, JSON, HTML, SVG, DRAWING = map(Output, ("PGN", "JSON", "HTML", "SVG", "HTML or SVG"))
 OF_LADDERS = ("games.jsonl", "games.pgn", "games.pgn.gz", "pool.json")
 RATINGS = Output("folder", ("ratings.csv", "results.csv", "ratings.svg", "index.html"), OF_LADDERS)
 LADDER = Output("folder", ("games.jsonl", "games.pgn", *RATINGS.names))
 PUZZLES = Output("folder", ("index.html", "puzzles.svg", "solutions.csv"))
-BOARDS = Output("folder", ("train.parquet", "test.parquet", "games.pgn"))
+BOARDS = Output("folder", ("train.parquet", "test.parquet"), ("games.pgn", "labels"))  # hours, of other boards
+LABELS = Output("folder", ("manifest.json",), ("config.toml", "metrics.jsonl", "weights", "train.parquet"))
 STUDY = Output("folder", ("study.json", "study.md", "index.html", "curves.svg", "differences.svg", "ladder.toml"))
 BEGINNINGS = {"HTML": ("<!doctype html",), "SVG": ("<svg", "<?xml")}  # of a file, in lower case
 BEGINNINGS["HTML or SVG"] = BEGINNINGS["HTML"] + BEGINNINGS["SVG"]
@@ -100,7 +101,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
         boards = path.glob("*/games.jsonl") if mark == LADDER else ()  # of several, each has a folder
         others = [name for name in mark.others if (path / name).exists()]
         is_other = others or (found and not (targets[0].exists() or any(boards)))
-        return f"holds {(others + found)[0]}, which this command did not write" if is_other and mark.names else None
+        return f"holds {(others + found)[0]}, which this command does not replace" if is_other else None
     if path.is_dir():
         return f"is a folder, expected a file for {mark.kind}"
     if mark.kind == "PGN" or not path.is_file() or not path.stat().st_size:

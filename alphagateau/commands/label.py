@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from alphagateau.cli.arguments import DURATION, UsageError, number
-from alphagateau.cli.outputs import FOLDER
+from alphagateau.cli.outputs import LABELS
 from alphagateau.cli.streams import REPORT_SECONDS, report
 from alphagateau.runs.stop import StopRequest
 
@@ -43,7 +43,7 @@ class Arguments:
     """when the hash table is emptied: before each move, or once a board, which is faster where nodes are few"""
     multipv: bool = False
     """one search scores all moves of a board, with --nodes a move: in equal time more exact than --clear board"""
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), FOLDER] = None
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER"), LABELS] = None
     """where the labels go; None: BOARDS/labels"""
     known: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """labels of the same engine and nodes, taken over for boards that are in both"""
@@ -81,9 +81,7 @@ def check(arguments: Arguments) -> None:
             "--multipv was given with --target or --clear: its one search is of all moves, from an empty table"
         )
     if arguments.player and arguments.engine != ENGINE:
-        raise UsageError(
-            f"--engine {arguments.engine} and --player {arguments.player} were given: expected one of them"
-        )
+        raise UsageError(f"--engine {arguments.engine} and --player {arguments.player} were given: expected one")
     if arguments.player and arguments.nodes != Arguments.nodes:
         raise UsageError(f"--nodes is of an engine: --player takes its own, as in {arguments.player}?nodes=4000")
     if arguments.player and arguments.known:

@@ -71,7 +71,7 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("label BOARDS --multipv --clear board", "--multipv was given with --target or --clear"),
         ("label BOARDS --player nowhere", "--target must be best or states with --player, got actions"),
         ("label BOARDS --player nowhere --target best", "nowhere holds no whole checkpoint"),
-        ("label BOARDS --player nowhere --engine ENGINE", "--player nowhere were given: expected one of them"),
+        ("label BOARDS --player nowhere --engine ENGINE", "--player nowhere were given: expected one"),
         ("label nowhere", "nowhere/train.parquet does not exist: expected a folder that `alphagateau positions` wrote"),
         ("positions PGN --game go --output x", "--game must be one of chess, "),
         ("positions PGN --test-share 2 --output x", '--test-share must be a number, from 0 to 1, got "2"'),

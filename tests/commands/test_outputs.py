@@ -24,6 +24,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     Path("pool").mkdir()
     for name in ("pool.json", "ratings.csv", "results.csv"):
         Path("pool", name).write_text("")
+    Path("labelled", "labels").mkdir(parents=True)
+    Path("run").mkdir()
+    Path("run", "config.toml").write_text("")
     Path("ladder.toml").write_text('players = ["random"]\nopenings = "other/games.pgn"\n')
     Path("other/games.pgn").write_text(GAME)
     Path("soft.pgn").symlink_to("games.pgn")
@@ -64,8 +67,17 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_done(words, fo
     [
         ("match random random --game chess --games 2 --pgn games.pgn", "--pgn games.pgn holds other games"),
         ("match random random --game chess --games 2 --pgn results.csv", "--pgn results.csv holds other games"),
-        ("rate results.csv --out other", "--out other holds games.jsonl, which this command did not write"),
-        ("rate results.csv --out pool", "--out pool holds pool.json, which this command did not write"),
+        ("rate results.csv --out other", "--out other holds games.jsonl, which this command does not replace"),
+        ("rate results.csv --out pool", "--out pool holds pool.json, which this command does not replace"),
+        (
+            "positions --players random --game gardner_chess --games 2 --output other",
+            "--output other holds games.pgn, which this command does not replace",
+        ),
+        (
+            "positions games.pgn --output labelled",
+            "--output labelled holds labels, which this command does not replace",
+        ),
+        ("label labelled --output run", "--output run holds config.toml, which this command does not replace"),
         ("sts random results.csv --json games.pgn", "holds something that is not JSON"),
         ("report other --out games.pgn", "holds something that is not HTML"),
         ("sts random results.csv --json other", "is a folder"),
