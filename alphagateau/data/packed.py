@@ -96,7 +96,7 @@ def open_packed(labels: Path, split: str, mate_value: str = "certain") -> Boards
     if not _is_of(folder, manifest, game):
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not _is_of(folder, manifest, game):  # nobody else has packed it meanwhile
-                _write(game, folder, make_rows(), manifest)
+                _write(game, folder.resolve(), make_rows(), manifest)
     return _columns(folder, game)
 
 

@@ -119,6 +119,14 @@ def test_columns_are_written_some_boards_at_a_time(labels, monkeypatch):
     assert np.load(labels / "packed-train" / "count.npy").tolist() == [2, 2]
 
 
+def test_columns_are_packed_where_a_link_leads(labels, tmp_path):
+    """All boards were packed beside the link, and then could not have its name."""
+    (tmp_path / "disk" / "packed").mkdir(parents=True)
+    (labels / "packed-train").symlink_to(tmp_path / "disk" / "packed")
+    assert open_packed(labels, "train").count.tolist() == [2, 2]
+    assert (labels / "packed-train").is_symlink() and (tmp_path / "disk" / "packed" / "packed.json").exists()
+
+
 def packed_files(labels) -> list[Path]:
     open_packed(labels, "train")
     return sorted((labels / "packed-train").iterdir())
