@@ -242,8 +242,8 @@ def printable(text: Any) -> str:
 
 def check_folder_name(name: str, what: str) -> str:
     """The name, if a folder may be called so; `what` opens the ConfigError else."""
-    if not name or name.startswith((".", "-")) or name != name.strip() or not name.isprintable() or {*name} & {*"/\\"}:
+    if not name or name.startswith((".", "-")) or name != name.strip() or not name.isprintable() or {*name} & {*"/\\?"}:
         raise ConfigError(
-            f"{what} is {show(name)}, expected a folder's name: no / or \\, no line end, no . at its start"
+            f"{what} is {show(name)}, expected a folder's name: no /, \\ or ?, no line end, no . at its start"
         )
     return name

@@ -57,7 +57,7 @@ def check_folder(run: Path, experiment: Experiment) -> None:
                 f"{run} holds a run of another experiment ({'; '.join(differences)}): "
                 "use another --run name, or the experiment it was started with"
             )
-    elif (run / "checkpoints").exists() or (run / "metrics.jsonl").exists():
+    elif any((run / "checkpoints").glob("*")) or (run / "metrics.jsonl").exists():
         raise RunError(f"{run} holds files of a run but no config.toml: move it away or restore the file")
 
 

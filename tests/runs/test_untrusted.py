@@ -104,7 +104,7 @@ def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
     assert config.load(written / "experiment.toml").search == StateValueConfig()
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "a\nb", "a\x1b[2Jb", "", ".hidden", "-x", " a"])
+@pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "a\nb", "a\x1b[2Jb", "a?b", "", ".hidden", "-x", " a"])
 def test_a_name_that_is_no_folders_name_is_refused_by_train(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "smoke", f"--run={name}"]) == 2
