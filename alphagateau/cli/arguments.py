@@ -86,11 +86,7 @@ def number(kind: type[int | float], low: float = 0, high: float = math.inf) -> P
 
 
 DURATION = PrimitiveConstructorSpec[float | None](
-    1,
-    "TIME",
-    lambda words: parse_duration(words[0]),
-    lambda x: x is None or isinstance(x, float),
-    lambda x: [str(x)],
+    1, "TIME", lambda words: parse_duration(words[0]), lambda x: x is None or isinstance(x, float), lambda x: [str(x)]
 )
 
 

@@ -111,12 +111,7 @@ class Scheduler:
 
 
 def open_scheduler(
-    game: Game,
-    matches: Sequence[Match],
-    mesh: Mesh,
-    sizes: Sizes,
-    on_game: Callable[[PlayedGame], None],
-    more: More,
+    game: Game, matches: Sequence[Match], mesh: Mesh, sizes: Sizes, on_game: Callable[[PlayedGame], None], more: More
 ) -> Scheduler:
     """Nothing in progress yet; `advance` plays."""
     boards = jax.tree.map(lambda x: np.zeros((sizes.num_rows, *x.shape), x.dtype), game.init())

@@ -86,8 +86,7 @@ def take(table: Table, x: Array, batch: int) -> Array:
 
 
 take.defvjp(
-    lambda table, x, batch: (take(table, x, batch), None),
-    lambda table, batch, _, dy: (_sum_places(table, dy, batch),),
+    lambda table, x, batch: (take(table, x, batch), None), lambda table, batch, _, dy: (_sum_places(table, dy, batch),)
 )
 
 

@@ -26,11 +26,7 @@ class Pairing(NamedTuple):
 
 
 def paper_pairings(
-    players: Sequence[str],
-    results: Results,
-    num_games: int = 60,
-    num_initial: int = 10,
-    num_rounds: int = 5,
+    players: Sequence[str], results: Results, num_games: int = 60, num_initial: int = 10, num_rounds: int = 5
 ) -> tuple[Pairing, ...]:
     """Algorithm 2 of the AlphaGateau paper: the next matches given the games so far, none at its end.
 

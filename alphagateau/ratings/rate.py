@@ -226,11 +226,7 @@ def _prior(players: Sequence[str], games: Games) -> tuple[np.ndarray, tuple[Note
 
 
 def _pool_notes(
-    players: Sequence[str],
-    component: np.ndarray,
-    has_games: np.ndarray,
-    is_anchored: np.ndarray,
-    anchor: str | None,
+    players: Sequence[str], component: np.ndarray, has_games: np.ndarray, is_anchored: np.ndarray, anchor: str | None
 ) -> tuple[Note, ...]:
     notes = []
     if not has_games.any():

@@ -109,11 +109,7 @@ class StudyResult(NamedTuple):
 
 
 def gather(
-    plan: Plan,
-    folder: Path,
-    known: Mapping[str, Status],
-    failures: Mapping[str, str],
-    rated: Mapping[str, Rated],
+    plan: Plan, folder: Path, known: Mapping[str, Status], failures: Mapping[str, str], rated: Mapping[str, Rated]
 ) -> StudyResult:
     """The result of a study whose runs lie in `folder`; its ladders by board."""
     runs = [_run_result(plan, run, folder, known[run.name], failures.get(run.name, "")) for run in plan.runs]

@@ -18,12 +18,7 @@ from alphagateau.games.state import Array, Position, without_past
 from alphagateau.networks.chessformer.encoder import Encoder, layer, layer_weights, mish, split_heads
 from alphagateau.networks.chessformer.heads import head_weights, make_square_heads, outputs_of
 from alphagateau.networks.chessformer.relative_attention import attention_weights, make_places
-from alphagateau.networks.chessformer.square_tokens import (
-    embed_attacks,
-    embed_tokens,
-    input_weights,
-    scale_and_shift,
-)
+from alphagateau.networks.chessformer.square_tokens import embed_attacks, embed_tokens, input_weights, scale_and_shift
 from alphagateau.networks.chunks import CHUNK_BYTES, equal_chunks, num_cores
 from alphagateau.networks.heads import make_evaluation
 from alphagateau.networks.layers import draw

@@ -26,13 +26,7 @@ from alphagateau.networks.gateau.fused_layer import (
 )
 from alphagateau.networks.gateau.groups import BLOCK, Groups
 from alphagateau.networks.gateau.layer import Gateau
-from alphagateau.networks.gateau.network import (
-    Inputs,
-    block_variables,
-    embed_nodes,
-    policy_heads,
-    value_heads,
-)
+from alphagateau.networks.gateau.network import Inputs, block_variables, embed_nodes, policy_heads, value_heads
 from alphagateau.networks.graph_gather import choose_rows, make_table, take
 from alphagateau.networks.heads import make_evaluation
 from alphagateau.networks.network import Evaluation, Variables

@@ -78,8 +78,7 @@ class ReferenceNetwork(nn.Module):
 
         def gateau(x: jraph.GraphsTuple, block: int, half: int) -> jraph.GraphsTuple:
             x = x._replace(
-                nodes=bnr(x.nodes, f"block{block}_norm_h{half}"),
-                edges=bnr(x.edges, f"block{block}_norm_g{half}"),
+                nodes=bnr(x.nodes, f"block{block}_norm_h{half}"), edges=bnr(x.edges, f"block{block}_norm_g{half}")
             )
             layer = ReferenceLayer(config.hidden_size, config.message, name=f"block{block}_gateau{half}")
             return layer(x)

@@ -284,9 +284,4 @@ NOW: dict[str, Callable[[Session, Worker], None]] = {
     "debug": lambda session, worker: None,
     "register": lambda session, worker: None,
 }
-IN_ORDER = {
-    "isready": _ready,
-    "setoption": _set_option,
-    "ucinewgame": _new_game,
-    "position": _position,
-}
+IN_ORDER = {"isready": _ready, "setoption": _set_option, "ucinewgame": _new_game, "position": _position}
