@@ -96,9 +96,16 @@ def make(kind: Any, values: Mapping[str, Any], prefix: str = "", root: Any = Non
         instance: a record without values, which is given them.
     """
     try:
-        return kind.__pydantic_validator__.validate_python(ArgsKwargs((), dict(values)), self_instance=instance)
+        return kind.__pydantic_validator__.validate_python(ArgsKwargs((), _plain(values)), self_instance=instance)
     except ValidationError as error:
         raise explain(kind, error, prefix, root or kind) from None
+
+
+def _plain(value: Any) -> Any:
+    """The value, with NumPy's and JAX's scalars as Python's, also those in tables."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def fields_of(kind: Any) -> dict[str, FieldInfo]:

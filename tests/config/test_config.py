@@ -4,6 +4,7 @@ import dataclasses
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fuzzing import fuzzed
 from hypothesis import given
@@ -161,6 +162,16 @@ def test_a_plugins_kernel_is_no_choice_of_programs(tmp_path, monkeypatch):
     monkeypatch.setattr(type(config.NETWORKS), "is_of_plugin", lambda register, name: name == "gateau")
     with pytest.raises(ConfigError, match=r'another experiment \(network\.kernel: "auto" -> "xla"\)'):
         check_folder(tmp_path, other)
+
+
+def test_numbers_of_numpy_are_numbers():
+    """They were refused, as an integer that is "a int64"."""
+    changes = {"seed": np.int64(3), "training": {"learning_rate": np.float32(0.5), "mirror": np.bool_(True)}}
+    made = config.from_dict({**config.to_dict(SMALL), **changes})
+    assert (made.seed, made.training.learning_rate, made.training.mirror) == (3, 0.5, True)
+    assert type(made.seed) is int and dataclasses.replace(SMALL, seed=np.int64(4)).seed == 4
+    with pytest.raises(ConfigError, match="seed must be an integer"):
+        dataclasses.replace(SMALL, seed=np.array([4]))
 
 
 def test_an_experiment_made_in_code_is_checked_too():
