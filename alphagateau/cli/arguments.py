@@ -220,7 +220,7 @@ def _reader(field: Any) -> Any:
         return words[0]
 
     def write(value: Any) -> list[str]:
-        return [",".join(value) if isinstance(value, tuple) else str(value)]
+        return [",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
 
     metavar = {int: "INT", float: "FLOAT", str: "STR"}.get(kind, "A,B")
     if choices:  # a single one is a tag: the record is of that kind, and another tag makes it another record

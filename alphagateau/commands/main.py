@@ -79,7 +79,9 @@ def run_command(name: str, words: list[str]) -> int:
         if hasattr(command, "read_arguments"):
             return command.run(*command.read_arguments(words))
         return command.run(parse(command.Arguments, words, name))
-    except SystemExit as stop:  # after --help
+    except SystemExit as stop:  # after --help; a plug-in's has a text
+        if isinstance(stop.code, str):
+            raise UsageError(stop.code) from None
         return int(stop.code or 0)
 
 

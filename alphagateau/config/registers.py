@@ -170,6 +170,16 @@ class ConfigRegister(Register[C]):
                 raise ConfigError(f"{show(entry.name)}, of {origin}, must allow 0, as in matches: {error}") from None
         super().add(entry, origin)
 
+    def make(self, config: Any, *parts: Any) -> Any:
+        """What the declaration of a record of keys makes of `parts`; a plug-in's ValueError is a ConfigError."""
+        name = getattr(config, self.tag)
+        try:
+            return self.entry(name).make(*parts)
+        except ValueError as error:
+            if isinstance(error, ConfigError) or not self.is_of_plugin(name):
+                raise
+            raise ConfigError(f"{self.tag} {show(name)}: {error}") from error
+
     def is_of_plugin(self, name: str) -> bool:
         """Whether a plug-in, or a user's own `register`, declared this name."""
         return name in self and self._origins.get(name) != "alphagateau"

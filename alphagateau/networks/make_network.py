@@ -18,7 +18,7 @@ from alphagateau.networks.network import Evaluation, Network, Variables, statist
 
 def make_network(game: Game, config: NetworkConfig) -> Network:
     """The network of an architecture's record of keys, for `game`. Raises ValueError."""
-    network = NETWORKS.entry(config.architecture).make(game, config)
+    network = NETWORKS.make(config, game, config)
     if NETWORKS.is_of_plugin(config.architecture):
         check_network(game, config, network)
     if config.statistics_boards:

@@ -20,7 +20,7 @@ def make_search(game: Game, network: Network, config: SearchConfig, tie_break: T
     """
     if config.average_mirrors:
         network = average_mirrors(game, network)
-    search = SEARCHES.entry(config.algorithm).make(game, network, config, tie_break)
+    search = SEARCHES.make(config, game, network, config, tie_break)
     if SEARCHES.is_of_plugin(config.algorithm):
         check_search(game, network, config, search)
     return search

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from command_lines import read_experiment
@@ -17,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alphagateau import config
-from alphagateau.cli.arguments import UsageError, help_of, parse
+from alphagateau.cli.arguments import UsageError, _reader, help_of, parse
 from alphagateau.cli.experiments import check, parse_experiment
 from alphagateau.commands.ladder import read_arguments
 from alphagateau.commands.main import COMMANDS, main
 from alphagateau.config import ConfigError, Experiment, dumps
-from alphagateau.config.records import keys_of
+from alphagateau.config.records import fields_of, key, keys_of, record
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.search.config import PolicyConfig
@@ -105,6 +106,24 @@ def test_help_of_train_lists_every_key_with_its_help_and_default(minimal_file):
         assert f"{flag} " in text
     assert "[EXPERIMENT]" in text
     assert "(required)" in plain(help_of(MODULES["train"].Arguments, "train"))
+
+
+def test_a_plug_in_that_ends_the_process_has_its_text_said(monkeypatch, capfd):
+    """`sys.exit("install X")`: the text was read as a number, with a traceback."""
+    monkeypatch.setattr(importlib.import_module("alphagateau.commands.info"), "run", lambda arguments: sys.exit("bye"))
+    assert main(["info", "x"]) == 2
+    assert capfd.readouterr().err == "alphagateau: bye\n"
+
+
+def test_a_key_of_numbers_is_shown_as_it_is_written():
+    """Only a plug-in may have one; help ended in a traceback."""
+
+    @record
+    class Keys:
+        sizes: tuple[int, ...] = key("", default=(1, 2))
+
+    (_, spec) = get_args(_reader(fields_of(Keys)["sizes"]))
+    assert spec.str_from_instance((1, 2)) == ["1,2"]
 
 
 def test_help_of_train_is_by_section(minimal_file, capfd):

@@ -298,6 +298,21 @@ def test_a_network_of_other_functions_is_refused_in_one_sentence(toys, made, sai
         make_network(get_game("toy_chess"), ToyNetworkConfig())
 
 
+def test_a_plug_ins_check_of_its_keys_is_one_sentence(toys):
+    """It was a traceback, as a wrong value of a key of the package's own is not."""
+
+    def make(*given):
+        raise ValueError("value must be odd")
+
+    NETWORKS._entries["toy_network"] = Architecture("toy_network", ToyNetworkConfig, make)
+    SEARCHES._entries["toy_search"] = SearchMethod("toy_search", ToySearchConfig, make)
+    game, network = get_game("toy_chess"), make_network(get_game("chess"), NETWORKS.read({}))
+    with pytest.raises(config.ConfigError, match=r'^architecture "toy_network": value must be odd$'):
+        make_network(game, ToyNetworkConfig())
+    with pytest.raises(config.ConfigError, match=r'^algorithm "toy_search": value must be odd$'):
+        make_search(game, network, ToySearchConfig())
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
