@@ -24,6 +24,8 @@ from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
 from alphagateau.search.search import Search
 
+UNSOUND = "its search is not sound: a move is not legal, or its search_value is not from -1 to 1"
+
 
 class FoundMoves(NamedTuple):
     """A player's moves in B games."""
@@ -86,7 +88,7 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
 def check_found(states: State, edges: np.ndarray, values: np.ndarray) -> None:
     """Raises PlayerError unless a search's moves in B states are legal, and its values [B] from -1 to 1."""
     if not ((edges >= 0) & (states.legal_edges == edges[:, None]).any(axis=1) & (np.abs(values) <= 1.001)).all():
-        raise PlayerError("its search is not sound: a move is not legal, or its search_value is not from -1 to 1")
+        raise PlayerError(UNSOUND)
 
 
 def move_on_host(game: Game, player: Player, start_fen: str, moves: tuple[str, ...], before: State) -> FoundMoves:

@@ -14,9 +14,9 @@ from alphagateau.games.notation import from_fen, legal_moves, uci_to_edge
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, stack_rows
 from alphagateau.games.variants import get_endless_game, get_game
-from alphagateau.matches.find_moves import engine_failures
+from alphagateau.matches.find_moves import UNSOUND, engine_failures
 from alphagateau.matches.player_specs import match_search
-from alphagateau.matches.specs import PlayerSpec
+from alphagateau.matches.specs import PlayerError, PlayerSpec
 from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights, network_config
 from alphagateau.play.clock import UNMEASURED, Budget, Cost, forget, learn, may_evaluate, may_grow
@@ -147,10 +147,15 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
 
     A search of a fixed number of simulations starts anew, so that it always finds the same; any other goes on with
     what the last one left below this position. A player without such a tree evaluates the root alone.
+
+    Raises PlayerError if such a player's search is not sound, or an engine fails that it calls.
     """
-    if thinker.evaluate_root:
+    if thinker.evaluate_root and played.state.legal_edges[0] >= 0:  # a minimax of no move would not end
         with engine_failures():
-            return True, start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
+            looked_at = start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
+        if not abs(thinker.tree.values[0]) <= 1.001:
+            raise PlayerError(UNSOUND)
+        return True, looked_at
     watch = watch or Watch(time.monotonic())
     is_kept = limits.simulations is None and limits.allowed is None and _reuse_tree(thinker, played, limits, watch)
     if not is_kept:

@@ -8,6 +8,7 @@ import pytest
 
 from alphagateau.games.rules import Game
 from alphagateau.games.variants import get_endless_game
+from alphagateau.matches.specs import PlayerError
 from alphagateau.play.clock import UNMEASURED, Clock, budget, fixed, learn
 from alphagateau.play.thinking import Limits, Thinker, Watch, replay, think
 from alphagateau.search.growing.anytime import make_evaluate
@@ -45,6 +46,24 @@ def test_a_fixed_time_is_used_and_kept(gardner: Game, evaluate):
     simulated = Simulated(gardner, evaluate)
     assert simulated.move(Limits(budget=fixed(0.65, 0.05)))[0]
     assert simulated.now == pytest.approx(0.51)
+
+
+@pytest.mark.parametrize("value", [jnp.nan, 5.0])
+def test_a_root_whose_search_is_not_sound_is_refused(gardner: Game, evaluate, value):
+    """NaN is also the value where the move is not legal; a value of 5 was shown as centipawns."""
+    simulated = Simulated(gardner, evaluate)
+    simulated.move(Limits())
+    simulated.thinker.evaluate_root = lambda *given: evaluate(*given)._replace(values=jnp.full(1, value))
+    with pytest.raises(PlayerError, match="its search is not sound"):
+        simulated.move(Limits())
+
+
+def test_a_root_without_moves_is_left_to_the_network(gardner: Game, evaluate):
+    """A minimax of it did not end, and the board answered nobody from then on."""
+    simulated = Simulated(gardner, evaluate)
+    simulated.thinker.evaluate_root = lambda *given: pytest.fail("searched")
+    mated = replay(simulated.thinker, "k4/1Q3/1K3/5/5 b - - 0 1", ())
+    assert think(simulated.thinker, mated, Limits(4)) == (True, 0)
 
 
 def test_a_low_clock_leaves_time_for_a_look(gardner: Game, evaluate):

@@ -190,7 +190,10 @@ async def _stream(
             async with engine.turn:
                 report_fn = partial(from_thread.run_sync, outlet.send_nowait)
                 searching = partial(view.search, engine, request, is_stopped.is_set, report_fn)
-                outlet.send_nowait(await to_thread.run_sync(searching))
+                try:
+                    outlet.send_nowait(await to_thread.run_sync(searching))
+                except (ValueError, PlayerError) as error:  # the answer has begun
+                    outlet.send_nowait({"error": str(error)})
 
     try:
         headers = [(b"content-type", b"application/x-ndjson")]

@@ -18,7 +18,7 @@ from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_boa
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
-from alphagateau.matches.specs import PlayerSpec
+from alphagateau.matches.specs import PlayerError, PlayerSpec
 from alphagateau.networks.chessformer.network import make_square_attention
 from alphagateau.networks.gateau.attention import make_attention
 from alphagateau.networks.network import Variables
@@ -80,7 +80,11 @@ def view(engine: Engine, request: GameRequest) -> dict[str, Any]:
 
 def _evaluate(thinker: Thinker, states: Sequence[State]) -> Leaves:
     batch = stack_rows(pad_rows(states, BATCH))
-    return jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
+    found = jax.tree.map(np.asarray, thinker.tree.evaluate(thinker.tree.variables, batch, np.full(BATCH, -1, np.int32)))
+    logits = np.where(found.states.legal_edges >= 0, found.prior_logits, 0)
+    if not (np.isfinite(found.values).all() and np.isfinite(logits).all()):
+        raise PlayerError("the network is not sound: a value or a legal move's logit is not finite")
+    return found
 
 
 def _sign(state: State) -> int:

@@ -57,7 +57,8 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
 def make_root_evaluate(game: Game, search: Search) -> Evaluate:
     """Makes the evaluation, for `start_tree`, of one State by a player without a growing tree.
 
-    Where the player values moves, priors are the softmax of these values, and each branch starts with its value.
+    The value is NaN if the player's move is not legal. Where it values moves, priors are the softmax of these values,
+    and each branch starts with its value.
     """
 
     def look(variables: Variables, states: State, edges: Array) -> Leaves:
@@ -68,7 +69,8 @@ def make_root_evaluate(game: Game, search: Search) -> Evaluate:
         is_played, most = states.legal_edges == found.edge[:, None], logits.max(axis=-1, keepdims=True)
         is_first = jnp.arange(logits.shape[-1]) == logits.argmax(axis=-1, keepdims=True)
         logits = jnp.where(is_played & ~is_first, most + 1, logits)  # a finisher's choice, or one of equals
-        return Leaves(states, logits, found.search_value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
+        value = jnp.where(is_played.any(axis=-1), found.search_value, jnp.nan)
+        return Leaves(states, logits, value, jnp.zeros(1), jnp.ones(1), values, found.num_nodes)
 
     return jax.jit(look)
 

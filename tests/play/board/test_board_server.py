@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from unittest.mock import Mock
 
 import chess
+import numpy as np
 import pytest
 import uvicorn
 from serving import serving
@@ -26,6 +27,7 @@ from uvicorn.server import ServerState
 from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.variants import get_game
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
@@ -36,6 +38,7 @@ from alphagateau.play.board.server import ANSWERS, MAX_SEARCHES, SECURITY
 from alphagateau.play.opponents import plays
 from alphagateau.play.thinking import Thinker
 from alphagateau.runs.checkpoint import Checkpoint
+from alphagateau.search.growing.tree import Leaves
 
 GARDNER = {"board": "gardner_chess"}
 MATE = {"board": "chess", "moves": ["f2f3", "e7e5", "g2g4", "d8h4"]}
@@ -339,6 +342,28 @@ def test_a_search_ends_when_its_page_goes(port: int, monkeypatch: pytest.MonkeyP
     assert ended.wait(60)
     monkeypatch.setattr(view, "think", real)
     assert search(port, {**GARDNER, "simulations": 16})[-1]["done"] == 16
+
+
+def test_what_fails_in_a_search_is_the_last_line_of_its_answer(port: int, monkeypatch: pytest.MonkeyPatch):
+    """The answer was cut off, with a traceback in the terminal."""
+
+    def fail(*given):
+        raise PlayerError("the finisher is not there")
+
+    monkeypatch.setattr(view, "think", fail)
+    assert search(port, {**GARDNER, "simulations": 4}) == [{"error": "the finisher is not there"}]
+
+
+def test_a_network_without_a_finite_value_is_said():
+    """JSON has no NaN, and the sentence was on that."""
+    game = get_game("gardner_chess")
+
+    def evaluate(variables, states, edges):
+        logits, values = np.zeros((len(edges), game.max_legal_moves)), np.full(len(edges), np.nan)
+        return Leaves(states, logits, values, np.zeros(len(edges)), np.ones(len(edges)))
+
+    with pytest.raises(PlayerError, match="a value or a legal move's logit is not finite"):
+        view._evaluate(Mock(tree=Mock(evaluate=evaluate)), [game.init()])
 
 
 def test_searches_that_wait_keep_no_page_from_loading(port: int, monkeypatch: pytest.MonkeyPatch):

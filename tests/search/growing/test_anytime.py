@@ -106,6 +106,17 @@ def test_the_move_of_a_search_is_played_whatever_the_priors_or_equal_values_say(
     assert lines(tree, 1)[0].edges == (int(gardner.init().legal_edges[3]),)
 
 
+def test_the_value_of_a_search_whose_move_is_not_legal_is_none(gardner: Game, tree: Tree):
+    """The move of the highest prior was played in its place, without a word."""
+
+    def search(variables, keys, states) -> SearchOutput:
+        logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
+        return SearchOutput(jnp.zeros(1, jnp.int16), jnp.exp(logits), logits, jnp.zeros(1), jnp.zeros(1))
+
+    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
+    assert np.isnan(tree.values[0])
+
+
 def test_a_tree_of_the_start(gardner: Game, tree: Tree):
     start_tree(tree, gardner.init())
     assert root_value(tree) == 0 and set(visit_counts(tree).values()) == {0}

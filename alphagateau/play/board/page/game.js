@@ -82,6 +82,7 @@ async function search(player, at, isReply = false) {
       const lines = (rest + part.value).split("\n");
       rest = lines.pop();
       for (const line of lines) found = JSON.parse(line);
+      if (found?.error) throw new Error(found.error);
       if (!found || plies[at] !== record) continue;
       memory.search[at] = found;
       own.done = found.done;
