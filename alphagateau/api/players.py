@@ -4,6 +4,7 @@ Positions are FENs, moves are UCI, players are named as for the commands (a run,
 Values are for the player to move, in [-1, 1].
 """
 
+import operator
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -148,7 +149,7 @@ def search_position(model: Model, fen: str, num_simulations: int | None = None, 
         raise ValueError(f"num_simulations is {num_simulations}, but search {asked.algorithm} makes none: leave it out")
     config = NETWORKS.read(model.manifest["network"])
     search = _compiled_search(player_specs.match_search(model.game.name, config, asked))
-    states, keys = stack_rows([state]), jax.random.split(jax.random.key(seed % 2**32), 1)
+    states, keys = stack_rows([state]), jax.random.split(jax.random.key(operator.index(seed) % 2**32), 1)
     found = jax.device_get(search(model.variables, keys, states))
     check_found(states, found.edge, found.search_value)
     move = edge_to_uci(model.game, state, found.edge[0])
@@ -173,7 +174,7 @@ def play_match(
         raise TypeError("a player is named as on the command line: expected a checkpoint's path (`save` writes one)")
     if num_games < 2 or num_games % 2 or not hasattr(num_games, "__index__"):
         raise ValueError(f"num_games is {num_games}, expected an even number: each opening is played with both colors")
-    found = [specs.read_spec(str(text)) for text in (a, b)]
+    found, seed = [specs.read_spec(str(text)) for text in (a, b)], operator.index(seed)
     board = get_game(specs.board_of(found, game))
     with ExitStack() as held:
         players = []

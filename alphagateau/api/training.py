@@ -63,6 +63,8 @@ def train(
         RunError: the run is in use or unhealthy.
         DeviceError: the devices asked for are not there.
     """
+    if not (on_iteration is None or callable(on_iteration)):
+        raise TypeError(f"on_iteration must be a function of a number and metrics, got {on_iteration!r:.40}")
     name = "experiment"
     if isinstance(experiment, str | PathLike):
         path = config.find_file(str(experiment), "experiment")
@@ -70,7 +72,7 @@ def train(
     elif not isinstance(experiment, Experiment):
         experiment = config.from_dict(experiment)
     experiment = config.change(experiment, changes or {}, name)
-    folder = Path(runs) / config.check_folder_name(run or name, "run")
+    folder = Path(runs) / config.check_folder_name(str(run or name), "run")
     wanted: list[str] = []
 
     def after(iteration: int, metrics: Mapping[str, float]) -> None:

@@ -4,6 +4,7 @@ import math
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -100,7 +101,9 @@ def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path, monkeypatch
     with pytest.raises(ConfigError, match=r"training\.loss must be one of"):
         alphagateau.train("smoke", runs=tmp_path, changes={"training.loss": "hinge"})
     with pytest.raises(ConfigError, match="expected a folder's name"):
-        alphagateau.train("smoke", "../elsewhere", runs=tmp_path)
+        alphagateau.train("smoke", Path("../elsewhere"), runs=tmp_path)
+    with pytest.raises(TypeError, match="on_iteration must be a function of a number and metrics, got 5"):
+        alphagateau.train("smoke", runs=tmp_path, on_iteration=5)
     with pytest.raises(ConfigError, match="smokes"):
         alphagateau.train("smokes", runs=tmp_path)
     with pytest.raises(ValueError, match="'nan' is not a duration"):
