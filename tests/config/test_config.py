@@ -174,6 +174,11 @@ def test_numbers_of_numpy_are_numbers():
         dataclasses.replace(SMALL, seed=np.array([4]))
 
 
+def test_tables_however_deep_are_one_sentence():
+    with pytest.raises(ConfigError, match=r'unknown key "network\.a"'):
+        loads(f"network.{'.'.join('a' * 3000)} = 1")
+
+
 def test_an_experiment_made_in_code_is_checked_too():
     message = message_of(lambda: dataclasses.replace(SMALL, seed=-1))
     assert message == "seed must be an integer from 0 to 2147483647, got -1"
