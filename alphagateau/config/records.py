@@ -103,8 +103,8 @@ def make(kind: Any, values: Mapping[str, Any], prefix: str = "", root: Any = Non
 
 def _plain(value: Any, depth: int = 3) -> Any:
     """The value, with NumPy's and JAX's scalars as Python's, also those in tables, as deep as any record has them."""
-    if isinstance(value, Mapping) and depth:
-        return {name: _plain(inner, depth - 1) for name, inner in value.items()}
+    if isinstance(value, Mapping):
+        return {name: _plain(inner, depth - 1) for name, inner in value.items()} if depth else value
     return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
