@@ -108,7 +108,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
     """Writes manifest.json, or checks that the one there is of the same labels; returns their identity."""
     path = folder / "manifest.json"
     with FileLock(folder / ".manifest.lock"):
-        if not path.exists() or not any(folder.glob("t*-*.parquet")):  # of a search that labelled nothing
+        if not path.exists() or not any(folder.glob("t*-*.parquet")):  # of a labelling that labelled nothing
             write_text(path, json.dumps(manifest, indent=1))
         there = read_manifest(folder)
     for key, value in manifest.items():

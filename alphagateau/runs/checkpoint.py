@@ -164,7 +164,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CheckpointError(f"{file} is damaged: {reason(error)}") from None
+        what = "cannot be read" if isinstance(error, OSError) else "is damaged"
+        raise CheckpointError(f"{file} {what}: {reason(error)}") from None
     if schema != SCHEMA:
         raise CheckpointError(f"{path} has checkpoint schema {schema!r:.40}; this version reads {SCHEMA}")
     if not is_whole:

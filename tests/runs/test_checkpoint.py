@@ -147,7 +147,7 @@ def test_a_checkpoint_that_may_not_be_read_is_passed_over_and_is_not_called_dama
     with monkeypatch.context() as patch:
         patch.setattr(Path, "stat", refuse)
         (older,), (complaint,) = checkpoint.find(copy.parent)
-    assert older.path == copy and "2/manifest.json is damaged: Permission denied" in complaint
+    assert older.path == copy and "2/manifest.json cannot be read: Permission denied" in complaint
     monkeypatch.setattr(os, "listdir", lambda path: (copy / "manifest.json" / "weights").read_bytes())
     with pytest.raises(CheckpointError, match="cannot be read") as caught:
         checkpoint.verify(older, WEIGHTS)

@@ -78,6 +78,7 @@ def test_a_loss_of_ones_own_learns_an_extra_output_from_an_extra_target(gardner)
         (lambda x: LossTerms({"age": x}, {}, {"young": x}), r'logged_among "young" must be \(values, a mask of bool'),
         (lambda x: LossTerms({"age": x}, {}, {"young": (x, x)}), 'logged_among "young" must be .* of bool of their'),
         (lambda x: LossTerms({"age": x}, {}, {"young": (x, x[:1] > 0)}), 'logged_among "young" must be .* of their sh'),
+        (lambda x: LossTerms({"age": x}, sums={"calibration": x}), r"sum calibration must be \[3, 10\], got \[8\]"),
     ],
 )
 def test_a_loss_that_makes_something_else_is_refused_in_one_sentence(gardner, made, said):

@@ -13,7 +13,7 @@ from alphagateau.games.state import Array
 from alphagateau.networks.network import Evaluation
 from alphagateau.training.frames import Frame
 from alphagateau.training.losses.auxiliary import auxiliary_terms
-from alphagateau.training.losses.terms import AMONG, LossTerms, join_terms, policy_terms, value_terms
+from alphagateau.training.losses.terms import AMONG, CALIBRATION_BINS, LossTerms, join_terms, policy_terms, value_terms
 
 
 def policy_value_loss(game: Game, evaluation: Evaluation, frames: Frame) -> LossTerms:
@@ -73,6 +73,8 @@ def check_terms(terms: Any, num_frames: int) -> None:
         is_pair = isinstance(pair, tuple) and len(pair) == 2
         if not is_pair or jnp.shape(pair[0]) != jnp.shape(pair[1]) or jnp.result_type(pair[1]) != jnp.bool_:
             raise ConfigError(f"the loss's logged_among {show(name)} must be (values, a mask of bool of their shape)")
+    if "calibration" in terms.sums and (got := [*jnp.shape(terms.sums["calibration"])]) != [3, CALIBRATION_BINS]:
+        raise ConfigError(f"the loss's sum calibration must be [3, {CALIBRATION_BINS}], got {got}")
 
 
 def reduce_terms(terms: LossTerms, axis_name: str | None = None) -> tuple[Array, dict[str, Array]]:

@@ -45,8 +45,6 @@ def join_terms(*parts: LossTerms) -> LossTerms:
             if twice := field.keys() & terms:
                 raise ConfigError(f"the loss's term {show(min(twice))} is given twice")
             field |= terms
-    if (given := joined[-1].get("calibration")) is not None and given.shape != (3, CALIBRATION_BINS):
-        raise ConfigError(f"the loss's sum calibration must be of shape [3, {CALIBRATION_BINS}], got {[*given.shape]}")
     return LossTerms(*joined)
 
 
