@@ -186,9 +186,8 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[Replayed]", tally
         shown += [game] if len(shown) < MAX_GAMES else []
         if arguments.annotate:
             tally.texts[written.number - 1] = annotated_text(written, game)
-    if not num_games and (arguments.annotate or arguments.output):
-        report(f"{name} has no game that the rules allow: nothing is analysed or written")
     if not num_games:
+        report(f"{name} has no game that the rules allow: nothing is analysed or written")
         return
     if arguments.annotate:
         write_result(arguments.annotate, "".join(tally.texts))

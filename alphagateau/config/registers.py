@@ -158,16 +158,17 @@ class ConfigRegister(Register[C]):
 
     def add(self, entry: C, origin: str = "alphagateau") -> None:
         """As `Register.add`. Raises ConfigError too for keys whose tag has not the entry's name as its default."""
-        tag = getattr(entry.config, "__pydantic_fields__", {}).get(self.tag)
-        if tag is None or tag.default != entry.name or not issubclass(entry.config, self.base):
+        keys = getattr(entry.config, "__pydantic_fields__", {})
+        if (tag := keys.get(self.tag)) is None or tag.default != entry.name or not issubclass(entry.config, self.base):
             expected = f"a @record of {self.base.__name__} whose key {self.tag} has the default {show(entry.name)}"
             raise ConfigError(f"the config of {show(entry.name)}, of {origin}, must be {expected}")
-        quiet = {name: x for name, x in WITHOUT_NOISE.items() if name in fields_of(entry.config)}
-        if quiet and issubclass(self.base, SearchConfig):
-            try:
-                entry.config(**quiet)
-            except ConfigError as error:
-                raise ConfigError(f"{show(entry.name)}, of {origin}, must allow 0, as in matches: {error}") from None
+        defaults = {name: field.get_default() for name, field in keys.items() if not field.is_required()}
+        quiet = {name: x for name, x in WITHOUT_NOISE.items() if name in keys and self.base is SearchConfig}
+        try:
+            if len(defaults) == len(keys):  # a file gives the others
+                entry.config(**defaults | quiet)
+        except ConfigError as error:
+            raise ConfigError(f"{show(entry.name)}, of {origin}, fails with defaults and no noise: {error}") from None
         super().add(entry, origin)
 
     def make(self, config: Any, *parts: Any) -> Any:

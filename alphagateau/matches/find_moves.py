@@ -22,7 +22,7 @@ from alphagateau.matches.openings import one_state, step_states
 from alphagateau.matches.players import Player, Reply
 from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
-from alphagateau.search.search import Search
+from alphagateau.search.search import MAX_VALUE, Search
 
 UNSOUND = "its search is not sound: a move is not legal, or its search_value is not from -1 to 1"
 
@@ -87,7 +87,7 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
 
 def check_found(states: State, edges: np.ndarray, values: np.ndarray) -> None:
     """Raises PlayerError unless a search's moves in B states are legal, and its values [B] from -1 to 1."""
-    if not ((edges >= 0) & (states.legal_edges == edges[:, None]).any(axis=1) & (np.abs(values) <= 1.001)).all():
+    if not ((edges >= 0) & (states.legal_edges == edges[:, None]).any(axis=1) & (np.abs(values) <= MAX_VALUE)).all():
         raise PlayerError(UNSOUND)
 
 

@@ -34,6 +34,7 @@ from alphagateau.search.growing.tree import (
     pack,
 )
 from alphagateau.search.growing.tree_lines import Line, lines, prior_weights
+from alphagateau.search.search import MAX_VALUE
 
 NOT_OVER = np.zeros((), bool)  # a State's `terminated`
 CROWDED = 0.5  # of a tree's room; it is packed at the start of a search only
@@ -153,7 +154,7 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
     if thinker.evaluate_root and played.state.legal_edges[0] >= 0:  # a minimax of no move would not end
         with engine_failures():
             looked_at = start_tree(thinker.tree, played.state, limits.allowed, thinker.evaluate_root)
-        if not abs(thinker.tree.values[0]) <= 1.001:
+        if not abs(thinker.tree.values[0]) <= MAX_VALUE:
             raise PlayerError(UNSOUND)
         return True, looked_at
     watch = watch or Watch(time.monotonic())
@@ -186,8 +187,7 @@ def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
 
 
 def _may_evaluate(thinker: Thinker, limits: Limits, watch: Watch) -> bool:
-    elapsed = watch.now() - watch.started
-    return limits.budget is None or may_evaluate(limits.budget, elapsed, thinker.root_cost)
+    return limits.budget is None or may_evaluate(limits.budget, watch.now() - watch.started, thinker.root_cost)
 
 
 def _reuse_tree(thinker: Thinker, played: Played, limits: Limits, watch: Watch) -> bool:

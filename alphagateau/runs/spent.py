@@ -46,8 +46,7 @@ def read_spent(folder: Path, forward_flops: ForwardFlops, depth: int = 8) -> dic
     spent, origin = Spent(), find_origin(folder, record)
     if origin and depth:
         spent = read_spent(origin[0], forward_flops, depth - 1).get(origin[1], spent)
-    found = {0: spent}
-    frames = flops = 0.0
+    found, frames, flops = {0: spent}, 0.0, 0.0
     for row, cost in zip(rows, costs(rows, experiment, forward_flops(experiment)), strict=True):
         devices = _devices(record["starts"], row["iteration"])
         seconds = sum(value for name, value in row.items() if name.startswith("time/"))

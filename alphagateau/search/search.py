@@ -14,6 +14,7 @@ from alphagateau.networks.network import Network, Variables
 
 # The logit of an empty slot; finite, so that sums of logits are.
 ILLEGAL = float(jnp.finfo(jnp.float32).min)
+MAX_VALUE = 1.001  # that a sound search finds: 1, and what rounding adds
 
 
 class SearchOutput(NamedTuple):

@@ -428,8 +428,30 @@ def test_a_search_must_allow_what_matches_play_it_with(toys):
         algorithm: str = key("", default="hot")
         temperature: float = num("of its moves", default=1.0, low=0.001)
 
-    with pytest.raises(config.ConfigError, match=r'"hot", of register.., must allow 0, as in matches: temperature'):
+    with pytest.raises(config.ConfigError, match=r'"hot", of .* fails with defaults and no noise: temperature'):
         alphagateau.register(SearchMethod("hot", Hot, make_toy_search))
+
+
+def test_the_defaults_of_a_plug_ins_keys_must_be_in_their_ranges(toys):
+    """Such a default was said as a user's mistake, by each command; a key without one, as a noisy search."""
+
+    @record
+    class Keys(NetworkConfig):
+        architecture: str = key("", default="other")
+        width: int = num("", default=7, low=8)
+
+    with pytest.raises(config.ConfigError, match=r'"other", of register.., fails with defaults .*: width must'):
+        alphagateau.register(Architecture("other", Keys, make_toy_network))
+
+    @record
+    class Asks(SearchConfig):
+        algorithm: str = key("", default="asks")
+        temperature: float = num("", default=1.0)
+        num_visits: int = num("")
+
+    alphagateau.register(SearchMethod("asks", Asks, make_toy_search))
+    with pytest.raises(config.ConfigError, match=r"missing key search\.num_visits"):
+        registers.SEARCHES.read({"algorithm": "asks"}, Asks)
 
 
 def test_a_search_with_an_array_of_names_is_described():

@@ -11,7 +11,7 @@ from alphagateau.games.rules import Game, reward_and_discount
 from alphagateau.games.state import Array, State
 from alphagateau.games.symmetry import select
 from alphagateau.networks.network import Variables
-from alphagateau.search.search import ILLEGAL, Search, SearchOutput
+from alphagateau.search.search import ILLEGAL, MAX_VALUE, Search, SearchOutput
 from alphagateau.training.frames import Trajectory
 from alphagateau.training.keys import BEGIN, FULL, OPENING, fold_in_rows
 from alphagateau.training.selfplay.openings import StartPositions, sample_openings, sample_starts
@@ -148,7 +148,7 @@ def unsound_searches(trajectory: Trajectory) -> Array:
     is_slot = jnp.arange(weights.shape[-1]) < num_legal[..., None]
     total = jnp.where(is_slot, weights, 0).sum(axis=-1, dtype=jnp.float32)
     are_weights = (jnp.abs(total - 1) <= 0.01) & (weights >= 0).all(axis=-1)
-    return ~(is_move & are_weights & (jnp.abs(trajectory.search_value) <= 1.001))
+    return ~(is_move & are_weights & (jnp.abs(trajectory.search_value) <= MAX_VALUE))
 
 
 def game_statistics(trajectory: Trajectory, max_plies: int) -> dict[str, Array]:
