@@ -197,6 +197,8 @@ class ConfigRegister(Register[C]):
         return make(self.entry(values[self.tag], prefix).config, values, prefix, root)
 
     def _values(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"{self.section} must be a table of keys, got {show(table)}")
         return {self.tag: self.default, **{key: value for key, value in table.items() if (key, value) not in RETIRED}}
 
     def read_untrusted(self, table: Mapping[str, Any], drop_unknown: bool) -> tuple[dict[str, Any], list[str]]:

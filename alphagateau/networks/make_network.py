@@ -18,6 +18,8 @@ from alphagateau.networks.network import Evaluation, Network, Variables, statist
 
 def make_network(game: Game, config: NetworkConfig) -> Network:
     """The network of an architecture's record of keys, for `game`. Raises ValueError."""
+    if not isinstance(game, Game):
+        raise TypeError(f"game must be a Game, as make_game returns it, got {show(game)}")
     network = NETWORKS.make(config, game, config)
     if NETWORKS.is_of_plugin(config.architecture):
         check_network(game, config, network)

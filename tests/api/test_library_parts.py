@@ -57,6 +57,13 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
         alphagateau.make_game("ches")
     with pytest.raises(ConfigError, match="hidden_sise"):
         alphagateau.make_network(game, {"hidden_sise": 8})
+    with pytest.raises(TypeError, match='game must be a Game, as make_game returns it, got "gardner_chess"'):
+        alphagateau.make_network("gardner_chess")  # type: ignore[arg-type]
+    for keys, kind in ("gateau", '"gateau"'), (network, "a Network"):  # which is what one would save
+        with pytest.raises(ConfigError, match=f"network must be a table of keys, got {kind}"):
+            alphagateau.save("mine", game, keys, {})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match='search must be a table of keys, got "gumbel"'):
+        alphagateau.make_search(game, network, "gumbel")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="algorithm must be one of"):
         alphagateau.make_search(game, network, {"algorithm": "alphabeta"})
     with pytest.raises(ConfigError, match=r"loss must be one of .*policy_wdl"):

@@ -51,12 +51,8 @@ class Reporter:
         if self.console.quiet or not self.console.is_terminal:
             yield
             return
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),  # so that a program that is long compiled is no standstill
-        )
+        # The last, so that a program that is long compiled is no standstill.
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         with Progress(*columns, console=self.console) as progress, printing_visibly():
             self._progress = progress
             self._task = progress.add_task("starting", total=total, completed=done)
