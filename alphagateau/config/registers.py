@@ -162,7 +162,7 @@ class ConfigRegister(Register[C]):
         if (tag := keys.get(self.tag)) is None or tag.default != entry.name or not issubclass(entry.config, self.base):
             expected = f"a @record of {self.base.__name__} whose key {self.tag} has the default {show(entry.name)}"
             raise ConfigError(f"the config of {show(entry.name)}, of {origin}, must be {expected}")
-        defaults = {name: field.get_default() for name, field in keys.items() if not field.is_required()}
+        defaults = {name: x.get_default(call_default_factory=True) for name, x in keys.items() if not x.is_required()}
         quiet = {name: x for name, x in WITHOUT_NOISE.items() if name in keys and self.base is SearchConfig}
         try:
             if len(defaults) == len(keys):  # a file gives the others
