@@ -120,6 +120,13 @@ def test_there_are_seven_openings_of_one_ply(gardner: Game) -> None:
         make_openings(gardner, 8, 1, 0)
 
 
+def test_the_solved_first_moves_are_all_seven(gardner: Game) -> None:
+    folder = Path(__file__).parents[2] / "eval" / "openings"
+    (drawn, _), (lost, _) = (read_openings(gardner, folder / f"gardner_{name}.pgn") for name in ("drawn", "lost"))
+    assert (len(drawn), len(lost)) == (4, 3)
+    assert {one.line for one in drawn + lost} == {one.line for one in make_openings(gardner, 7, 1, 0)}
+
+
 def test_openings_file(gardner: Game, tmp_path: Path) -> None:
     path = tmp_path / "openings.txt"
     path.write_text("# mine\n\nA2a3 b4A3  # a capture\nrnbqk/1pppp/p4/PPPPP/RNBQK w - - 0 1\n1r2k/5/5/5/1R2K b - -\n")
