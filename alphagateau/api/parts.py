@@ -47,11 +47,11 @@ def make_game(name: str) -> Game:
     return get_game(name)
 
 
-def make_env(game: str) -> "PgxEnv":
-    """The pgx environment of a board, with pgx's actions and planes. Raises ValueError for an unknown board."""
+def make_env(game: str | Game) -> "PgxEnv":
+    """The pgx environment of a Game or of a board by name, with pgx's actions and planes. Raises ValueError."""
     from alphagateau.envs.pgx_env import PgxEnv  # pgx compiles programs when it is imported
 
-    return PgxEnv(get_game(game))
+    return PgxEnv(game if isinstance(game, Game) else get_game(game))
 
 
 def make_network(game: Game, config: Mapping[str, Any] | NetworkConfig | None = None) -> Network:
@@ -69,6 +69,8 @@ def make_search(game: Game, network: Network, config: Mapping[str, Any] | Search
     `config` has the keys of an experiment's [search], such as {"num_simulations": 32}. Raises ConfigError as
     `make_network`.
     """
+    networks.check_part("game", game, Game)
+    networks.check_part("network", network, Network)
     keys = config if isinstance(config, SearchConfig) else SEARCHES.read(config or {})
     return searches.make_search(game, network, keys)
 
@@ -94,6 +96,7 @@ def make_selfplay(
 
     Raises ConfigError for numbers that an experiment may not have.
     """
+    networks.check_part("game", game, Game)
     if isinstance(heads, str):
         raise TypeError(f"heads must be a tuple of names, got {heads!r}")
     targets = {"td_lambda": td_lambda, "search_value_weight": search_value_weight, "bootstrap": bootstrap}
@@ -122,6 +125,8 @@ def make_learner(
         loss: a name as in `training.loss` (else ConfigError), or `(game, Evaluation, Frames [B]) -> LossTerms`.
         optimizer: None: Adam at a rate of 0.001.
     """
+    networks.check_part("game", game, Game)
+    networks.check_part("network", network, Network)
     if not isinstance(optimizer, optax.GradientTransformation | None):
         raise TypeError(f"optimizer must be optax's, such as optax.adam(0.001), got {optimizer!r}")
     terms = LOSSES.entry(loss).terms if isinstance(loss, str) else loss

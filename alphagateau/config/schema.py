@@ -212,23 +212,19 @@ class Experiment:
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         if self.targets.kind == "td_leaf":
             self._check_td_leaf()
-        if self.training.min_learning_rate > self.training.learning_rate:
-            raise ValueError(
-                f"training.min_learning_rate ({self.training.min_learning_rate:g}) must be at most "
-                f"{self.training.learning_rate:g}, training.learning_rate"
-            )
-        is_falling = self.training.schedule != "constant" and self.training.decay_steps
-        if is_falling and self.training.warmup_steps >= self.training.decay_steps:
-            raise ValueError(
-                f"training.warmup_steps ({self.training.warmup_steps}) must be below {self.training.decay_steps}, "
-                "training.decay_steps"
-            )
-        if self.training.weight_decay and self.training.optimizer == "adadelta":
+        training = self.training
+        if training.min_learning_rate > training.learning_rate:
+            limit = f"{training.learning_rate:g}, training.learning_rate"
+            raise ValueError(f"training.min_learning_rate ({training.min_learning_rate:g}) must be at most {limit}")
+        is_falling = training.schedule != "constant" and training.decay_steps
+        if is_falling and training.warmup_steps >= training.decay_steps:
+            limit = f"{training.decay_steps}, training.decay_steps"
+            raise ValueError(f"training.warmup_steps ({training.warmup_steps}) must be below {limit}")
+        if training.weight_decay and training.optimizer == "adadelta":
             raise ValueError('training.weight_decay has no meaning for training.optimizer "adadelta"')
-        if self.data is None and self.training.batch_size > self.window.size:
-            raise ValueError(
-                f"training.batch_size ({self.training.batch_size}) must be at most {self.window.size}, window.size"
-            )
+        if self.data is None and training.batch_size > self.window.size:
+            limit = f"{self.window.size}, window.size"
+            raise ValueError(f"training.batch_size ({training.batch_size}) must be at most {limit}")
         return self
 
     def _check_sizes(self) -> None:
@@ -289,10 +285,8 @@ class Experiment:
         if not self.search.num_simulations:
             raise ValueError('selfplay.full_search_share below 1 needs search.algorithm = "gumbel"')
         if selfplay.cheap_simulations >= self.search.num_simulations:
-            raise ValueError(
-                f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below "
-                f"{self.search.num_simulations}, search.num_simulations"
-            )
+            limit = f"{self.search.num_simulations}, search.num_simulations"
+            raise ValueError(f"selfplay.cheap_simulations ({selfplay.cheap_simulations}) must be below {limit}")
 
 
 def board_experiments(experiment: Experiment) -> tuple[Experiment, ...]:
@@ -320,16 +314,12 @@ def _of_board(whole: Experiment, selfplay: SelfPlayConfig, place: int, board: st
     games, shares = share * selfplay.num_games, whole.num_shares
     num_games = round(games)
     if abs(games - num_games) > 1e-6 or num_games % shares or not num_games:
-        raise ValueError(
-            f"selfplay.boards gives {board} {games:g} of {selfplay.num_games} games, expected a multiple of "
-            f"{shares}, num_shares"
-        )
+        expected = f"expected a multiple of {shares}, num_shares"
+        raise ValueError(f"selfplay.boards gives {board} {games:g} of {selfplay.num_games} games, {expected}")
     size = int(share * whole.window.size) // shares * shares
     if size < whole.training.batch_size:
-        raise ValueError(
-            f"training.batch_size ({whole.training.batch_size}) must be at most {size}, the part of window.size that "
-            f"selfplay.boards gives {board}"
-        )
+        limit = f"{size}, the part of window.size that selfplay.boards gives {board}"
+        raise ValueError(f"training.batch_size ({whole.training.batch_size}) must be at most {limit}")
     return dataclasses.replace(
         whole,
         game=board,

@@ -18,14 +18,19 @@ from alphagateau.networks.network import Evaluation, Network, Variables, statist
 
 def make_network(game: Game, config: NetworkConfig) -> Network:
     """The network of an architecture's record of keys, for `game`. Raises ValueError."""
-    if not isinstance(game, Game):
-        raise TypeError(f"game must be a Game, as make_game returns it, got {show(game)}")
+    check_part("game", game, Game)
     network = NETWORKS.make(config, game, config)
     if NETWORKS.is_of_plugin(config.architecture):
         check_network(game, config, network)
     if config.statistics_boards:
         network = with_board_statistics(network, game, config.statistics_boards)
     return network if config.history else without_history(network)
+
+
+def check_part(name: str, part: object, kind: type) -> None:
+    """Raises TypeError for a name, keys or weights in place of what the library's make_game or make_network returns."""
+    if not isinstance(part, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, as make_{name} returns it, got {show(part)}")
 
 
 def check_network(game: Game, config: NetworkConfig, network: Network) -> None:

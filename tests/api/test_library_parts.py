@@ -59,6 +59,18 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
         alphagateau.make_network(game, {"hidden_sise": 8})
     with pytest.raises(TypeError, match='game must be a Game, as make_game returns it, got "gardner_chess"'):
         alphagateau.make_network("gardner_chess")  # type: ignore[arg-type]
+    search = alphagateau.make_search(game, network)
+    for make in (
+        lambda game: alphagateau.make_search(game, network),
+        lambda game: alphagateau.make_selfplay(game, search, 4, 4),
+        lambda game: alphagateau.make_learner(game, network),
+    ):
+        with pytest.raises(TypeError, match='game must be a Game, as make_game returns it, got "gardner_chess"'):
+            make("gardner_chess")
+    for make in alphagateau.make_search, alphagateau.make_learner:
+        for given, kind in ({"params": {}}, "a table"), ("gateau", '"gateau"'):
+            with pytest.raises(TypeError, match=f"network must be a Network, as make_network returns it, got {kind}"):
+                make(game, given)  # type: ignore[arg-type]
     for keys, kind in ("gateau", '"gateau"'), (network, "a Network"):  # which is what one would save
         with pytest.raises(ConfigError, match=f"network must be a table of keys, got {kind}"):
             alphagateau.save("mine", game, keys, {})  # type: ignore[arg-type]
@@ -72,7 +84,6 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
         alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads=("reply",))
     with pytest.raises(TypeError, match="heads must be a tuple of names, got 'reply_edge'"):
         alphagateau.make_selfplay(game, alphagateau.make_search(game, network), 4, 4, heads="reply_edge")
-    search = alphagateau.make_search(game, network)
     with pytest.raises(TypeError, match="td_lamda"):  # all of these were taken, and failed within a trace
         alphagateau.make_selfplay(game, search, 4, 4, td_lamda=0.9)  # pyright: ignore[reportCallIssue]
     with pytest.raises(ConfigError, match="td_lambda must be"):

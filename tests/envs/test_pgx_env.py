@@ -273,7 +273,7 @@ def test_pgxs_own_test_of_an_environment_passes(name, monkeypatch):
 
 
 def test_a_drawing_shows_the_pieces_of_each_board_of_a_batch(tmp_path):
-    env = alphagateau.make_env("los_alamos_chess")
+    env = alphagateau.make_env(alphagateau.make_game("los_alamos_chess"))  # a Game is as good as its name
     states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), 2))
     states.save_svg(tmp_path / "two.svg", scale=2.0)
     drawn = (tmp_path / "two.svg").read_text()
