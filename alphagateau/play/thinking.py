@@ -173,7 +173,8 @@ def think(thinker: Thinker, played: Played, limits: Limits, watch: Watch | None 
 
 def _grow(thinker: Thinker, limits: Limits, watch: Watch) -> int:
     tree, done, most = thinker.tree, 0, math.inf if limits.simulations is None else limits.simulations
-    is_forced = limits.budget and tree.counts[tree.root] == 1
+    is_of_clock = limits.budget and limits.budget.left < math.inf  # and no analysis, which wants a score
+    is_forced = is_of_clock and not limits.allowed and tree.counts[tree.root] == 1
     while done < most and not is_done(tree) and not is_forced and not watch.is_stopped():
         began = watch.now()
         if limits.budget and not may_grow(limits.budget, began - watch.started, thinker.batch_cost, not done):
@@ -198,7 +199,7 @@ def _reuse_tree(thinker: Thinker, played: Played, limits: Limits, watch: Watch) 
         return False
     if is_full(tree, CROWDED):
         if limits.budget and PACK_SECONDS * tree.num_nodes > limits.budget.target:
-            return not _may_evaluate(thinker, limits, watch)  # no time to pack: a new root, or else the crowded tree
+            return not is_full(tree) or not _may_evaluate(thinker, limits, watch)  # no time to pack it
         pack(tree)
     return True
 

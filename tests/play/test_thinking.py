@@ -13,6 +13,7 @@ from alphagateau.play.clock import UNMEASURED, Clock, budget, fixed, learn
 from alphagateau.play.thinking import Limits, Thinker, Watch, replay, think
 from alphagateau.search.growing.anytime import make_evaluate
 from alphagateau.search.growing.tree import make_tree
+from alphagateau.search.growing.tree_lines import lines
 
 LOOK, BATCH = 0.01, 0.1  # seconds of one row and of 16
 
@@ -46,6 +47,32 @@ def test_a_fixed_time_is_used_and_kept(gardner: Game, evaluate):
     simulated = Simulated(gardner, evaluate)
     assert simulated.move(Limits(budget=fixed(0.65, 0.05)))[0]
     assert simulated.now == pytest.approx(0.51)
+
+
+@pytest.mark.parametrize("given", [fixed(0.65, 0.05), budget(Clock(10), 0.05)])
+def test_a_move_that_alone_is_asked_about_is_looked_into(gardner: Game, evaluate, given):
+    """`go movetime searchmoves` with one move, as of an annotator, told each move's value as the root's."""
+    simulated = Simulated(gardner, evaluate)
+    edge = int(gardner.init().legal_edges[2])
+    _, done = simulated.move(Limits(budget=given, allowed=(edge,)))
+    assert simulated.rows[0] == 1 and 4 <= done == lines(simulated.thinker.tree, 9)[0].visits
+
+
+@pytest.mark.parametrize(("given", "is_searched"), [(budget(Clock(10), 0.05), False), (fixed(0.65, 0.05), True)])
+def test_a_forced_move_is_played_at_once_of_a_clock_alone(gardner: Game, evaluate, given, is_searched):
+    simulated = Simulated(gardner, evaluate)
+    forced = replay(simulated.thinker, "k4/5/5/5/1R2K b - - 0 1", ())
+    _, done = think(simulated.thinker, forced, Limits(budget=given), Watch(0.0, now=lambda: simulated.now))
+    assert bool(done) == is_searched
+
+
+def test_a_crowded_tree_is_kept_while_it_has_room(gardner: Game, evaluate):
+    """What was pondered was lost at `ponderhit` once a tree was half full and time was short."""
+    simulated = Simulated(gardner, evaluate)
+    assert simulated.move(Limits(2500)) == (True, 2500)
+    simulated.rows.clear()
+    assert simulated.move(Limits(budget=budget(Clock(0.8), 0.05))) == (True, 0)
+    assert not simulated.rows and simulated.thinker.tree.num_nodes > 2048
 
 
 @pytest.mark.parametrize("value", [jnp.nan, 5.0])
