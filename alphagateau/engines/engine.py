@@ -230,9 +230,9 @@ class Engine:
                 self._kill()
 
     def _kill(self) -> None:
-        """Ends the process, and those that it started where there are groups."""
+        """Ends the process, and those that it started where there are groups; an overdue answer is of one of them."""
         with suppress(OSError):
-            if self.process.poll() is None and hasattr(os, "killpg"):
+            if hasattr(os, "killpg") and (self.process.poll() is None or not self._is_closed.is_set()):
                 os.killpg(self.process.pid, signal.SIGKILL)
             else:
                 self.process.kill()

@@ -1,5 +1,6 @@
 """The client of UCI engines: what it reads is bounded in memory and time, whatever an engine writes."""
 
+import os
 import sys
 import tracemalloc
 from pathlib import Path
@@ -47,10 +48,11 @@ def engine(tmp_path: Path):
     """Starts a fake engine of the given manner, with a deadline that no test waits for."""
     started = []
 
-    def start(manner: str, should_stop=lambda: False):
+    def start(manner: str, should_stop=lambda: False, launcher: str = ""):
         path = tmp_path / "fake.py"
         path.write_text(FAKE)
-        started.append(Engine(EngineSetup(f"{sys.executable} {path} {manner}", timeout=600), CHESS, should_stop))
+        command = f"{sys.executable} {launcher} {path} {manner}"
+        started.append(Engine(EngineSetup(command, timeout=600), CHESS, should_stop))
         return started[-1]
 
     yield start
@@ -96,6 +98,18 @@ def test_what_an_engine_writes_late_is_of_no_other_search(engine):
 def test_an_answer_that_is_overdue_is_given_up(engine):
     silent = engine("silent")
     silent.timeout = -1.0  # the deadline is over as soon as it is asked
+    with pytest.raises(EngineFault, match=r"silent' did not answer 'go nodes 1' within -1 s"):
+        silent.go(POSITION, "nodes 1")
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
+def test_an_engine_whose_launcher_has_ended_is_given_up_too(engine, tmp_path):
+    """Its answer was waited for without an end: the launcher alone was killed, which was gone."""
+    launcher = tmp_path / "launch.py"
+    launcher.write_text("import subprocess, sys\nsubprocess.Popen([sys.executable, *sys.argv[1:]])")
+    silent = engine("silent", launcher=str(launcher))
+    assert silent.process.wait() == 0
+    silent.timeout = -1.0
     with pytest.raises(EngineFault, match=r"silent' did not answer 'go nodes 1' within -1 s"):
         silent.go(POSITION, "nodes 1")
 
