@@ -37,13 +37,13 @@ class SmallBoard(chess.Board):
             raise ValueError(f"expected {self.size} rows in position part of fen: {fen!r}")
         outside = 8 - self.size
         ends = {str(n): str(n + outside) for n in range(1, self.size + 1)}
-        rows = [row[:-1] + ends.get(row[-1:], row[-1:] + str(outside)) for row in fen.split("/")]
+        rows = [row[:-1] + ends.get(row[-1:], row[-1:] + str(outside or "")) for row in fen.split("/")]
         super()._set_board_fen("/".join(["8"] * outside + rows))
 
     def board_fen(self, *, promoted: bool | None = False) -> str:
-        outside = 8 - self.size
-        rows = super().board_fen(promoted=promoted).split("/")[outside:]
-        return "/".join(row[:-1] + str(int(row[-1]) - outside).strip("0") for row in rows)
+        outside, fen = 8 - self.size, super().board_fen(promoted=promoted)
+        rows = fen.split("/")[outside:]
+        return "/".join(row[:-1] + str(int(row[-1]) - outside).strip("0") for row in rows) if outside else fen
 
     def clean_castling_rights(self) -> chess.Bitboard:
         return chess.BB_EMPTY
