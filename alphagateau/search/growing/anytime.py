@@ -87,7 +87,7 @@ def start_tree(tree: Tree, state: State, allowed: Sequence[int] | None = None, e
     _add_nodes(tree, leaves, np.zeros(1, np.int32), np.zeros(1, np.int32), allowed)
     if leaves.move_values is not None:
         here, values = branches_of(tree, 0), dict(zip(states.legal_edges[0], leaves.move_values[0], strict=True))
-        tree.means[here] = [values[edge] for edge in tree.edges[here]]
+        tree.means[here] = [v if np.isfinite(v := values[edge]) else tree.values[0] for edge in tree.edges[here]]
     return 0 if leaves.num_nodes is None else int(leaves.num_nodes[0])
 
 

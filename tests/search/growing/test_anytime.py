@@ -106,6 +106,19 @@ def test_the_move_of_a_search_is_played_whatever_the_priors_or_equal_values_say(
     assert lines(tree, 1)[0].edges == (int(gardner.init().legal_edges[3]),)
 
 
+def test_a_move_that_a_search_has_not_looked_at_has_the_positions_value(gardner: Game, tree: Tree):
+    """-inf is no number of JSON, so the page could not read what was found."""
+
+    def search(variables, keys, states) -> SearchOutput:
+        logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
+        worth = jnp.where(jnp.arange(gardner.max_legal_moves) == 3, 0.5, -jnp.inf)[None]
+        found = SearchOutput(states.legal_edges[:, 3], jnp.exp(logits), logits, jnp.zeros(1), jnp.full(1, 0.25))
+        return found._replace(move_values=worth)
+
+    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
+    assert sorted({line.value for line in lines(tree, 9)}) == [0.25, 0.5]
+
+
 def test_the_value_of_a_search_whose_move_is_not_legal_is_none(gardner: Game, tree: Tree):
     """The move of the highest prior was played in its place, without a word."""
 
