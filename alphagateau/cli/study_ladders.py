@@ -19,7 +19,7 @@ from alphagateau.matches.ladder.players import list_specs
 from alphagateau.matches.ladder.pool_files import OPENINGS, find_pool
 from alphagateau.matches.ladder.rounds import Callbacks
 from alphagateau.matches.player_specs import search_of
-from alphagateau.matches.specs import PlayerSpec, at_checkpoint, parse_spec
+from alphagateau.matches.specs import PlayerSpec, at_checkpoint, name_of, parse_spec
 from alphagateau.networks.trained import player_search_name
 from alphagateau.runs.checkpoint import CheckpointError
 from alphagateau.runs.files import replacing, write_text
@@ -94,7 +94,7 @@ def list_players(
     for run in study.plan.runs:
         for spec in specs_of(study, run, known, ladder.every):
             checkpoint = spec.found
-            name, manifest = f"{run.name}/{checkpoint.path.name}", checkpoint.manifest
+            name, manifest = name_of(checkpoint), checkpoint.manifest  # also where the run is a link
             search = search_of(spec, manifest["search"], ladder.simulations or None, ladder.gumbel_scale)
             identity = manifest["weights_hash"], player_search_name(search)
             if identity not in same:

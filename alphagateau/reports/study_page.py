@@ -19,6 +19,7 @@ from alphagateau.reports.drawing.tables import (
     table,
 )
 from alphagateau.runs.files import write_json, write_text
+from alphagateau.runs.run_folder import RunError
 
 if TYPE_CHECKING:  # they bring JAX and scipy, which no page needs
     from alphagateau.ratings.over_seeds import Estimate
@@ -55,9 +56,12 @@ def rewrite_study(folder: Path, out: Path | None = None) -> Path:
     from alphagateau.studies.result_files import read_result
 
     result = read_result(folder / "study.json")
-    if out is None:
-        return _draw(folder, result)
-    write_text(out, study_page(result))
+    try:
+        if out is None:
+            return _draw(folder, result)
+        write_text(out, study_page(result))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"{folder / 'study.json'} is damaged: {type(error).__name__} {error}") from None
     return out
 
 

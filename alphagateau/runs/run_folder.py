@@ -35,6 +35,10 @@ class RunError(RuntimeError):
     """A run that cannot start or go on; one sentence for the user."""
 
 
+class InUseError(RunError):
+    """Another process has the run."""
+
+
 class Unhealthy(RunError):
     """A run that its health stops; one sentence."""
 
@@ -78,7 +82,7 @@ def locked(run: Path) -> Iterator[None]:
         holder = ""
         with contextlib.suppress(OSError):  # Windows lets nobody read the file of a lock
             holder = path.read_text(encoding="utf-8", errors="replace").strip()
-        raise RunError(f"{run} is in use by {holder or 'another process'}") from None
+        raise InUseError(f"{run} is in use by {holder or 'another process'}") from None
     except OSError as error:
         raise RunError(f"cannot write to {run}: {reason(error)}") from None
     try:

@@ -75,5 +75,5 @@ def _games_of_runs(folder: Path, result: StudyResult) -> Sequence[int]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return [int(row["games"]) for row in csv.DictReader(file) if row["player"] in last]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise RunError(f"{path} is no ratings.csv of a ladder: {error!r}") from None

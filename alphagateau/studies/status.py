@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from alphagateau.config import BudgetConfig, ConfigError, Experiment
+from alphagateau.config import BudgetConfig, ConfigError, Experiment, load
 from alphagateau.runs import checkpoint, run_folder, run_record
 from alphagateau.runs.checkpoint import Checkpoint
 from alphagateau.runs.costs import Cost, costs, reached
 from alphagateau.runs.logging.log import read_metrics
-from alphagateau.runs.run_folder import RunError
+from alphagateau.runs.run_folder import InUseError
 from alphagateau.studies.plan import PlannedRun
 
 
@@ -40,7 +40,7 @@ def read_status(folder: Path, experiment: Experiment, budget: BudgetConfig, flop
     if last is not None and max(whole, default=0) < spent[last].iterations:  # killed before its checkpoint was whole
         last, ended = None, ""
     unhealthy = run_record.read_record(folder).get("unhealthy")
-    if unhealthy and not ended:
+    if unhealthy and not ended and load(folder / "config.toml").health == experiment.health:
         ended = f"its health ended it: {unhealthy['why']}"
     limit = spent[last].iterations if last is not None else max(whole, default=0)
     iteration = max((i for i in whole if i <= limit), default=0)
@@ -59,13 +59,13 @@ def last_iterations(iterations: Iterable[int], count: int) -> list[int]:
 
 
 def is_busy(folder: Path) -> bool:
-    """Whether a process, here or on another machine, has locked the run."""
+    """Whether a process, here or on another machine, has locked the run. Raises RunError if nobody could."""
     if not folder.exists():
         return False
     try:
         with run_folder.locked(folder):
             return False
-    except RunError:
+    except InUseError:
         return True
 
 

@@ -112,7 +112,7 @@ def train_piece(study: Study, run: PlannedRun, status: Status, stop: StopRequest
     study.report(f"alphagateau {' '.join(words)}")
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "alphagateau.commands.main", *words],
-        env=python_environment(),
+        env=python_environment(SLURM_NTASKS="1", OMPI_COMM_WORLD_SIZE="1"),  # the study's processes share no run
         start_new_session=True,  # what is typed at the terminal is for the study, which passes it on once
         preexec_fn=_end_with_parent if sys.platform == "linux" else None,
     )

@@ -14,7 +14,7 @@ from alphagateau.cli import study_ladders as ladders
 from alphagateau.cli.arguments import UsageError
 from alphagateau.cli.study_ladders import keep
 from alphagateau.config import LadderConfig, StudyConfig
-from alphagateau.matches.specs import read_spec
+from alphagateau.matches.specs import name_of, read_spec
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.runs.checkpoint import open_checkpoint
 from alphagateau.studies.plan import make_plan
@@ -116,3 +116,14 @@ def test_a_runs_last_checkpoints_are_rated(last, every, iterations, tmp_path):
     plan = make_plan(StudyConfig(base="smoke", budget={"iterations": 4}, variants={"a": {}}, last=last), "study.toml")
     specs = ladders.specs_of(Study(plan, tmp_path, {}, print), plan.runs[0], {"a-0": Status(4, [], "done")}, every)
     assert [spec.found.manifest["iteration"] for spec in specs] == iterations
+
+
+def test_a_run_that_is_a_link_is_rated_by_the_name_of_its_folder(tmp_path):
+    """It had no Elo, without a word: the ladder's players are called by their folders."""
+    save_tiny(tmp_path / "run17" / "checkpoints", "gardner_chess", GateauConfig, "1", seed=1)
+    (tmp_path / "run17" / "config.toml").touch()
+    (tmp_path / "a-0").symlink_to(tmp_path / "run17")
+    plan = make_plan(StudyConfig(base="smoke", budget={"iterations": 1}, variants={"a": {}}), "study.toml")
+    study, ladder = Study(plan, tmp_path, {}, print), LadderConfig(players=("random",))
+    specs, names = ladders.list_players(study, {"a-0": Status(1, [], "done")}, ladder)
+    assert [name_of(spec.found) for spec in specs] == ["run17/1"] and names == {("a-0", 1): "run17/1"}

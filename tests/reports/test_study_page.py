@@ -230,6 +230,15 @@ def test_a_damaged_study_json_is_named(tmp_path, text):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("key", "value"), [("measures", {"Elo": {"form": 3}}), ("curves", [1])])
+def test_a_study_json_of_other_kinds_is_named_as_its_page_is_drawn(tmp_path, capsys, key, value):
+    write_study(tmp_path, sample_result())
+    table = json.loads((tmp_path / "study.json").read_text())
+    (tmp_path / "study.json").write_text(json.dumps(table | {key: value}))
+    assert main(["report", str(tmp_path)]) == 1
+    assert "study.json is damaged" in capsys.readouterr().err
+
+
 def test_study_page_of_hostile_names():
     tame, hostile = Outline(study_page(sample_result("tame"))), Outline(study_page(sample_result(HOSTILE)))
     assert [t for t in hostile.tags if t != "wbr"] == [t for t in tame.tags if t != "wbr"]

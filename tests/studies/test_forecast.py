@@ -11,6 +11,7 @@ from alphagateau.commands.main import main
 from alphagateau.config import LadderConfig, PilotConfig, StudyConfig
 from alphagateau.matches.ladder.simulation import SPREAD, forecast_ladder, simulate_ladder
 from alphagateau.ratings.over_seeds import compare_over_seeds, main_effects
+from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.forecast import forecast, read_pilot
 from alphagateau.studies.plan import Plan, make_plan
 
@@ -135,7 +136,12 @@ def test_a_pilots_variances_and_seconds_by_hand(tmp_path):
     assert found.game_sd == pytest.approx(30 / math.sqrt(2)) and found.seed_sd == pytest.approx(40)
     assert found.run_seconds == pytest.approx(180)
     assert read_pilot(PilotConfig(), 160, 99.0) == PilotConfig(game_sd=99.0)
-    (tmp_path / "pilot" / "ladder" / "ratings.csv").unlink()
+    ratings = tmp_path / "pilot" / "ladder" / "ratings.csv"
+    for text in "player,games\na-0/2", "player,games\na-0/2," + "8" * 200_000:
+        ratings.write_text(text)
+        with pytest.raises(RunError, match=r"ratings\.csv is no ratings\.csv of a ladder"):
+            read_pilot(pilot, 160, 99.0)
+    ratings.unlink()
     assert read_pilot(pilot, 160, 99.0).game_sd == 99.0
 
 

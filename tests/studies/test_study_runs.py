@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,11 +15,12 @@ from alphagateau.commands import study as study_command
 from alphagateau.commands.main import main
 from alphagateau.commands.study import open_study
 from alphagateau.config import ConfigError
+from alphagateau.distributed.launch import detect
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.files import to_json
-from alphagateau.runs.run_folder import locked
+from alphagateau.runs.run_folder import RunError, locked
 from alphagateau.runs.run_record import read_record, write_record
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import training
@@ -26,6 +28,7 @@ from alphagateau.studies.budget import make_budget_check
 from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.result_files import as_json
 from alphagateau.studies.results import Rated, gather
+from alphagateau.studies.status import is_busy
 from alphagateau.studies.training import Study, describe_progress, statuses, train_runs
 
 STUDY = """
@@ -169,6 +172,39 @@ def test_a_run_that_its_health_stopped_has_ended(tmp_path):
     record = read_record(study.folder / "wide-3")
     write_record(study.folder / "wide-3", record | {"unhealthy": {"why": "the value head is saturated"}})
     assert statuses(longer)["wide-3"].ended == "its health ended it: the value head is saturated"
+    text = STUDY.replace("[budget]", "[changes]\nhealth.max_value_saturation = 1.0\n[budget]")
+    trusting = make_study(tmp_path, text, "iterations = 5")
+    ended = {name: status.ended for name, status in statuses(trusting).items()}
+    assert set(ended.values()) == {""}  # a change of [health] goes on, as of a run
+
+
+def test_what_cannot_be_locked_is_not_in_use(tmp_path):
+    """A full disk was: the study waited for ever, or ended without a page."""
+    (tmp_path / "wide-3").touch()
+    with pytest.raises(RunError, match=f"cannot write to {tmp_path / 'wide-3'}: "):
+        is_busy(tmp_path / "wide-3")
+    with locked(tmp_path / "base-3"):
+        assert is_busy(tmp_path / "base-3")
+    assert not is_busy(tmp_path / "base-3")
+
+
+def test_a_run_of_a_study_that_a_cluster_starts_several_times_is_of_one_process(tmp_path, monkeypatch):
+    for name, value in {"SLURM_STEP_NODELIST": "n[1-2]", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    environments = []
+
+    class Noting(PretendedProcess):
+        def __init__(self, command, env, **options):
+            super().__init__(command)
+            environments.append(env)
+
+    monkeypatch.setattr(training, "subprocess", SimpleNamespace(Popen=Noting))
+    train_runs(make_study(tmp_path), StopRequest())
+    for env in environments:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "environ", env)
+            assert detect() is None
+    assert len(environments) == 4
 
 
 @pytest.mark.parametrize(
