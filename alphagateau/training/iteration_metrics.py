@@ -26,24 +26,21 @@ def as_summed(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def training_metrics(totals: Mapping[str, Any], num_steps: int) -> dict[str, Any]:
-    """Means over the iteration's steps, or over its frames in a mask that has any, from sums; calibration."""
+    """Means over the iteration's steps, or over its frames in a mask, from sums, if there are any; calibration."""
     sums = {name: np.asarray(total, float) for name, total in totals.items()}
     calibration = sums.pop("calibration", None)
     steps = {name.partition("/")[2]: float(sums.pop(name)) for name in list(sums) if name.startswith("steps/")}
     shares = {name.removeprefix(AMONG): float(sums.pop(name)) for name in list(sums) if name.startswith(AMONG)}
     values: dict[str, Any] = {f"train/board_steps/{board}": n for board, n in steps.items()}
-    values |= {
-        f"train/{name}": (total / (shares.get(name, steps.get(name.partition("/")[2], num_steps)) or 1)).tolist()
-        for name, total in sums.items()
-        if shares.get(name, 1)
-    }
+    counts = {name: shares.get(name, steps.get(name.partition("/")[2], num_steps)) for name in sums}
+    values |= {f"train/{name}": (total / counts[name]).tolist() for name, total in sums.items() if counts[name]}
     if calibration is not None and calibration[0].any():
         count, predicted, observed = calibration
         values["train/calibration_error"] = float(np.abs(predicted - observed).sum() / count.sum())
         values["train/calibration"] = [
             [float(n), float(p / n), float(o / n)] for n, p, o in zip(count, predicted, observed, strict=True) if n
         ]
-    if {"policy_loss", "target_entropy"} <= sums.keys():  # a plug-in's loss need not know the latter
+    if {"train/policy_loss", "train/target_entropy"} <= values.keys():  # a plug-in's loss need not know the latter
         values["train/policy_kl"] = values["train/policy_loss"] - values["train/target_entropy"]
     return values
 

@@ -16,6 +16,17 @@ def test_a_policy_without_an_entropy_of_its_targets_has_no_divergence():
     assert found["train/policy_kl"] == 1.5
 
 
+def test_without_a_step_there_is_no_mean():
+    """It was 0, and so was each board's that had no batch: a value known of no frame is a symptom of `[health]`."""
+    nothing = {"policy_loss": 0.0, "target_entropy": 0.0, "value_known": 0.0, "policy_loss/a": 0.0, "steps/a": 0.0}
+    assert training_metrics(nothing, 0) == {"train/board_steps/a": 0}
+    found = training_metrics(nothing | {"policy_loss": 3.0, "target_entropy": 1.0}, 1)
+    assert found.keys() == {"train/board_steps/a", *(f"train/{x}" for x in ("policy_loss", "target_entropy"))} | {
+        "train/value_known",
+        "train/policy_kl",
+    }
+
+
 def test_a_value_without_known_results_is_not_calibrated():
     nothing = jnp.zeros((3, 2))
     assert training_metrics({"calibration": nothing}, 1) == {}
