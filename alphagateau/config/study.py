@@ -7,19 +7,7 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.records import (
-    MAX_INT,
-    ConfigError,
-    choice,
-    fields_of,
-    key,
-    names,
-    nearest,
-    num,
-    record,
-    section,
-    show,
-)
+from alphagateau.config.records import MAX_INT, ConfigError, choice, key, names, nearest, num, record, section, show
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a study and a variant: they become folders
 OF_A_VARIANT = ("experiment", "init_from", "budget")  # keys of a variant besides those of its experiment
@@ -39,7 +27,7 @@ class BudgetConfig:
     @model_validator(mode="after")
     def _check_together(self) -> "BudgetConfig":
         if not any(vars(self).values()):
-            raise ValueError(f"a budget must name at least one of {', '.join(fields_of(BudgetConfig))}")
+            raise ValueError(f"a budget must name at least one of {', '.join(vars(self))}")
         return self
 
 
@@ -164,7 +152,7 @@ def dotted(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Keys of nested tables by their dotted names, quoted or not. Raises ConfigError for one that is given twice."""
     found: dict[str, Any] = {}
     for name, value in table.items():
-        inner = dotted(value, f"{prefix}{name}.") if value and isinstance(value, Mapping) else {prefix + name: value}
+        inner = dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) and value else {prefix + name: value}
         if twice := found.keys() & inner:
             raise ConfigError(f"{min(twice)} is given twice: in a table, and by its dotted name")
         found |= inner

@@ -22,6 +22,18 @@ class Row(NamedTuple):
     losses: int
     color: int = 0  # of the player: 1 white, -1 black, 0 mixed
 
+    def checked(self) -> "Row":
+        """The row itself. Raises ResultsError for one that is no result."""
+        check_name(self.player)
+        check_name(self.opponent)
+        if self.player == self.opponent:
+            raise ResultsError(f"player {self.player!r} meets itself, expected two different players")
+        if any(type(n) is not int or not 0 <= n <= MAX_COUNT for n in self[2:5]):
+            raise ResultsError(f"wins, draws, losses {self[2:5]}, expected whole numbers from 0 to {MAX_COUNT}")
+        if self.color not in (-1, 0, 1):
+            raise ResultsError(f"color {self.color!r}, expected -1, 0 or 1")
+        return self
+
 
 class Pairs(NamedTuple):
     """Pairs of games of two players, each of one opening with colors exchanged."""
@@ -67,7 +79,7 @@ def make_results(rows: Iterable[Row], players: Iterable[str] = (), pairs: Iterab
         order.setdefault(name, len(order))
     games: Counts = {}
     for row in rows:
-        check_row(row)
+        row.checked()
         _add(games, order, row[:2], row[2:5], row.color)
     together: Counts = {}
     for pair in pairs:
@@ -123,14 +135,3 @@ def listed(names: Sequence[str], most: int = 5, separator: str = ", ") -> str:
 def check_name(name: object) -> None:
     if not isinstance(name, str) or not name.isprintable() or name != name.strip() or not name:
         raise ResultsError(f"player name {name!r:.100}, expected printable text without spaces at its ends")
-
-
-def check_row(row: Row) -> None:
-    check_name(row.player)
-    check_name(row.opponent)
-    if row.player == row.opponent:
-        raise ResultsError(f"player {row.player!r} meets itself, expected two different players")
-    if any(type(n) is not int or not 0 <= n <= MAX_COUNT for n in row[2:5]):
-        raise ResultsError(f"wins, draws, losses {row[2:5]}, expected whole numbers from 0 to {MAX_COUNT}")
-    if row.color not in (-1, 0, 1):
-        raise ResultsError(f"color {row.color!r}, expected -1, 0 or 1")

@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from alphagateau.ratings.rate import Ratings, ranked
-from alphagateau.ratings.results import (
-    Alike,
-    Pairs,
-    Results,
-    ResultsError,
-    Row,
-    check_row,
-    make_results,
-    without_colors,
-)
+from alphagateau.ratings.results import Alike, Pairs, Results, ResultsError, Row, make_results, without_colors
 from alphagateau.runs.files import write_text
 
 RESULTS_HEADER = ["player", "opponent", "wins", "draws", "losses"]
@@ -68,9 +59,7 @@ def _parse_row(fields: list[str]) -> Row:
     for name, text in zip(RESULTS_HEADER[2:], fields[2:], strict=True):
         if not re.fullmatch("[0-9]{1,10}", text):
             raise ResultsError(f"{name} is {text!r:.100}, expected a whole number of at least 0")
-    row = Row(fields[0], fields[1], *map(int, fields[2:]))
-    check_row(row)
-    return row
+    return Row(fields[0], fields[1], *map(int, fields[2:])).checked()
 
 
 def tabulate(games: Sequence[GameResult]) -> tuple[Results, tuple[str, ...]]:

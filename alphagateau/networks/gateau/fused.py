@@ -15,15 +15,7 @@ from jax.experimental.pallas import triton
 
 from alphagateau.games.state import Array
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.networks.gateau.fused_layer import (
-    Rows,
-    affine_norm,
-    fused_layer,
-    normalize,
-    of_program,
-    run_kernel,
-    whole,
-)
+from alphagateau.networks.gateau.fused_layer import affine_norm, fused_layer, normalize, of_program, run_kernel, whole
 from alphagateau.networks.gateau.groups import BLOCK, Groups
 from alphagateau.networks.gateau.layer import Gateau
 from alphagateau.networks.gateau.network import Inputs, block_variables, embed_nodes, policy_heads, value_heads
@@ -78,7 +70,7 @@ def evaluate_fused(net: Gateau, groups: Groups, variables: Variables, residual: 
     to_edges = make_table(groups.edges, num_edges, groups.edges >= 0)
     either = take(to_edges, residual, 2)  # all as illegal moves, then all as legal ones
     row = jnp.arange(len(edges)) + len(edges) * (inputs.start_row[:, edges] >= num_edges)
-    hg: Rows = h, choose_rows(either, row).reshape(batch, len(edges), -1)
+    hg = h, choose_rows(either, row).reshape(batch, len(edges), -1)
     for i in range(config.num_blocks):
         of_block = block_variables(variables, i)
         hg = fused_layer(groups, config, of_block, 2, fused_layer(groups, config, of_block, 1, hg), hg)
