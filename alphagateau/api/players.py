@@ -38,6 +38,8 @@ from alphagateau.runs import checkpoint
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.search import evaluate_states
 
+EVALUATED = 512  # positions that `evaluate` looks at together
+
 
 class Model(NamedTuple):
     """A checkpoint on a board."""
@@ -126,11 +128,11 @@ def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation
     """
     game = _checked(model).game
     states = [from_fen(game, fen) for fen in ([fens] if isinstance(fens, str) else fens)]
-    if not states:
-        return []
-    logits, values = _compiled_evaluation(game.name, model.network)(model.variables, stack_rows(pad_rows(states)))
-    weights = np.asarray(jax.nn.softmax(logits))
-    rows = zip(states, weights, np.asarray(values), strict=False)  # the batch ends in rows of no meaning
+    run, rows = _compiled_evaluation(game.name, model.network), []
+    for start in range(0, len(states), EVALUATED):
+        some = states[start : start + EVALUATED]
+        logits, values = run(model.variables, stack_rows(pad_rows(some)))
+        rows += zip(some, np.asarray(jax.nn.softmax(logits)), np.asarray(values), strict=False)  # padded at the end
     return [PositionEvaluation(_by_move(game, state, row), float(value - state.reward)) for state, row, value in rows]
 
 

@@ -114,7 +114,8 @@ def check_text(words: list[str]) -> None:
 
 def explain(error: Exception) -> tuple[int, str]:
     """(exit code, sentence) of an error; the code is 0 for a fault in the program."""
-    if isinstance(error, MemoryError):
+    is_of_device = type(error).__name__ == "JaxRuntimeError" and "RESOURCE_EXHAUSTED" in str(error)
+    if isinstance(error, MemoryError) or is_of_device:
         return 1, "there is not enough memory: ask for less at a time, or use a machine with more"
     if isinstance(error, OSError):
         is_input = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)

@@ -81,7 +81,9 @@ class TargetsConfig:
         "the game's result, or for the last position of a search's line what later searches say", default="result"
     )
     wait_for_result: bool = key("frames of a game that goes on wait for its result", default=False)
-    bootstrap: bool = key("a game cut off is worth what its last search says; else it trains no value", default=False)
+    bootstrap: bool = key(
+        "a game without a result yet is worth what its last search says; else it trains no value", default=False
+    )
     td_lambda: float = num("TD(lambda) over the search's values; 1: the game's result", default=1.0, high=1)
     search_value_weight: float = num("share of the search's own value in the target", default=0.0, high=1)
     learn_from: Literal["start", "all"] = choice("TD-Leaf: an iteration's first plies alone, or all", default="start")
@@ -212,6 +214,9 @@ class Experiment:
             raise ValueError("targets.wait_for_result needs selfplay.continue_games = true: no other game goes on")
         if self.targets.kind == "td_leaf":
             self._check_td_leaf()
+        for name in ("num_simulations", "average_mirrors"):
+            if getattr(self.evaluation, name) and name not in vars(self.search):
+                raise ValueError(f"evaluation.{name} has no meaning for search.algorithm {show(self.search.algorithm)}")
         training = self.training
         if training.min_learning_rate > training.learning_rate:
             limit = f"{training.learning_rate:g}, training.learning_rate"

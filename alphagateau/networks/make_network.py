@@ -38,9 +38,11 @@ def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
     if not isinstance(network, Network):
         _refuse(config, "make", "a function that returns a Network", f"one that returns {type(network).__name__}")
     try:
-        inspect.signature(network.apply).bind(None, None, True)
+        inspect.signature(network.apply).bind(None, None, True, None)
     except TypeError as error:
-        _refuse(config, "apply", "a function of variables, positions and whether to train", f"one with {error}")
+        _refuse(
+            config, "apply", "a function of variables, positions, whether to train and an axis", f"one with {error}"
+        )
     variables = jax.eval_shape(network.init, jax.random.key(0))
     if not isinstance(variables, dict) or "params" not in variables:
         _refuse(config, "init", "a function that returns a dict with params", type(variables).__name__)

@@ -59,9 +59,9 @@ def model_card(card: Card) -> str:
 
 def network_sentence(card: Card) -> str:
     """Such as "Network: gateau, 32,001 parameters, hidden_size 32, num_blocks 2"."""
-    network, keys = card.manifest["network"], ("hidden_size", "num_blocks", "normalization")
-    sizes = ", ".join(f"{key} {network[key]}" for key in keys if key in network)
-    return f"Network: {network['architecture']}, {number(card.manifest['parameters'])} parameters, {sizes}."
+    network, keys = card.manifest["network"], ("size", "hidden_size", "num_blocks", "normalization")
+    sizes = "".join(f", {key} {network[key]}" for key in keys if network.get(key))  # 0: as the size says
+    return f"Network: {network['architecture']}, {number(card.manifest['parameters'])} parameters{sizes}."
 
 
 def training_lines(card: Card) -> list[str]:
@@ -149,10 +149,11 @@ def rating_lines(card: Card) -> list[str]:
     """The ladders' rows of `read_ratings`; the match at the end of the run."""
     own = f"{card.run}/{card.manifest['iteration']}"
     lines = [line for rows in card.ratings for line in ladder_lines(rows, own)]
-    final, simulations = card.final, f"{card.final.get('simulations')} simulations"
+    final, simulations = card.final, card.final.get("simulations")  # 0: of a search that makes none
+    searched = f", {simulations} simulations" if simulations else ""
     if final.get("weights_hash") == card.manifest["weights_hash"]:
         for player, opponent, wins, draws, losses, _ in final["scores"]:
-            lines.append(f"- {player} against {opponent}, {simulations}: +{wins} ={draws} -{losses}")
+            lines.append(f"- {player} against {opponent}{searched}: +{wins} ={draws} -{losses}")
     return lines or ["Not rated."]
 
 

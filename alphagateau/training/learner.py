@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from alphagateau.config.records import ConfigError
 from alphagateau.distributed.mesh import mean_over
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
@@ -66,7 +67,10 @@ def make_learner(
         options = {"slots": frames.extra[ACTION_SLOT]} if is_of_moves else {}
         variables = {"params": params, **statistics}
         evaluation, statistics = network.apply(variables, frames.position, True, axis_name, **options)
-        terms = loss(game, evaluation, frames)
+        try:
+            terms = loss(game, evaluation, frames)
+        except KeyError as error:
+            raise ConfigError(f"the loss needs {error}, which neither the network nor the frames have") from error
         check_terms(terms, len(frames.position.color))
         total, metrics = reduce_terms(terms, axis_name)
         return total, (metrics, evaluation, statistics)

@@ -51,6 +51,18 @@ def test_a_loss_of_ones_own_is_a_function(parts):
     assert metrics["loss"] == metrics["square"]
 
 
+def test_a_loss_of_a_head_that_the_network_has_not_is_said(parts):
+    game, network, selfplay = parts
+    variables = network.init(jax.random.key(0))
+    frames = jax.eval_shape(selfplay.play, variables, jax.random.key(1), selfplay.init())[1]
+    for loss, needed in ("policy_wdl", "'wdl_logits'"), ("state_value_l2", "'state_value'"):
+        learner = alphagateau.make_learner(game, network, loss)
+        with pytest.raises(
+            ConfigError, match=f"the loss needs {needed}, which neither the network nor the frames have"
+        ):
+            jax.eval_shape(learner.step, learner.init(variables), frames)
+
+
 def test_what_cannot_be_made_is_refused_in_one_sentence(parts):
     game, network, _ = parts
     with pytest.raises(ValueError, match="unknown game 'ches', did you mean 'chess'"):

@@ -46,7 +46,7 @@ def test_the_blocks_of_the_page_run(page):
     assert scope["frames"].value_target.shape == (32,)
 
 
-def test_evaluations_do_not_depend_on_their_batch(small_run):
+def test_evaluations_do_not_depend_on_their_batch(small_run, monkeypatch):
     model = alphagateau.load(small_run / "checkpoints" / "small")
     fens = [model.game.start_fen, "k4/2Q2/1K3/5/5 w - - 0 1", "k4/2Q2/1K3/5/5 b - - 0 1"]
     together = alphagateau.evaluate(model, fens)
@@ -54,6 +54,8 @@ def test_evaluations_do_not_depend_on_their_batch(small_run):
         (alone,) = alphagateau.evaluate(model, [fen])
         assert alone.value == pytest.approx(evaluation.value, abs=1e-5)
         assert alone.policy == pytest.approx(evaluation.policy, abs=1e-5)
+    monkeypatch.setattr(players, "EVALUATED", 2)  # many are looked at in parts
+    assert [found.policy.keys() for found in alphagateau.evaluate(model, fens)] == [x.policy.keys() for x in together]
     assert alphagateau.evaluate(model, []) == []
     assert alphagateau.evaluate(model, fens[0]) == alphagateau.evaluate(model, fens[:1])
     mated, drawn = alphagateau.evaluate(model, ["k4/1Q3/K4/5/5 b - - 0 1", "k4/5/1Q3/5/K4 b - - 0 1"])

@@ -6,6 +6,7 @@ import signal
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import alphagateau
@@ -98,6 +99,8 @@ def test_metrics_of_a_run_that_is_not_there_are_no_empty_list(tmp_path):
 def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="num_simulation"):
         alphagateau.train("smoke", runs=tmp_path, changes={"search.num_simulation": 2})
+    with pytest.raises(ConfigError, match=r"seed must be a whole number"):
+        alphagateau.train("smoke", runs=tmp_path, changes={"seed": np.array([1, 2])})
     with pytest.raises(ConfigError, match=r"training\.loss must be one of"):
         alphagateau.train("smoke", runs=tmp_path, changes={"training.loss": "hinge"})
     with pytest.raises(ConfigError, match="expected a folder's name"):

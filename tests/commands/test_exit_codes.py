@@ -7,6 +7,7 @@ import subprocess
 import sys
 from unittest.mock import Mock
 
+import jax
 import pytest
 
 from alphagateau.commands import main as command
@@ -88,6 +89,8 @@ def test_what_the_user_named_wrong_exits_2(words, said, capfd, tmp_path, monkeyp
         (OSError(errno.ENOSPC, "No space left on device", "x"), 1),
         (PermissionError(errno.EACCES, "Permission denied", "x"), 1),
         (MemoryError(), 1),
+        (jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 472000000000 bytes."), 1),
+        (jax.errors.JaxRuntimeError("INTERNAL: a fault of XLA"), 0),
         (ValueError("a fault of ours"), 0),
         (RuntimeError("a library's"), 0),
     ],

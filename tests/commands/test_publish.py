@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pretended_runs import write_iteration
@@ -16,7 +17,14 @@ from alphagateau.commands.main import main
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.specs import name_of, read_spec
 from alphagateau.networks.gateau.config import GateauConfig
-from alphagateau.reports.model_card import cost_lines, data_sentence, limit_lines, training_lines
+from alphagateau.reports.model_card import (
+    cost_lines,
+    data_sentence,
+    limit_lines,
+    network_sentence,
+    rating_lines,
+    training_lines,
+)
 from alphagateau.runs import checkpoint, publishing, run_folder, run_record
 from alphagateau.runs.spent import Spent, find_origin, read_spent
 from alphagateau.training import flops
@@ -142,6 +150,18 @@ def test_the_card_names_who_labelled_its_data():
         ({"clear": "board"}, ", its hash table"),
     ):
         assert f"at 1000 nodes{said}" in data_sentence(experiment, {**labels, "engine": labels["engine"] | more})
+
+
+def test_the_card_says_what_decides_a_size_and_searches_alone_that_were_made():
+    """A size of "9M" had hidden_size 0, and a match of a search without simulations 0 of them."""
+    network = {"architecture": "token_transformer", "size": "9M", "hidden_size": 0, "num_blocks": 0}
+    final = {"weights_hash": "a", "simulations": 0, "scores": [["iteration 8", "random", 3, 0, 1, 0]]}
+    manifest = {"network": network, "parameters": 9, "weights_hash": "a", "iteration": 8}
+    card: Any = SimpleNamespace(run="r", manifest=manifest, final=final, ratings=[])
+    assert network_sentence(card) == "Network: token_transformer, 9 parameters, size 9M."
+    assert rating_lines(card) == ["- iteration 8 against random: +3 =0 -1"]
+    final["simulations"] = 64
+    assert rating_lines(card) == ["- iteration 8 against random, 64 simulations: +3 =0 -1"]
 
 
 def test_the_card_counts_the_labelled_positions_that_were_read():

@@ -464,6 +464,15 @@ def test_written_experiments_are_read_back_equal(experiment):
     assert config.from_dict(config.to_dict(experiment)) == experiment
 
 
+@pytest.mark.parametrize("key", ["num_simulations = 64", "average_mirrors = true"])
+def test_a_match_at_the_end_has_no_key_that_its_search_has_not(key):
+    """It was left out without a word, and the model card told of simulations that were none."""
+    text = MINIMAL + f"[evaluation]\n{key}\n[search]\nalgorithm = "
+    with pytest.raises(ConfigError, match=f'evaluation.{key.split()[0]} has no meaning for search.algorithm "action_'):
+        loads(text + "'action_value'")
+    loads(text + "'gumbel'")
+
+
 def test_cheap_searches_need_a_search_that_can_be_cheap():
     with pytest.raises(ConfigError, match="full_search_share below 1 needs search\\.algorithm"):
         loads(MINIMAL + "full_search_share = 0.5\n[search]\nalgorithm = 'policy'")

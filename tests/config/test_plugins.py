@@ -288,7 +288,11 @@ def _zeros(variables, positions, train=False, axis_name=None):
         ),
         (
             Network(lambda key: WEIGHTS, lambda variables, positions: _zeros(variables, positions)),
-            "apply must be a function of variables, positions and whether to train, got one with too many positional",
+            "apply must be a function of variables, positions, whether to train and an axis, got one with too many pos",
+        ),
+        (
+            Network(lambda key: WEIGHTS, lambda variables, positions, train=False: _zeros(variables, positions)),
+            "apply must be a function of variables, positions, whether to train and an axis, got one with too many pos",
         ),
     ],
 )
