@@ -99,7 +99,7 @@ def test_metrics_of_a_run_that_is_not_there_are_no_empty_list(tmp_path):
 def test_what_cannot_be_trained_is_refused_in_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="num_simulation"):
         alphagateau.train("smoke", runs=tmp_path, changes={"search.num_simulation": 2})
-    with pytest.raises(ConfigError, match=r"seed must be a whole number"):
+    with pytest.raises(ConfigError, match="seed must be an integer from 0 to"):
         alphagateau.train("smoke", runs=tmp_path, changes={"seed": np.array([1, 2])})
     with pytest.raises(ConfigError, match=r"training\.loss must be one of"):
         alphagateau.train("smoke", runs=tmp_path, changes={"training.loss": "hinge"})

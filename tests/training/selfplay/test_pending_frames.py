@@ -106,5 +106,5 @@ def test_an_iteration_without_an_optimizer_step_says_nothing_of_the_steps_before
     )
     run = SimpleNamespace(experiment=experiment, trainer=SimpleNamespace(producer=producer))
     values = loop.iteration_values(run, state, 3, {})  # pyright: ignore[reportArgumentType]
-    assert values["train/loss"] == 0 and not {"train/calibration", "train/calibration_error"} & values.keys()
+    assert not {"train/loss", "train/calibration", "train/calibration_error"} & values.keys()
     assert values["train/steps"] == 12 and values["train/frame_reuse"] == 0
