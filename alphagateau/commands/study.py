@@ -80,13 +80,13 @@ def check_outputs(plan: Plan, path: Path, out: Path, runs: Path) -> None:
 def open_study(plan: Plan, folder: Path, path: str) -> "Study":
     """The study in its folder of runs. Raises ConfigError if runs there are of another one."""
     from alphagateau.studies.status import check_unchanged
-    from alphagateau.studies.training import Study, source_of
+    from alphagateau.studies.training import Study
 
     if (folder / "config.toml").exists():
         raise config.ConfigError(f"{path}: {folder} is a run, not a study's folder: give the study another name")
     study = Study(plan, folder, flops_of(plan, any(v.budget.flops for v in plan.variants)), report)
     for planned in plan.runs:
-        check_unchanged(planned, folder / planned.name, source_of(study, planned), path)
+        check_unchanged(planned, folder / planned.name, path)
     return study
 
 

@@ -75,7 +75,7 @@ def find_origin(folder: Path, record: Mapping[str, Any]) -> tuple[Path, int] | N
     path, begun = record.get("init_from"), record.get("init_from_hash")
     if not path:
         return None
-    for source in (Path(path), folder.parent / Path(path).name):
+    for source in (Path(path), *(folder.parent / part for part in Path(path).parts[-3:])):  # moved together
         published = find_published(source)
         if published and published.manifest["weights_hash"] == begun:
             return source, published.manifest["iteration"]

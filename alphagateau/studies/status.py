@@ -69,7 +69,7 @@ def is_busy(folder: Path) -> bool:
         return True
 
 
-def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str) -> None:
+def check_unchanged(run: PlannedRun, folder: Path, path: str) -> None:
     """Raises ConfigError, which `path` opens, if the run was begun with another experiment or other weights."""
     where = f"{path}: variants.{run.variant.name}"
     try:
@@ -77,8 +77,9 @@ def check_unchanged(run: PlannedRun, folder: Path, source: str | None, path: str
     except ConfigError as error:
         raise ConfigError(f"{where} was changed after its run began: {error}") from None
     record = run_record.read_record(folder)
-    began = record.get("init_from")
-    if record["starts"] and not run_record.is_same_origin(began, source):
+    began, source = record.get("init_from"), run.needs or run.variant.init_from
+    is_same = run.needs in Path(began or "").parts[-3:] if run.needs else run_record.is_same_origin(began, source)
+    if record["starts"] and not is_same:
         words = (text or "no weights" for text in (began, source))
         raise ConfigError(f"{where}: {folder} began from {', not from '.join(words)}: give the variant another name")
 

@@ -18,9 +18,10 @@ from typing import NamedTuple
 from alphagateau import config
 from alphagateau.runs.files import write_text
 from alphagateau.runs.programs import python_environment
+from alphagateau.runs.run_record import read_record
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, PlannedRun
-from alphagateau.studies.status import Status, is_busy, read_status
+from alphagateau.studies.status import Status, is_busy, read_status, whole_checkpoints
 
 POLL_SECONDS = 5.0  # between two checks of runs in other processes
 MOST_FAILURES = 2  # of a run in a row; another process may have taken it just then
@@ -45,11 +46,12 @@ def statuses(study: Study) -> dict[str, Status]:
     }
 
 
-def source_of(study: Study, run: PlannedRun) -> str | None:
-    """The value of `--init-from` of the run."""
-    if run.needs:
-        return str(study.folder / run.needs)
-    return run.variant.init_from or None
+def source_of(study: Study, run: PlannedRun, known: Mapping[str, Status]) -> str:
+    """The value of `--init-from` of a run to begin, "" for none: of another run its checkpoint at the budget's end."""
+    if not run.needs:
+        return run.variant.init_from
+    source = study.folder / run.needs
+    return str(next((c.path for c in whole_checkpoints(source) if c.order[0] == known[run.needs].iteration), source))
 
 
 def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
@@ -72,7 +74,7 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
             _wait(stop, POLL_SECONDS)
             continue
         is_reported = False
-        code = train_piece(study, run, known[run.name], stop)
+        code = train_piece(study, run, known, stop)
         is_further = stop.reason is not None or statuses(study)[run.name].iteration > known[run.name].iteration
         failures[run.name] = failures.get(run.name, 0) + 1 if code or not is_further else 0
         if failures[run.name]:
@@ -101,13 +103,13 @@ def _choose(study: Study, left: list[PlannedRun], known: Mapping[str, Status]) -
     return None
 
 
-def train_piece(study: Study, run: PlannedRun, status: Status, stop: StopRequest) -> int:
+def train_piece(study: Study, run: PlannedRun, known: Mapping[str, Status], stop: StopRequest) -> int:
     """The exit code of `alphagateau train` on the run's next piece; stopped, it writes a checkpoint first."""
     file = study.folder / f"{run.name}.toml"
     study.folder.mkdir(parents=True, exist_ok=True)
     write_text(file, f"# {run.name} of study {study.plan.study.name}\n\n{config.dumps(run.experiment)}")
-    words = ["train", str(file), "--runs", str(study.folder), "--until", _until(study, run, status)]
-    source = source_of(study, run)
+    words = ["train", str(file), "--runs", str(study.folder), "--until", _until(study, run, known[run.name])]
+    source = "" if read_record(study.folder / run.name)["starts"] else source_of(study, run, known)
     words += ["--init-from", source] if source else []
     study.report(f"alphagateau {' '.join(words)}")
     process = subprocess.Popen(

@@ -18,10 +18,12 @@ from alphagateau.config import ConfigError
 from alphagateau.distributed.launch import detect
 from alphagateau.ratings.rate import rate
 from alphagateau.ratings.results import Row, make_results
+from alphagateau.runs import checkpoint
 from alphagateau.runs.costs import Cost
 from alphagateau.runs.files import to_json
 from alphagateau.runs.run_folder import RunError, locked
 from alphagateau.runs.run_record import read_record, write_record
+from alphagateau.runs.spent import find_origin
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies import training
 from alphagateau.studies.budget import make_budget_check
@@ -126,9 +128,30 @@ def test_fine_tuning_begins_from_the_run_of_the_same_seed_once_it_has_ended(tmp_
     for seed in (3, 5):
         assert order.index(f"tuned-{seed}") > max(i for i, name in enumerate(order) if name == f"late-{seed}")
         words = PretendedProcess.told[order.index(f"tuned-{seed}")]
-        assert words[-2:] == ["--init-from", str(study.folder / f"late-{seed}")]
+        assert words[-2:] == ["--init-from", str(study.folder / f"late-{seed}" / "checkpoints" / "2")]
     assert changed_keys(study.plan)["init_from"] == {"tuned": "late"}
     assert statuses(study)["tuned-3"].cost.iterations == 1
+
+
+def test_fine_tuning_begins_where_the_budget_of_its_source_ends_and_goes_on_in_a_study_that_moved(tmp_path):
+    """It began from the newest checkpoint, which a larger budget had made; moved, its runs were of other weights."""
+    tuned = STUDY + '[variants.tuned]\ninit_from = "base"\nbudget.iterations = 2\n'
+    train_runs(make_study(tmp_path, budget="iterations = 4"), StopRequest())
+    train_runs(make_study(tmp_path, tuned.replace("[budget]", "piece = 1\n[budget]"), "iterations = 3"), StopRequest())
+    told = [words for words in PretendedProcess.told if Path(words[0]).stem == "tuned-3"]
+    assert [words[5:] for words in told] == [
+        ["--init-from", str(tmp_path / "runs" / "compare" / "base-3" / "checkpoints" / "3")],
+        [],  # it goes on
+    ]
+    number = len(PretendedProcess.told)
+    (tmp_path / "moved").mkdir()
+    moved = (tmp_path / "runs").rename(tmp_path / "moved" / "runs")
+    study = make_study(tmp_path / "moved", tuned, budget="iterations = 3")
+    assert train_runs(study, StopRequest()) == {} and len(PretendedProcess.told) == number  # all have ended
+    record = read_record(moved / "compare" / "tuned-3")
+    origin = checkpoint.open_checkpoint(moved / "compare" / "base-3" / "checkpoints" / "3")
+    record["init_from_hash"] = origin.manifest["weights_hash"]
+    assert find_origin(moved / "compare" / "tuned-3", record) == (moved / "compare" / "base-3", 3)
 
 
 def test_a_run_that_fails_twice_is_given_up_with_what_needs_it(tmp_path, monkeypatch):
