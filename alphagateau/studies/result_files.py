@@ -7,6 +7,7 @@ from typing import Any
 
 from alphagateau.ratings.over_seeds import Estimate
 from alphagateau.runs.costs import Cost
+from alphagateau.runs.files import reason
 from alphagateau.runs.run_folder import RunError
 from alphagateau.studies.results import Curve, CurvePoint, Measure, Measured, RunResult, StudyResult
 
@@ -48,7 +49,9 @@ def read_result(path: Path) -> StudyResult:
     """The result that `as_json` wrote into a file. Raises RunError."""
     try:
         return _from_json(**json.loads(path.read_text(encoding="utf-8"), object_hook=_with_estimates))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {reason(error)}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is damaged or of another version: {type(error).__name__} {error}") from None
 
 

@@ -143,6 +143,8 @@ def test_a_pilots_variances_and_seconds_by_hand(tmp_path):
             read_pilot(pilot, 160, 99.0)
     ratings.unlink()
     assert read_pilot(pilot, 160, 99.0).game_sd == 99.0
+    with pytest.raises(RunError, match=r"elsewhere/study\.json cannot be read: No such file"):
+        read_pilot(PilotConfig(study=str(tmp_path / "elsewhere")), 160, 99.0)
 
 
 def test_a_plan_is_printed_before_anything_runs(tmp_path, monkeypatch, capsys):
