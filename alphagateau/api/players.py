@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig, show
+from alphagateau.config import NETWORKS, SEARCHES, NetworkConfig, SearchConfig
 from alphagateau.config.registers import register as register
 from alphagateau.config.searches import option_types
 from alphagateau.games.notation import edge_to_uci, from_fen, legal_moves
@@ -30,7 +30,7 @@ from alphagateau.matches.match_games import Match
 from alphagateau.matches.openings import make_openings
 from alphagateau.matches.recorded_results import read_any_results
 from alphagateau.networks import trained
-from alphagateau.networks.make_network import make_network
+from alphagateau.networks.make_network import check_part, make_network
 from alphagateau.networks.network import Network, Variables
 from alphagateau.ratings.rate import Ratings
 from alphagateau.ratings.rate import rate as rate_results
@@ -115,18 +115,13 @@ def save(
     return load(checkpoint.save(place.parent, place.name, {checkpoint.WEIGHTS: weights}, manifest).path)
 
 
-def _checked(model: Model) -> Model:
-    if not isinstance(model, Model):
-        raise TypeError(f"model must be a Model, as load returns it, got {show(model)}")
-    return model
-
-
 def evaluate(model: Model, fens: str | Sequence[str]) -> list[PositionEvaluation]:
     """The network's policy and value of each position, without search; a finished game has its result as its value.
 
     Raises ValueError for a wrong FEN.
     """
-    game = _checked(model).game
+    check_part("model", model, Model, "load")
+    game = model.game
     states = [from_fen(game, fen) for fen in ([fens] if isinstance(fens, str) else fens)]
     run, rows = _compiled_evaluation(game.name, model.network), []
     for start in range(0, len(states), EVALUATED):
@@ -142,7 +137,8 @@ def search_position(model: Model, fen: str, num_simulations: int | None = None, 
     Raises ValueError for a wrong FEN, a finished game or a number that the search does not take, SpecError for a
     checkpoint whose search is none, PlayerError for a search that is not sound.
     """
-    state = from_fen(_checked(model).game, fen)
+    check_part("model", model, Model, "load")
+    state = from_fen(model.game, fen)
     if state.terminated:
         raise ValueError(f"the game is over in {fen!r}: expected a position to play on")
     number = {} if num_simulations is None else {"num_simulations": num_simulations}

@@ -27,10 +27,10 @@ def make_network(game: Game, config: NetworkConfig) -> Network:
     return network if config.history else without_history(network)
 
 
-def check_part(name: str, part: object, kind: type) -> None:
-    """Raises TypeError for a name, keys or weights in place of what the library's make_game or make_network returns."""
+def check_part(name: str, part: object, kind: type, maker: str = "") -> None:
+    """Raises TypeError for a name, keys or weights in place of what the library's `maker`, make_{name}, returns."""
     if not isinstance(part, kind):
-        raise TypeError(f"{name} must be a {kind.__name__}, as make_{name} returns it, got {show(part)}")
+        raise TypeError(f"{name} must be a {kind.__name__}, as {maker or f'make_{name}'} returns it, got {show(part)}")
 
 
 def check_network(game: Game, config: NetworkConfig, network: Network) -> None:
