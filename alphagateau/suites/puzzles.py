@@ -1,7 +1,7 @@
 """Reads a CSV file of puzzles: a position each, the moves to be found in turn, and the replies.
 
 Lichess's columns FEN, Moves, Rating, PuzzleId and Themes, which files without a header have in its order, or
-ChessBench's PGN, Moves, Rating, whose games give the positions a past. The first of the moves is the opponent's.
+ChessBench's, whose PGN beside the FEN gives the position its past. The first of the moves is the opponent's.
 """
 
 import csv
@@ -88,7 +88,7 @@ def _read(game: Game, row: Mapping[str, str], line: int) -> tuple[Puzzle, str]:
     """A row's puzzle, and why it cannot be played by our rules, if so. Raises ValueError."""
     if not row["Rating"].strip().isdecimal():
         raise ValueError(f"Rating is {row['Rating'][:20]!r}, expected a whole number")
-    start_fen, before = _past(row["PGN"]) if "PGN" in row and "FEN" not in row else (normalize_fen(row["FEN"]), [])
+    start_fen, before = _past(row["PGN"]) if "PGN" in row else (normalize_fen(row["FEN"]), [])
     moves = row["Moves"].lower().split()
     if len(moves) < 2 or len(moves) % 2:
         raise ValueError(f"{len(moves)} moves, expected the opponent's, and then each found one's reply but the last's")

@@ -19,6 +19,7 @@ from alphagateau.suites.solving import find_states, solve
 
 HEADER = "PuzzleId,FEN,Moves,Rating,Themes"
 MATE = "k4/p2P1/2K2/P4/5 b - - 0 19"  # of 5x5: after a5b5, d4d5 mates as a queen and as a rook
+AFTER = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"  # 1. f3 e5
 
 
 def write(folder: Path, *rows: str, header: str = HEADER) -> str:
@@ -145,11 +146,19 @@ def test_positions_have_the_past_that_is_known(gardner, puzzles):
                 board.push_uci(uci)
 
 
-def test_a_game_gives_a_position_its_past(tmp_path):
-    header, chess_game = "PGN,Moves,Rating", get_game("chess")
-    file = write(tmp_path, '"1. f3 e5",g2g4 d8h4,400', header=header)
-    (puzzle,), left_out = read_puzzles(chess_game, file)
-    assert puzzle.moves == ("f2f3", "e7e5", "g2g4", "d8h4") and puzzle.first == 3 and puzzle.name == "line 2"
+@pytest.mark.parametrize(
+    ("header", "row", "name"),
+    [
+        ("PGN,Moves,Rating", '"1. f3 e5",g2g4 d8h4,400', "line 2"),
+        ("PuzzleId,Rating,PGN,Solution,FEN,Moves", f'a,400,1. f3 e5,g4 Qh4#,"{AFTER}",g2g4 d8h4', "a"),
+    ],
+    ids=["alone", "beside a FEN"],
+)
+def test_a_game_gives_a_position_its_past(tmp_path, header, row, name):
+    """Also beside the FEN of the position, as in ChessBench's file."""
+    chess_game = get_game("chess")
+    (puzzle,), left_out = read_puzzles(chess_game, write(tmp_path, row, header=header))
+    assert puzzle.moves == ("f2f3", "e7e5", "g2g4", "d8h4") and puzzle.first == 3 and puzzle.name == name
     assert not left_out and puzzle.start_fen == chess_game.start_fen
 
 
