@@ -14,7 +14,7 @@ def to_frames(rows: Any, temperature: float) -> Frame:
     """Frames [B] of `packed.Boards` or `packed.Moves` [B], whose positions have no past.
 
     The policy target is the first move of the highest value or, with a `temperature` above 0, softmax(q / temperature)
-    over the labelled moves. The value target is 2 q - 1 of the state.
+    over the labelled moves, where one has a value. The value target is 2 q - 1 of the state.
     """
     if isinstance(rows, Moves):
         frames, slot = to_frames(rows.boards, temperature), rows.slot.astype(jnp.int32)
@@ -25,7 +25,8 @@ def to_frames(rows: Any, temperature: float) -> Frame:
     policy = jax.nn.one_hot(rows.best, rows.action_value.shape[-1])
     if temperature:
         logits = jnp.where(action_known, action_value / temperature, -jnp.inf)
-        policy = jnp.where(action_known, jax.nn.softmax(logits, axis=-1), 0.0)  # all 0 without a labelled move
+        soft = jnp.where(action_known, jax.nn.softmax(logits, axis=-1), 0.0)
+        policy = jnp.where(action_known.any(axis=-1, keepdims=True), soft, policy)  # a move to clone has no value
     boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
     return Frame(
         position=Position(

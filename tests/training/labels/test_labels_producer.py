@@ -181,6 +181,16 @@ def test_frames_hold_what_the_labels_say(gardner, labels):
     assert (frames.position.boards[:, 1:] == 0).all() and (frames.position.repeated == 0).all()
 
 
+def test_a_move_to_clone_is_learnt_at_any_temperature(labels):
+    """It has no value, and the target was all 0."""
+    columns = open_packed(labels, "train")
+    rows = Boards(*(np.array(column[:2]) for column in columns))
+    rows.action_value[0] = NO_VALUE
+    hard, soft = (np.asarray(to_frames(rows, temperature).policy_target) for temperature in (0.0, 0.1))
+    np.testing.assert_array_equal(soft[0], hard[0])
+    assert hard[0].sum() == 1 and soft[1].max() < 1
+
+
 def test_boards_are_mirrored_only_if_the_experiment_says_so(gardner, labels, experiment):
     """Of those drawn position and labels change together; the others are the same."""
     data = dataclasses.replace(experiment.data, test_boards=0)
