@@ -55,9 +55,10 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]
                 has, expected = (", ".join(f"{field.name}: {field.type}" for field in x) for x in (found, schema))
                 raise DataError(f"{path} has the columns {has}; expected {expected}")
             table = pa.Table.from_batches(_batches(path, file), found)
-    except (OSError, pa.ArrowException) as error:
+            table.validate(full=True)  # that texts are UTF-8, above all
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: of a column's name
         raise DataError(f"{path} cannot be read: {reason(error)}") from None
-    about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    about = {k.decode(errors="replace"): v.decode(errors="replace") for k, v in (found.metadata or {}).items()}
     return table, about
 
 

@@ -1,0 +1,22 @@
+"""Tables of boards and labels as a stranger may have written them: read, or refused in a sentence."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from alphagateau.data.tables import BOARDS, DataError, read_table
+
+
+def test_a_text_that_is_not_utf_8_is_one_sentence(tmp_path):
+    """It was a traceback, in a FEN, in the table's own facts and in a column's name."""
+    path, bytes_ = tmp_path / "train.parquet", pa.array([b"8/8 \xff"])
+    columns = [pa.Array.from_buffers(pa.string(), 1, bytes_.buffers()), *([1] for _ in BOARDS.names[1:])]
+    pq.write_table(pa.table(columns, BOARDS), path)
+    with pytest.raises(DataError, match=r"train.parquet cannot be read: .*UTF8") as caught:
+        read_table(path, BOARDS)
+    assert "\n" not in str(caught.value)
+    pq.write_table(pa.table([["8/8"], [1], [1], [1]], BOARDS.with_metadata({b"board": b"\xff"})), path)
+    assert read_table(path, BOARDS)[1] == {"board": "\ufffd"}
+    path.write_bytes(path.read_bytes().replace(b"count", b"co\xffnt"))
+    with pytest.raises(DataError, match=r"train.parquet cannot be read: 'utf-8' codec can't decode"):
+        read_table(path, BOARDS)
