@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from alphagateau.data.tables import BOARDS, DataError, read_table
+from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
 
 
 def test_a_text_that_is_not_utf_8_is_one_sentence(tmp_path):
@@ -19,4 +19,13 @@ def test_a_text_that_is_not_utf_8_is_one_sentence(tmp_path):
     assert read_table(path, BOARDS)[1] == {"board": "\ufffd"}
     path.write_bytes(path.read_bytes().replace(b"count", b"co\xffnt"))
     with pytest.raises(DataError, match=r"train.parquet cannot be read: 'utf-8' codec can't decode"):
+        read_table(path, BOARDS)
+
+
+@pytest.mark.parametrize("changes", [{"fen": ["8/8", None]}, {"game": [1, None]}, {"count": [1, 0]}])
+def test_a_row_that_is_not_whole_is_named(changes, tmp_path):
+    """A FEN of nothing was a traceback, and the others were found after all boards had been labelled."""
+    columns = {"fen": ["8/8", "8/8"], "game": [1, 1], "ply": [0, 0], "count": [1, 1]} | changes
+    write_table(path := tmp_path / "train.parquet", columns, BOARDS, {})
+    with pytest.raises(DataError, match=r"train.parquet, row 1 is not whole: expected no nulls, and a count of 1"):
         read_table(path, BOARDS)
