@@ -105,7 +105,7 @@ def identity_of(manifest: Mapping[str, Any]) -> str:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
-    """Writes manifest.json, or checks that the one there is of the same labels; returns their identity."""
+    """Writes manifest.json, or checks that it is of the same labels, and its parts whole; returns their identity."""
     path = folder / "manifest.json"
     with FileLock(folder / ".manifest.lock"):
         if not path.exists() or not any(folder.glob("t*-*.parquet")):  # of a labelling that labelled nothing
@@ -116,6 +116,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
             raise DataError(
                 f"{path} has {key} {json.dumps(there.get(key))}, not {json.dumps(value)}: use another folder"
             )
+    check_parts(folder, there)  # else `finish` would take a damaged one for the labels
     return identity_of(manifest)
 
 
@@ -155,6 +156,14 @@ def finish(folder: Path, units: list[Unit], identity: str) -> bool:
         write_text(folder / "manifest.json", json.dumps({**json.loads(identity), "parts": parts}, indent=1))
     shutil.rmtree(folder / ".locks", ignore_errors=True)
     return True
+
+
+def check_parts(folder: Path, manifest: Mapping[str, Any], split: str = "") -> None:
+    """Raises DataError for a part, of a split or of all, that is there without the hash that a manifest has of it."""
+    for name, digest in manifest.get("parts", {}).items():
+        path = folder / f"{name}.parquet"
+        if name.startswith(split) and path.exists() and file_hash(path) != digest:
+            raise DataError(f"{path} does not have the hash in its manifest.json: delete it, and label again")
 
 
 def read_part(path: Path, identity: str) -> pa.Table:

@@ -106,6 +106,7 @@ def read_known(job: LabelJob, manifest: Mapping[str, Any]) -> KnownLabels:
     parts = sorted(path for split in SPLITS for path in job.known.glob(f"{split}-*.parquet"))
     if not parts:
         raise DataError(f"{job.known} has no labels yet")
+    label_files.check_parts(job.known, there)
     identity = label_files.identity_of(there)
     table = pa.concat_tables([label_files.read_part(path, identity) for path in parts]).combine_chunks()
     is_labelled = zip(table["fen"].to_pylist(), table["failed"].to_pylist(), strict=True)

@@ -14,14 +14,14 @@ import numpy as np
 from filelock import FileLock
 
 from alphagateau.data.bagz import Kind, Record, by_board, open_bag
-from alphagateau.data.label_files import identity_of, read_manifest, read_part
+from alphagateau.data.label_files import check_parts, identity_of, read_manifest, read_part
 from alphagateau.data.tables import DataError
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens, jitted
 from alphagateau.games.rules import Game, outermost_rooks
 from alphagateau.games.scores import NO_SCORE, win_probability
 from alphagateau.games.state import State, pad_rows
 from alphagateau.games.variants import get_game
-from alphagateau.runs.files import file_hash, filling, sync, write_text
+from alphagateau.runs.files import filling, sync, write_text
 
 FORMAT = 1
 CHUNK = 256  # boards entered at once
@@ -153,13 +153,12 @@ def _write_headers(game: Game, files: Mapping[str, IO[bytes]], number: int) -> N
 
 def _part_rows(labels: Path, manifest: dict[str, Any], split: str, mate_value: str) -> Iterator[Labelled]:
     """The boards of a split, without those on which the engine failed. Raises DataError."""
+    check_parts(labels, manifest, f"{split}-")
     identity = identity_of(manifest)
-    for name, digest in manifest["parts"].items():
+    for name in manifest["parts"]:
         if not name.startswith(f"{split}-"):
             continue
         path = labels / f"{name}.parquet"
-        if path.exists() and file_hash(path) != digest:
-            raise DataError(f"{path} does not have the hash in its manifest.json")
         for number, row in enumerate(read_part(path, identity).to_pylist()):
             if not row["failed"]:
                 yield labels_of_row(f"{path}, row {number}", row, mate_value)

@@ -16,8 +16,8 @@ import pytest
 from fake_engine import score
 from random_games import random_records
 
-from alphagateau.data import workers
-from alphagateau.data.label_files import LabelJob, Unit, read_manifest, read_part
+from alphagateau.data import labelling, workers
+from alphagateau.data.label_files import LabelJob, Unit, read_manifest, read_part, write_manifest
 from alphagateau.data.labelling import label
 from alphagateau.data.positions import gather
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
@@ -308,12 +308,19 @@ def test_a_labelling_that_labelled_nothing_leaves_its_folder_to_another(gardner,
     assert run(order._replace(nodes=50))
 
 
+def unfinished(folder: Path) -> None:
+    """Makes its labels such as have no hashes yet."""
+    manifest = {key: value for key, value in read_manifest(folder).items() if key != "parts"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
 def test_labels_of_another_engine_are_not_mixed_in(gardner, boards, labelled, tmp_path):
     shutil.copytree(labelled, tmp_path / "labels")
     with pytest.raises(DataError, match=r"manifest.json has engine"):
         run(order_of(gardner, boards, tmp_path / "labels", fake(), nodes=51))
     assert run(order_of(gardner, boards, tmp_path / "other", fake(), nodes=51))
     shutil.copy(tmp_path / "other" / "test-00000.parquet", tmp_path / "labels")
+    unfinished(tmp_path / "labels")
     with pytest.raises(DataError, match=r"test-00000.parquet holds labels of another engine"):
         run(order_of(gardner, boards, tmp_path / "labels", fake()))
 
@@ -342,8 +349,24 @@ def test_a_part_cut_short_is_named(gardner, boards, labelled, tmp_path):
     shutil.copytree(labelled, tmp_path / "labels")
     part = tmp_path / "labels" / "train-00000.parquet"
     part.write_bytes(part.read_bytes()[:-40])
+    unfinished(part.parent)
     with pytest.raises(DataError, match=r"train-00000.parquet cannot be read"):
         run(order_of(gardner, boards, tmp_path / "labels", fake()))
+
+
+def test_a_part_that_changed_is_no_label_when_the_command_is_given_again(gardner, boards, labelled, tmp_path):
+    """Its hash went into the manifest, and packing took it; so did other labels, by --known."""
+    shutil.copytree(labelled, tmp_path / "labels")
+    order, part = order_of(gardner, boards, tmp_path / "labels", fake()), tmp_path / "labels" / "train-00000.parquet"
+    table, about = read_table(part, LABELS)
+    write_table(part, {**table.to_pydict(), "state_score": [1] * table.num_rows}, LABELS, about)
+    manifest = {key: value for key, value in read_manifest(order.output).items() if key != "parts"}
+    known = order._replace(output=tmp_path, known=order.output)
+    for refused in (lambda: run(order), lambda: labelling.read_known(known, manifest)):
+        with pytest.raises(DataError, match=r"train-00000.parquet does not have the hash in its manifest.json: delete"):
+            refused()
+    part.unlink()
+    write_manifest(order.output, manifest)  # does not raise
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish")
