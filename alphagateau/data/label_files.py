@@ -15,10 +15,11 @@ from alphagateau.data.positions import SPLITS
 from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
 from alphagateau.games.entries import GAMES
 from alphagateau.games.rules import Game
-from alphagateau.runs.files import file_hash, reason, remove_half_written, write_text
+from alphagateau.runs.files import file_hash, read_bounded, reason, remove_half_written, write_text
 
 UNIT = 256  # boards of a part
 FORMAT = 1
+MAX_BYTES = 2**26  # of a manifest, which has some 90 of each part
 FILES = ("parts", "shards")  # keys of a manifest that name files beside it
 
 
@@ -126,7 +127,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.exists() and (shards := find_shards(folder)):
         return shards_manifest(shards)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_bounded(path, MAX_BYTES))
         if not isinstance(found, dict) or not {"game", "target", "engine"} <= found.keys():
             raise ValueError("it lacks game, target or engine")
         if found["game"] not in GAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
@@ -162,7 +163,7 @@ def check_parts(folder: Path, manifest: Mapping[str, Any], split: str = "") -> N
     """Raises DataError for a part, of a split or of all, that is there without the hash that a manifest has of it."""
     for name, digest in manifest.get("parts", {}).items():
         path = folder / f"{name}.parquet"
-        if name.startswith(split) and path.exists() and file_hash(path) != digest:
+        if name.startswith(split) and path.is_file() and file_hash(path) != digest:
             raise DataError(f"{path} does not have the hash in its manifest.json: delete it, and label again")
 
 

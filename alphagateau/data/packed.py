@@ -14,14 +14,14 @@ import numpy as np
 from filelock import FileLock
 
 from alphagateau.data.bagz import Kind, Record, by_board, open_bag
-from alphagateau.data.label_files import check_parts, identity_of, read_manifest, read_part
+from alphagateau.data.label_files import MAX_BYTES, check_parts, identity_of, read_manifest, read_part
 from alphagateau.data.tables import DataError
 from alphagateau.games.notation import board_edges, board_from_fen, from_fens, jitted
 from alphagateau.games.rules import Game, outermost_rooks
 from alphagateau.games.scores import NO_SCORE, win_probability
 from alphagateau.games.state import State, pad_rows
 from alphagateau.games.variants import get_game
-from alphagateau.runs.files import filling, sync, write_text
+from alphagateau.runs.files import filling, read_bounded, sync, write_text
 
 FORMAT = 1
 CHUNK = 256  # boards entered at once
@@ -106,7 +106,7 @@ def _columns(folder: Path, game: Game) -> Boards:
 
 def _is_of(folder: Path, manifest: dict[str, Any], game: Game) -> bool:
     try:
-        is_same = json.loads((folder / "packed.json").read_text()) == {"format": FORMAT, "labels": manifest}
+        is_same = json.loads(read_bounded(folder / "packed.json", MAX_BYTES)) == {"format": FORMAT, "labels": manifest}
         return is_same and bool(_columns(folder, game))
     except (OSError, ValueError):  # also of a column that is cut off
         return False

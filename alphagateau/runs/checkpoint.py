@@ -25,7 +25,7 @@ from alphagateau.config import ConfigError
 from alphagateau.config.registers import NotInstalledError
 from alphagateau.distributed.processes import everywhere, on_first
 from alphagateau.runs import trees
-from alphagateau.runs.files import file_hash, filling, megabytes, reason, remove_half_written, sync, write_text
+from alphagateau.runs.files import file_hash, filling, read_bounded, reason, remove_half_written, sync, write_text
 from alphagateau.runs.manifest import MAX_BYTES, check_manifest
 
 SCHEMA = 3  # raise it when the contents of a checkpoint change
@@ -156,14 +156,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Reads the manifest of the checkpoint folder `path`, whoever wrote it. Raises CheckpointError."""
     file = path / "manifest.json"
     try:
-        if (size := file.stat().st_size) > MAX_BYTES:
-            raise ValueError(f"it has {megabytes(size)}, expected at most {megabytes(MAX_BYTES)}")
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-        schema, digest = manifest["schema"], manifest.pop("checksum", None)
+        manifest = json.loads(read_bounded(file, MAX_BYTES))
+        schema, digest = manifest.get("schema"), manifest.pop("checksum", None)
         is_whole = digest == _manifest_checksum(manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(f"{path} is not a checkpoint: it has no manifest.json") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         what = "cannot be read" if isinstance(error, OSError) else "is damaged"
         raise CheckpointError(f"{file} {what}: {reason(error)}") from None
     if schema != SCHEMA:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -98,6 +99,14 @@ def file_hash(path: Path) -> str:
     """SHA-256 of a file, in 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_bounded(path: Path, most: int) -> str:
+    """The text of a plain file of at most so many bytes. Raises OSError, and ValueError: a pipe would wait for ever."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        raise ValueError(f"it has {megabytes(found.st_size)}, expected a plain file of at most {megabytes(most)}")
+    return path.read_text(encoding="utf-8")
 
 
 def remove_half_written(folder: Path) -> None:

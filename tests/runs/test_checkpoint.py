@@ -303,7 +303,15 @@ def test_a_checkpoint_of_a_plug_in_that_is_not_installed_is_not_called_damaged(c
 
 def test_a_manifest_too_large_to_be_one_is_not_read(copy, monkeypatch):
     monkeypatch.setattr(checkpoint, "MAX_BYTES", 10)
-    with pytest.raises(CheckpointError, match=r"manifest.json is damaged: it has .* kB, expected at most 0.0 kB"):
+    with pytest.raises(CheckpointError, match=r"is damaged: it has .* kB, expected a plain file of at most 0.0 kB"):
+        checkpoint.open_checkpoint(copy)
+
+
+def test_a_manifest_that_is_no_plain_file_is_not_read(copy):
+    """One that was a pipe, or /dev/zero, was read for ever."""
+    (copy / "manifest.json").unlink()
+    (copy / "manifest.json").symlink_to(os.devnull)
+    with pytest.raises(CheckpointError, match=r"is damaged: it has 0.0 kB, expected a plain file of at most 10.0 MB"):
         checkpoint.open_checkpoint(copy)
 
 
@@ -328,7 +336,10 @@ def test_weights_that_are_not_those_of_the_manifest_are_refused_wherever_they_ar
 @pytest.mark.parametrize("schema", [0, 2, 4, "new", None])
 def test_another_schema_is_refused_by_name(copy, schema):
     file = copy / "manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema": schema}))
+    manifest = {**json.loads(file.read_text()), "schema": schema}
+    if schema is None:  # as of labels
+        del manifest["schema"]
+    file.write_text(json.dumps(manifest))
     with pytest.raises(CheckpointError, match=f"has checkpoint schema {schema!r}; this version reads 3"):
         checkpoint.open_checkpoint(copy)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -137,6 +138,19 @@ def test_labels_name_no_files_elsewhere(tmp_path):
         (tmp_path / "manifest.json").write_text(json.dumps({**whole, **more}))
         with pytest.raises(DataError, match="is no manifest of labels"):
             read_manifest(tmp_path)
+
+
+def test_a_manifest_of_labels_is_a_plain_file_of_some_size(tmp_path, monkeypatch):
+    from alphagateau.data import label_files
+
+    (tmp_path / "manifest.json").symlink_to(os.devnull)
+    with pytest.raises(label_files.DataError, match=r"labels: it has 0.0 kB, expected a plain file of at most 67.1 MB"):
+        label_files.read_manifest(tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    (tmp_path / "manifest.json").write_text('{"game": "chess", "target": "best", "engine": {}}')
+    monkeypatch.setattr(label_files, "MAX_BYTES", 10)
+    with pytest.raises(label_files.DataError, match=r"it has 0.0 kB, expected a plain file of at most 0.0 kB"):
+        label_files.read_manifest(tmp_path)
 
 
 def test_an_engine_greets_and_then_refuses_weights_that_cannot_play(tiny):
