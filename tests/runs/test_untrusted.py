@@ -130,11 +130,13 @@ def test_a_file_whose_name_has_a_line_end_gives_no_folder_its_name(tmp_path, mon
 
 
 def test_labels_name_no_files_elsewhere(tmp_path):
+    """An engine that was a text, of which the model card asks its name, was a traceback."""
     from alphagateau.data.label_files import read_manifest
     from alphagateau.data.tables import DataError
 
     whole = {"game": "chess", "target": "best", "engine": {}}
-    for more in ({"parts": {"../train-0": "x"}}, {"shards": ["/etc/x.bag"]}, {"parts": 3}, {"game": "shogi"}):
+    elsewhere = {"parts": {"../train-0": "x"}}, {"shards": ["/etc/x.bag"]}
+    for more in (*elsewhere, {"parts": 3}, {"game": "shogi"}, {"engine": "x"}):
         (tmp_path / "manifest.json").write_text(json.dumps({**whole, **more}))
         with pytest.raises(DataError, match="is no manifest of labels"):
             read_manifest(tmp_path)
