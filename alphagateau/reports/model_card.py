@@ -99,7 +99,7 @@ def origin_name(card: Card) -> str:
 def origin_path(origin: str) -> Path:
     """The path in a clone of a run, one of its checkpoints or a published one, from its former path."""
     path = Path(origin)
-    is_of_a_run = path.name.isdigit() and path.parent.name == "checkpoints"
+    is_of_a_run = path.name.removesuffix("-stopped").isdigit() and path.parent.name == "checkpoints"
     return Path("checkpoints", *path.parts[-3 if is_of_a_run else -1 :])
 
 
@@ -183,6 +183,9 @@ def limit_lines(card: Card) -> list[str]:
         lines = [f"- It learnt on {' and '.join(boards)}{before}; it plays other boards without having seen them."]
     else:
         lines = [f"- It plays {' and '.join(name for name in GAMES if have_equal_moves(name, boards[0]))} only."]
+    if card.manifest["order"][1:] != [0, 0]:
+        inside = card.manifest["iteration"] + 1
+        lines.append(f"- It was stopped inside iteration {inside}: the command above need not give these weights.")
     lines += [f"- Its last iteration was unhealthy: {symptom}" for symptom in card.manifest["symptoms"]]
     return lines + [f"- {note}" for note in card.notes]
 

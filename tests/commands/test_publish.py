@@ -22,6 +22,7 @@ from alphagateau.reports.model_card import (
     data_sentence,
     limit_lines,
     network_sentence,
+    origin_path,
     rating_lines,
     training_lines,
 )
@@ -107,8 +108,20 @@ def test_the_card_says_what_the_runs_files_say(published):
 )
 def test_the_card_of_a_run_that_began_from_weights_says_so(origin, said):
     experiment = config.load(config.find_file("smoke", "experiment"))
-    card = SimpleNamespace(experiment=experiment, record={"init_from": origin}, manifest={"symptoms": []}, notes=())
+    manifest = {"symptoms": [], "order": [2, 0, 0]}
+    card = SimpleNamespace(experiment=experiment, record={"init_from": origin}, manifest=manifest, notes=())
     assert limit_lines(card)[0].startswith(f"- It learnt on {said}")  # pyright: ignore[reportArgumentType]
+
+
+def test_the_card_of_a_checkpoint_stopped_inside_an_iteration_says_so():
+    """Its command trains to the end of the iteration before, often with other weights."""
+    manifest: dict[str, Any] = {"symptoms": [], "iteration": 2, "order": [2, 1, 3]}
+    experiment = config.load(config.find_file("smoke", "experiment"))
+    card: Any = SimpleNamespace(experiment=experiment, record={}, manifest=manifest, notes=())
+    said = "- It was stopped inside iteration 3: the command above need not give these weights."
+    assert limit_lines(card)[1:] == [said]
+    manifest["order"] = [2, 0, 0]
+    assert len(limit_lines(card)) == 1
 
 
 def test_the_card_says_what_trains_it_anew():
@@ -124,6 +137,7 @@ def test_the_card_says_what_trains_it_anew():
     card.record = {"init_from": "/runs/pre/checkpoints/24", "starts": []}
     assert "- began from the weights of pre/24" in training_lines(card)  # pyright: ignore[reportArgumentType]
     assert "--init-from checkpoints/pre/checkpoints/24`" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
+    assert origin_path("pre/checkpoints/5-stopped") == Path("checkpoints/pre/checkpoints/5-stopped")
     card.record = {"init_from": "checkpoints/small", "init_from_hash": "12ab", "starts": []}
     assert "anew, as it was before (weights 12ab), with" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
 
