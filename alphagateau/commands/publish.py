@@ -56,6 +56,7 @@ def run(arguments: Arguments) -> int:
 
 def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     """The checkpoint to publish and its Card. Raises CheckpointError, ConfigError, RunError."""
+    from alphagateau.matches.specs import name_of, run_of
     from alphagateau.reports.model_card import Card, read_ratings
     from alphagateau.runs.checkpoint import NoCheckpointError
     from alphagateau.runs.newest import newest_checkpoint
@@ -69,10 +70,10 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     if run is None:
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
     experiment = without_programs(config.load(run / "config.toml"), run)
-    names = (f"{run.name}/{found.path.name}", arguments.name)
+    names = (name_of(found), arguments.name)
     card = Card(
         name=arguments.name,
-        run=run.name,
+        run=run_of(found),
         manifest=found.manifest,
         experiment=experiment,
         record=read_record(run),

@@ -78,7 +78,7 @@ def run_of(found: Checkpoint) -> str:
 
 def name_of(found: Checkpoint) -> str:
     """The name of a checkpoint as a player, such as quickstart/14."""
-    return f"{run_of(found)}/{found.path.name}" if found.run else run_of(found)
+    return f"{run_of(found)}/{found.path.absolute().name}" if found.run else run_of(found)
 
 
 def board_of(specs: Sequence[PlayerSpec], game_name: str | None = None) -> str:

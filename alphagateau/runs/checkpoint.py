@@ -62,8 +62,10 @@ class Checkpoint(NamedTuple):
     @property
     def run(self) -> Path | None:
         """The folder of the run that wrote it; None: it lies elsewhere, as one that is published."""
-        folder = self.path.parent.parent
-        is_of_run = self.path.parent.name == "checkpoints" and (folder / "config.toml").exists()
+        whole = Path(os.path.abspath(self.path))
+        path = self.path if self.path.parts[-3:] == whole.parts[-3:] else whole  # typed within the run, as "2" or "."
+        folder = path.parent.parent
+        is_of_run = path.parent.name == "checkpoints" and (folder / "config.toml").exists()
         return folder if is_of_run and PUBLISHED not in self.manifest else None
 
 

@@ -13,7 +13,9 @@ from pretended_runs import write_iteration
 from tiny_checkpoints import save_tiny
 
 from alphagateau import config
+from alphagateau.commands.info import description_of
 from alphagateau.commands.main import main
+from alphagateau.commands.publish import Arguments, read_run
 from alphagateau.matches.player_specs import load_player
 from alphagateau.matches.specs import name_of, read_spec
 from alphagateau.networks.gateau.config import GateauConfig
@@ -254,6 +256,28 @@ def test_a_newest_checkpoint_that_is_damaged_is_passed_over_aloud(trained, tmp_p
     out, error = capsys.readouterr()
     assert error.startswith("passed over: ") and "checkpoints/3" in error and error.count("\n") == 1
     assert f"{run}/checkpoints/2" in out
+
+
+@pytest.mark.parametrize(
+    ("within", "typed", "shown"),
+    [
+        ("..", "trained/checkpoints/2", "trained"),
+        (".", "checkpoints/2", None),
+        (".", ".", None),
+        ("checkpoints", "2", None),
+        ("checkpoints/2", ".", None),
+        ("checkpoints/1", "../2", None),
+    ],
+)
+def test_a_checkpoint_knows_its_run_wherever_its_path_is_typed(within, typed, shown, trained, monkeypatch):
+    """It was of no run, or of one without a name, which publish wrote."""
+    monkeypatch.chdir(trained / within)
+    monkeypatch.setattr(flops, "experiment_flops", lambda experiment: {})  # it takes JAX a second
+    ratings = trained.parent / "own.csv"
+    ratings.write_text(RATINGS)
+    assert description_of(Path(typed))["run"] == str(shown or trained.resolve())
+    found, card = read_run(Arguments(Path(typed), "small", (ratings,)))
+    assert (card.run, name_of(found)) == ("trained", "trained/2")
 
 
 def test_no_run_is_begun_in_it(published):
