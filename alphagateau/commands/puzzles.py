@@ -64,11 +64,12 @@ def run(arguments: Arguments) -> int:
     from alphagateau.suites.solving import solve
 
     *specs, file = arguments.words
-    if file == "-":
-        raise UsageError("puzzles names the hash of its file: expected a path, got -")
+    if file == "-" or (Path(file).exists() and not Path(file).is_file()):  # a pipe is empty after its puzzles
+        raise UsageError(f"puzzles names the hash of its file: expected a plain file, got {file}")
     with usage_errors():
         game = get_game(arguments.game)
         puzzles, left_out = read_puzzles(game, file, arguments.max_puzzles, arguments.bounds)
+    about = {"file": Path(file).name, "sha256": file_hash(Path(file)), "game": game.name}  # before it can move
     if left_out:
         report(f"{counted(len(left_out), 'puzzle')} left out, the first: {left_out[0]}")
 
@@ -80,7 +81,6 @@ def run(arguments: Arguments) -> int:
     if not solutions:
         raise UsageError(failures[0])
     results = [summarize(name, puzzles, found, arguments.band) for name, found in solutions.items()]
-    about = {"file": Path(file).name, "sha256": file_hash(Path(file)), "game": game.name}
     write(arguments, results, [*left_out, *failures], about)
     write_solutions(arguments.out / "solutions.csv", puzzles, solutions)
     print_shares(results, f"{counted(len(puzzles), 'puzzle')} of {about['file']}")

@@ -38,7 +38,7 @@ NO_ENGINE = "cannot be started"
         ("match random uci:x?nodes=x --game chess", "nodes is 'x', expected a whole number"),
         ("match random random --game chess --openings nowhere", "nowhere"),
         ("match random random --game chess --opening-plies 0", "different openings of 0 plies"),
-        ("puzzles random -", "puzzles names the hash of its file: expected a path, got -"),
+        ("puzzles random -", "puzzles names the hash of its file: expected a plain file, got -"),
         (
             "label x --player random --target best --nodes 4000 --output y",
             "--nodes is of an engine: --player takes its own",

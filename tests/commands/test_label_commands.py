@@ -1,6 +1,7 @@
 """`alphagateau positions`, `label`, `evaluate` and `puzzles` as their users meet them: what is said, and exit codes."""
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,10 +11,13 @@ from markup import Outline
 from random_games import random_records
 from tiny_checkpoints import save_tiny
 
+from alphagateau.cli import players
+from alphagateau.commands import puzzles
 from alphagateau.commands.main import main
 from alphagateau.games.pgn.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.networks.giraffe.config import GiraffeConfig
+from alphagateau.suites.solving import Solution
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
 ENGINE = shlex.join([sys.executable, str(FAKE)])
@@ -86,6 +90,7 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("puzzles random", "puzzles needs players and a file"),
         ("puzzles random nowhere.csv", "nowhere.csv cannot be read: No such file"),
         ("puzzles random PGN", "games.pgn, line 1: expected the columns FEN (or PGN), Moves and Rating"),
+        (f"puzzles random {os.devnull}", f"the hash of its file: expected a plain file, got {os.devnull}"),
         ("puzzles random PGN --game go", "unknown game 'go'"),
         ("puzzles random PGN --band 0", "--band must be 1 or more, got 0"),
     ],
@@ -178,3 +183,20 @@ def test_players_solve_puzzles_as_a_page(tmp_path, capfd):
     assert page
     assert (tmp_path / "page" / "puzzles.svg").read_text().startswith("<svg")
     assert (tmp_path / "page" / "solutions.csv").read_text().count("\n") == 3
+
+
+def test_a_file_of_puzzles_that_moves_while_they_are_solved_has_its_hash(tmp_path, monkeypatch):
+    """It was an error after the last puzzle."""
+    file = tmp_path / "few.csv"
+    file.write_text(f"FEN,Moves,Rating\n{MATE},a5b5 d4d5q,801\n")
+    told = {}
+
+    def measure_each(specs, *others):
+        file.unlink()
+        return {spec: [Solution(True, 1, "d4d5q")] for spec in specs}, []
+
+    monkeypatch.setattr(players, "measure_each", measure_each)
+    monkeypatch.setattr(puzzles, "write", lambda arguments, results, notes, about: told.update(about))
+    monkeypatch.setattr(puzzles, "write_solutions", lambda *told: None)
+    assert main(["puzzles", "random", str(file), "--game", "gardner_chess", "--out", str(tmp_path)]) == 0
+    assert len(told["sha256"]) == 64
