@@ -146,7 +146,7 @@ class Reporter:
 
     def conclude(self, is_done: bool, reason: str | None, output: Path) -> None:
         """Prints the result, and how much of the processor time the engines used."""
-        if self._pace and self._pace.engine_seconds:
+        if self._pace and self._pace.labelled and self._pace.engine_seconds:
             share = self._pace.engine_seconds / self._pace.seconds / self._workers
             report(f"the engines' cores were {share:.0%} busy with searching")
         if is_done:

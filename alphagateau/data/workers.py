@@ -111,6 +111,7 @@ class Workers:
         """Labels the units, beginning with the engine `first`; `report` is called regularly and at the end."""
         self._engines.append(first)
         self._idle.append(first)
+        self._engine_seconds -= _processor_seconds(first)  # of its start, before these threads'
         try:
             with ThreadPoolExecutor(self.job.workers) as pool:
                 left = {pool.submit(self._work) for _ in range(self.job.workers)}

@@ -13,7 +13,9 @@ from tiny_checkpoints import save_tiny
 
 from alphagateau.cli import players
 from alphagateau.commands import puzzles
+from alphagateau.commands.label import Reporter
 from alphagateau.commands.main import main
+from alphagateau.data.workers import Pace
 from alphagateau.games.pgn.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
 from alphagateau.networks.giraffe.config import GiraffeConfig
@@ -102,6 +104,14 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(words, said, games, boards,
     assert main(given) == 2
     out, error = capfd.readouterr()
     assert said in error and error.count("\n") == 1 and not out
+
+
+def test_what_labelled_nothing_says_nothing_of_its_engines(tmp_path, capfd):
+    reporter = Reporter(1)
+    for labelled, said in ((0, 0), (3, 1)):
+        reporter.report(Pace(3, 3, labelled, 1.0, 0.5))
+        reporter.conclude(False, None, tmp_path)
+        assert capfd.readouterr().err.count("the engines' cores were 50% busy with searching") == said
 
 
 def test_an_engine_that_fails_at_work_is_no_usage_error(boards, capfd, tmp_path):

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import chess
 import numpy as np
@@ -246,6 +247,16 @@ def test_an_engine_that_hangs_is_not_tried_twice_on_each_board(gardner, tmp_path
         "train.parquet, row 4: the engine is given up: it failed on 5 boards one after another, engine 'x' did not "
         "answer 'go nodes 50' within 60 s"
     )
+
+
+def test_the_start_of_an_engine_is_no_searching(gardner, tmp_path, monkeypatch):
+    """Its three seconds in a tenth of one made cores 900 % busy."""
+    idle: Any = SimpleNamespace(process=SimpleNamespace(pid=2**30), close=lambda: None)
+    monkeypatch.setattr(workers, "_processor_seconds", lambda engine: 3.0)
+    told: list[workers.Pace] = []
+    pool = workers.Workers(order_of(gardner, tmp_path, tmp_path, "x"), "", [], lambda fen: None, lambda: False)
+    pool.run(idle, told.append)
+    assert told[-1].engine_seconds == 0
 
 
 def test_a_stop_is_heard_while_an_engine_does_not_answer(gardner, boards, tmp_path):
