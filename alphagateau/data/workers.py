@@ -216,9 +216,10 @@ def _processor_seconds(engine: Engine) -> float:
 
 
 def label_board(job: LabelJob, engine: Engine, fen: str) -> dict[str, Any]:
-    """The labels of a board. Raises EngineFault, DataError, and ValueError for a FEN that is none of the game's."""
-    board = board_from_fen(job.game, fen)
-    moves = board_edges(job.game, board)
+    """The labels of a board. Raises EngineFault, DataError, and ValueError for a FEN of no legal move."""
+    moves = board_edges(job.game, board_from_fen(job.game, fen))
+    if not moves:
+        raise ValueError(f"the game is over in {fen}, expected a legal move")
     if job.multipv:
         by_move = search_moves(engine, fen, job.nodes, moves.values())
         best = max(by_move.values(), key=lambda result: result.score)

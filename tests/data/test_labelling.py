@@ -249,6 +249,15 @@ def test_an_engine_that_hangs_is_not_tried_twice_on_each_board(gardner, tmp_path
     )
 
 
+def test_a_board_whose_game_is_over_is_no_fault_of_the_engine(tmp_path):
+    """It "answered , which is no legal move"."""
+    mate, order = "k7/1Q6/1K6/8/8/8/8/8 b - - 0 1", order_of(get_game("chess"), tmp_path, tmp_path, "x")
+    engine: Any = None
+    for changes in ({}, {"multipv": True}):
+        with pytest.raises(ValueError, match=f"the game is over in {mate}, expected a legal move"):
+            workers.label_board(order._replace(**changes), engine, mate)
+
+
 def test_the_start_of_an_engine_is_no_searching(gardner, tmp_path, monkeypatch):
     """Its three seconds in a tenth of one made cores 900 % busy."""
     idle: Any = SimpleNamespace(process=SimpleNamespace(pid=2**30), close=lambda: None)
