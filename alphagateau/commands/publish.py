@@ -70,7 +70,6 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     if run is None:
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
     experiment = without_programs(config.load(run / "config.toml"), run)
-    names = (name_of(found), arguments.name)
     card = Card(
         name=arguments.name,
         run=run_of(found),
@@ -79,7 +78,7 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
         record=read_record(run),
         spent=read_spent(run, experiment_flops).get(iteration),
         final=read_final_match(run),
-        ratings=[read_ratings(path, names) for path in arguments.ratings],
+        ratings=[read_ratings(path, (name_of(found), arguments.name)) for path in arguments.ratings],
         labels=labels_of(experiment),
         license=arguments.license,
         notes=arguments.note,

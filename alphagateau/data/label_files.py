@@ -127,11 +127,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.exists() and (shards := find_shards(folder)):
         return shards_manifest(shards)
     try:
-        found = json.loads(read_bounded(path, MAX_BYTES))
-        if not isinstance(found, dict) or not {"game", "target", "engine"} <= found.keys():
-            raise ValueError("it lacks game, target or engine")
-        if not isinstance(found["engine"], dict):
-            raise ValueError("its engine is no table")
+        found = {"engine": None, **json.loads(read_bounded(path, MAX_BYTES))}
+        if not {"game", "target"} <= found.keys() or not isinstance(found["engine"], dict):
+            raise ValueError("it lacks game, target or a table engine")
         if found["game"] not in GAMES or any(Path(n).name != n for key in FILES for n in found.get(key, ())):
             raise ValueError("it names a board that there is not, or files elsewhere")
         if not isinstance(found.get("parts", {}), dict) or ("shards" in found and found.get("kind") not in TARGETS):

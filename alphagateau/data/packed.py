@@ -155,10 +155,7 @@ def _part_rows(labels: Path, manifest: dict[str, Any], split: str, mate_value: s
     """The boards of a split, without those on which the engine failed. Raises DataError."""
     check_parts(labels, manifest, f"{split}-")
     identity = identity_of(manifest)
-    for name in manifest["parts"]:
-        if not name.startswith(f"{split}-"):
-            continue
-        path = labels / f"{name}.parquet"
+    for path in [labels / f"{name}.parquet" for name in manifest["parts"] if name.startswith(f"{split}-")]:
         for number, row in enumerate(read_part(path, identity).to_pylist()):
             if not row["failed"]:
                 yield labels_of_row(f"{path}, row {number}", row, mate_value)
@@ -197,17 +194,10 @@ def labels_of_records(game: Game, where: str, kind: Kind, found: list[Record]) -
 
 def labels_of_row(where: str, row: dict[str, Any], mate_value: str = "certain") -> Labelled:
     """The labels of one board, of a row of a part. Raises DataError."""
-    edges, scores = row["edges"] or (), row["scores"] or ()
-    if None in (*row.values(), *edges, *scores) or len(edges) != len(scores) or row["count"] < 1:
-        raise DataError(f"{where} is not whole: expected no nulls, a score of each edge, and a count of 1 or more")
-    return Labelled(
-        where,
-        row["fen"],
-        row["edges"],
-        to_codes(np.array(row["scores"], np.int16), mate_value),
-        int(to_codes(np.array(row["state_score"], np.int16), mate_value)),
-        row["count"],
-    )
+    if None in (*row["edges"], *row["scores"]) or len(row["edges"]) != len(row["scores"]):
+        raise DataError(f"{where} is not whole: expected no nulls, and a score of each edge")
+    values, state = (to_codes(np.array(row[name], np.int16), mate_value) for name in ("scores", "state_score"))
+    return Labelled(where, row["fen"], row["edges"], values, int(state), row["count"])
 
 
 def pack_labels(game: Game, found: Sequence[Labelled]) -> Boards:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alphagateau.runs.files import reason, replacing, sync
@@ -59,7 +58,7 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]
             table.validate(full=True)  # that texts are UTF-8, above all
     except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: of a column's name
         raise DataError(f"{path} cannot be read: {reason(error)}") from None
-    if any(column.null_count for column in table.columns) or pc.any(pc.less(table["count"], 1)).as_py():
+    if any(column.null_count for column in table.columns) or (table["count"].to_numpy() < 1).any():
         row = next(n for n, x in enumerate(table.to_pylist()) if None in x.values() or x["count"] < 1)
         raise DataError(f"{path}, row {row} is not whole: expected no nulls, and a count of 1 or more")
     about = {k.decode(errors="replace"): v.decode(errors="replace") for k, v in (found.metadata or {}).items()}

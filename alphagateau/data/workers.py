@@ -229,8 +229,7 @@ def label_board(job: LabelJob, engine: Engine, fen: str) -> dict[str, Any]:
         raise DataError(f"engine {job.command!r} answered {state.move}, which is no legal move of {fen}")
     by_edge = {}
     if job.target == "actions":
-        is_fresh = job.clear == "move"
-        by_edge = {edge: search(engine, fen, job.nodes, move, is_fresh) for edge, move in moves.items()}
+        by_edge = {edge: search(engine, fen, job.nodes, move, job.clear == "move") for edge, move in moves.items()}
     elif job.target == "best":
         by_edge = {edge: state for edge, move in moves.items() if move == state.move}
     return labels_of(state, by_edge)

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from alphagateau.data.tables import BOARDS, DataError, read_table, write_table
+from alphagateau.data.tables import BOARDS, LABELS, DataError, read_table, write_table
 
 
 def test_a_text_that_is_not_utf_8_is_one_sentence(tmp_path):
@@ -29,3 +29,12 @@ def test_a_row_that_is_not_whole_is_named(changes, tmp_path):
     write_table(path := tmp_path / "train.parquet", columns, BOARDS, {})
     with pytest.raises(DataError, match=r"train.parquet, row 1 is not whole: expected no nulls, and a count of 1"):
         read_table(path, BOARDS)
+
+
+@pytest.mark.parametrize("name", LABELS.names)
+def test_a_label_without_one_of_its_columns_is_not_whole(name, tmp_path):
+    row = {"fen": "8/8", "game": 1, "ply": 0, "count": 1, "state_score": 1, "edges": [], "scores": [], "depths": []}
+    columns = {key: [value] for key, value in (row | {"failed": "", name: None}).items()}
+    write_table(path := tmp_path / "train-00000.parquet", columns, LABELS, {})
+    with pytest.raises(DataError, match=r"train-00000.parquet, row 0 is not whole"):
+        read_table(path, LABELS)
