@@ -14,6 +14,8 @@ from alphagateau.games.pgn.pgn import GameRecord, MoveNote, plain_tag, write_not
 from alphagateau.games.pgn.text import MAX_JUDGEMENT, WrittenGame
 
 EVAL = re.compile(r"\[%eval\s[^\[\]]*\]\s?")
+_REMOVED = "\0"  # where a comment was
+_EMPTIED = re.compile(f"(?m)^[ \t]*{_REMOVED}[ \t{_REMOVED}]*\n")  # a line that held no more: if empty, it ends a game
 Edit = tuple[int, int, str]  # from, to, what stands there instead
 
 
@@ -73,7 +75,7 @@ def annotated_text(written: WrittenGame, game: AnalysedGame) -> str:
     for start, end, new in sorted(edits):
         parts += [written.text[last:start], new]
         last = end
-    return "".join([*parts, written.text[last:]])
+    return _EMPTIED.sub("", "".join([*parts, written.text[last:]])).replace(_REMOVED, "")
 
 
 def _without_scores(written: WrittenGame) -> list[Edit]:
@@ -81,8 +83,7 @@ def _without_scores(written: WrittenGame) -> list[Edit]:
     for start, end in written.comment_places:
         found = list(EVAL.finditer(written.text, start, end))
         if found and not EVAL.sub("", written.text[start:end]).strip():
-            is_line = written.text[: start - 1].endswith("\n") and written.text.startswith("\n", end + 1)
-            edits.append((start - 1, end + 1 + is_line, ""))  # its braces too, and no empty line, which ends a game
+            edits.append((start - 1, end + 1, _REMOVED))  # its braces too
         else:
             edits += [(*one.span(), "") for one in found]
     return edits

@@ -47,9 +47,10 @@ def test_a_judgement_takes_the_place_of_a_judgement_alone(nags, kept):
     assert annotated(once).count("$4") == 1
 
 
-def test_a_comment_on_its_own_line_leaves_no_empty_line():
+@pytest.mark.parametrize("comment", ["{ [%eval 0.3] }", "  {[%eval 0.3]}", "{[%eval 0.3]} \t{[%eval\n0.2]} "])
+def test_a_comment_on_its_own_line_leaves_no_empty_line(comment):
     """One ended the game for other readers, so that its moves stood in three games."""
-    text = '[Result "1-0"]\n\n1. e4\n{ [%eval 0.3] }\n1... e5\n{ [%eval 0.2] }\n2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n'
+    text = f'[Result "1-0"]\n\n1. e4\n{comment}\n1... e5\n{comment}\n2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n'
     file = io.StringIO(annotated(text))
     game = chess.pgn.read_game(file)
     assert not game.errors and len(list(game.mainline_moves())) == 7 and chess.pgn.read_game(file) is None
