@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
+from alphagateau.games.pgn.pgn import replay
 from alphagateau.games.pgn.text import read_games
 from alphagateau.games.pgn.text_files import read_lines
 
@@ -114,15 +115,16 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     return None if is_same else f"holds something that is not {mark.kind}"
 
 
-def check_own_games(option: str, path: Path, tag: str, value: str) -> None:
+def check_own_games(option: str, path: Path, tag: str, value: str, faulty: bool = False) -> None:
     """Raises OutputError for a PGN file with games of others, whose `tag` has another value.
 
-    Games without the tag count as written: an annotated file has those with faults unchanged.
+    Games without the tag count as written; so do, beside others, those with faults if `faulty`.
     """
     if not path.is_file() or not path.stat().st_size:
         return
-    values = {game.tags[tag] for game in read_games(read_lines(path)) if tag in game.tags}
-    if values != {value}:
+    tagged = [game for game in read_games(read_lines(path)) if tag in game.tags]
+    others = [game for game in tagged if game.tags[tag] != value]
+    if len(others) == len(tagged) or not all(faulty and replay(game).fault for game in others):
         raise OutputError(f"{option} {path} holds other games: write somewhere else, or move that away")
 
 

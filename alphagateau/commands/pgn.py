@@ -181,7 +181,7 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[Replayed]", tally
     shown, num_games = [], 0
     for written, game in analyse_games(str(arguments.analyse), arguments.simulations, sound):
         if arguments.annotate and not num_games:
-            check_own_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst))
+            check_own_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst), faulty=True)
         num_games += 1
         shown += [game] if len(shown) < MAX_GAMES else []
         if arguments.annotate:

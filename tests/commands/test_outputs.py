@@ -117,6 +117,13 @@ def test_annotated_games_are_replaced_by_the_same_analyst_alone(capfd):
     for path, analyst in (("annotated.pgn", "r/2, policy"), ("games.pgn", "r/1, policy")):
         with pytest.raises(OutputError, match="holds other games"):
             check_own_games("--annotate", Path(path), "Annotator", analyst)
+    faulty = GAME.replace("e4", "e5").replace("[White", '[Annotator "Fritz"]\n[White')  # left as it was, with its tag
+    Path("annotated.pgn").write_text(Path("annotated.pgn").read_text() + "\n" + faulty)
+    check_own_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy", faulty=True)
+    Path("games.pgn").write_text(faulty)
+    for path, is_faulty in (("annotated.pgn", False), ("games.pgn", True)):
+        with pytest.raises(OutputError, match="holds other games"):
+            check_own_games("--annotate", Path(path), "Annotator", "r/1, policy", faulty=is_faulty)
 
 
 def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):
