@@ -30,10 +30,10 @@ def files(players: Sequence[PlayerSpec]) -> dict[str, tuple[bytes, str]]:
 def setup_of(players: Sequence[PlayerSpec]) -> dict[str, Any]:
     """What the page must know from the start: the boards that can be played, and the checkpoints."""
     shown, boards = [], []
-    for found in (player.found for player in players):
-        manifest = found.manifest
+    for player in players:
+        found, manifest = player.found, player.found.manifest
         about = {
-            "name": name_of(found),
+            "name": name_of(found) + player.text.removeprefix(player.path),
             "hash": manifest["weights_hash"],
             "game": manifest["game"],
             "architecture": manifest["network"].get("architecture", ""),

@@ -27,12 +27,13 @@ from uvicorn.server import ServerState
 from alphagateau.games.entries import GAMES
 from alphagateau.games.pgn.pgn import read_pgn
 from alphagateau.games.variants import get_game
-from alphagateau.matches.specs import PlayerError
+from alphagateau.matches.specs import PlayerError, PlayerSpec
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.chessformer.config import ChessformerConfig
 from alphagateau.networks.gateau.config import GateauConfig
 from alphagateau.play.board import view
 from alphagateau.play.board.connections import MAX_CONNECTIONS, PATIENCE, BoundedConnection
+from alphagateau.play.board.files import setup_of
 from alphagateau.play.board.requests import MAX_BODY, read_request
 from alphagateau.play.board.server import ANSWERS, MAX_SEARCHES, SECURITY
 from alphagateau.play.opponents import plays
@@ -90,6 +91,13 @@ def said(answer: Answer, status: int = 400) -> str:
     (text,) = answer.json().values()
     assert text and len(text.splitlines()) == 1 and len(text) < 400
     return text
+
+
+def test_one_checkpoint_under_two_searches_has_two_names(found: Checkpoint):
+    path = str(found.path)
+    specs = [PlayerSpec(path + text, path, checkpoint=found) for text in ("", "?search=policy")]
+    first, second = (player["name"] for player in setup_of(specs)["players"])
+    assert second == f"{first}?search=policy"
 
 
 def test_the_page_names_nothing_outside_itself(port: int):
