@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,8 +71,10 @@ def read_run(arguments: Arguments) -> tuple["Checkpoint", "Card"]:
     if run is None:
         raise NoCheckpointError(f"{found.path} is of no run, whose config.toml a published checkpoint must have")
     experiment = without_programs(config.load(run / "config.toml"), run)
+    folder = Path("checkpoints") if arguments.folder.is_absolute() else arguments.folder  # no path of this machine
     card = Card(
         name=arguments.name,
+        folder=shlex.quote(str(folder / arguments.name)),
         run=run_of(found),
         manifest=found.manifest,
         experiment=experiment,

@@ -1,5 +1,6 @@
 """Writes the model card of a run's checkpoint as Markdown."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ class Card(NamedTuple):
     """The facts of a model card."""
 
     name: str
+    folder: str  # of the published checkpoint, as a word of a shell
     run: str  # whose checkpoint it is
     manifest: Mapping[str, Any]
     experiment: Experiment
@@ -33,7 +35,7 @@ def model_card(card: Card) -> str:
     """The card's text."""
     boards = ", ".join(card.experiment.boards)
     num_steps = card.manifest["optimizer_steps"]
-    manifest, data, folder = card.manifest, card.experiment.data, f"checkpoints/{card.name}"
+    manifest, data, folder = card.manifest, card.experiment.data, card.folder
     num_read = manifest["iteration"] * data.frames_per_iteration if data else 0
     check = f"`alphagateau info {folder}` checks the weights and experiment.toml against manifest.json."
     sections = {
@@ -82,9 +84,9 @@ def training_lines(card: Card) -> list[str]:
 
 def training_command(card: Card) -> str:
     """The command that trains it anew from a clone, as a run beside the published checkpoint."""
-    words = f"alphagateau train checkpoints/{card.name}/experiment.toml --run {card.name}_anew"
+    words = f"alphagateau train {card.folder}/experiment.toml --run {card.name}_anew"
     if origin := card.record.get("init_from"):
-        words += f" --init-from {origin_path(origin)}"
+        words += f" --init-from {shlex.quote(str(origin_path(origin)))}"
     if (iteration := card.manifest["iteration"]) < card.experiment.num_iterations:
         words += f" --until iterations={iteration}"
     return words

@@ -130,12 +130,18 @@ def test_the_card_says_what_trains_it_anew():
     experiment = config.load(config.find_file("labelled_gardner", "experiment"))
     done = {"iteration": experiment.num_iterations, "weights_hash": "0"}
     card = SimpleNamespace(
-        name="small", experiment=experiment, manifest=done, record={"init_from": "runs/pre", "starts": []}
+        name="small",
+        folder="checkpoints/small",
+        experiment=experiment,
+        manifest=done,
+        record={"init_from": "runs/pre", "starts": []},
     )
     assert training_lines(card)[-1] == (  # pyright: ignore[reportArgumentType]
         "- experiment.toml has every key: `alphagateau train checkpoints/small/experiment.toml --run small_anew "
         "--init-from checkpoints/pre` trains it anew, with the labels in data/gardner/labels"
     )
+    card.record = {"init_from": "runs/my run", "starts": []}  # for a shell
+    assert "--init-from 'checkpoints/my run'`" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
     card.record = {"init_from": "/runs/pre/checkpoints/24", "starts": []}
     assert "- began from the weights of pre/24" in training_lines(card)  # pyright: ignore[reportArgumentType]
     assert "--init-from checkpoints/pre/checkpoints/24`" in training_lines(card)[-1]  # pyright: ignore[reportArgumentType]
@@ -225,6 +231,7 @@ def test_a_run_that_begins_from_it_counts_what_it_cost(published, trained, tmp_p
 
 def test_what_cannot_be_published_is_one_sentence(published, trained, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(flops, "experiment_flops", lambda experiment: {})  # it takes JAX a second
+    monkeypatch.chdir(tmp_path)
 
     def refused(*words: str, to: str = "checkpoints") -> str:
         code = main(["publish", *words, "--folder", str(tmp_path / to)])
@@ -237,6 +244,9 @@ def test_what_cannot_be_published_is_one_sentence(published, trained, tmp_path, 
     assert "expected letters" in refused(str(trained), "../up")
     assert "is of no run" in refused(str(published), "again")
     assert "is no published checkpoint, or holds" in refused(str(trained), "trained", to=str(trained.parent))
+    assert main(["publish", str(trained), "small", "--folder", "my models"]) == 0
+    card = Path("my models", "small", "README.md").read_text()
+    assert "alphagateau play 'my models/small'\n" in card and "train 'my models/small'/experiment.toml" in card
     (published / "levels.json").touch()  # of its user
     assert "is no published checkpoint, or holds" in refused(str(trained), "small")
     assert (published / "levels.json").exists()
