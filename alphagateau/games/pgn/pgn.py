@@ -203,13 +203,13 @@ def replay(written: WrittenGame) -> Replayed:
     tags = written.tags
     if not tags and (not written.moves or not MOVE.fullmatch(written.moves[0].text)):
         return Replayed(written, None, "it has neither tags nor moves: expected a game")
-    variant = tags.get("Variant", "Standard")
+    variant = tags.get("Variant", "").strip(" ?-") or "Standard"
     name = next((name for name, entry in GAMES.items() if spelling(variant) in entry.spellings), None)
     if name is None:
         known = " or ".join(repr(entry.variant_names[0]) for entry in GAMES.values())
         return Replayed(written, None, f"variant {variant.lower()[:20]!r}: expected {known}", is_known=False)
     fen = tags.get("FEN", "")
-    start_fen = GAMES[name].start_fen if fen.strip() in ("", "?", "startpos") else normalize_fen(fen)
+    start_fen = GAMES[name].start_fen if fen.strip() in ("", "?", "-", "startpos") else normalize_fen(fen)
     try:
         return _play(written, name, start_fen, result_of(written))
     except ValueError as error:

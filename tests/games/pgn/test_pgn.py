@@ -209,6 +209,12 @@ def test_what_is_no_pgn(text, sentence):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("unknown", ["", "?", "-"])
+def test_a_variant_or_start_that_is_unknown_is_that_of_chess(unknown):
+    (read,) = read_pgn(f'[Variant "{unknown}"]\n[FEN "{unknown}"]\n\n1. e4 *')
+    assert (read.game, read.moves) == ("chess", ("e2e4",))
+
+
 @fuzzed(150)
 @given(st.data())
 def test_a_damaged_pgn_is_read_or_refused_in_one_sentence(data):
