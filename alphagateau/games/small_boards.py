@@ -56,7 +56,7 @@ class SmallBoard(chess.Board):
             if is_pawn and abs(move.to_square - move.from_square) == 16:
                 continue
             if is_pawn and self.turn and chess.BB_SQUARES[move.to_square] & self.last_rank:
-                for piece in self.promotions:
+                for piece in self.promotions if move.promotion in (None, chess.QUEEN) else ():  # on 8x8 it has all
                     yield chess.Move(move.from_square, move.to_square, piece)
             elif not move.promotion or move.promotion in self.promotions:
                 yield move

@@ -87,6 +87,14 @@ def test_a_promotion_that_the_toy_lacks_has_no_edge(toy):
     assert {uci for uci in legal_moves(toy, state) if uci.startswith("a3")} == {"a3a4q", "a3a4r", "a3a4n"}
 
 
+@pytest.mark.parametrize("toy", [WIDE], indirect=True)
+def test_promotions_of_a_board_of_8x8_are_listed_once(toy):
+    """python-chess lists all of them there, and each was expanded to all."""
+    for fen in ("7k/P7/8/8/8/8/8/K7 w - - 0 1", "k7/8/8/8/8/8/p7/7K b - - 0 1"):
+        board = toy.board_class(fen)
+        assert sorted(move.uci() for move in board.legal_moves) == sorted(legal_moves(toy, from_fen(toy, fen)))
+
+
 def test_a_small_board_cannot_castle_in_python_chess(monkeypatch):
     monkeypatch.setitem(GAMES._entries, "castling", replace(TOY, name="castling", castlings=CHESS.castlings))
     with pytest.raises(
