@@ -11,7 +11,7 @@ import numpy as np
 from alphagateau.ratings.assumptions import Note, alike_notes, cycle_notes, draw_notes, misfit_notes
 from alphagateau.ratings.bradley_terry import Fit, estimate_dispersion, fit_bradley_terry
 from alphagateau.ratings.curves import Curves, Steps, curves_by_name, make_steps
-from alphagateau.ratings.history import fit_history
+from alphagateau.ratings.history import LARGEST_RATE, fit_history
 from alphagateau.ratings.model import ELO_PER_NAT, Games, centered, component_labels, game_arrays
 from alphagateau.ratings.results import Results, ResultsError, listed
 from alphagateau.ratings.wls import fit_wls
@@ -156,9 +156,11 @@ def _rate_likelihood(
     elif steps is not None:
         prior, notes = _prior(players, games)
         (fit, walk), factor = fit_history(games, prior, steps, fit, dispersion), 1.0  # the dispersion is within
-        rates = dict(zip(steps.names, (np.sqrt(walk.rates) * ELO_PER_NAT).tolist(), strict=True))
+        fitted = zip(steps.names, walk.rates.tolist(), strict=True)
+        rates = {name: math.sqrt(x) * ELO_PER_NAT for name, x in fitted if x < LARGEST_RATE}  # there, games tell none
         changes = listed([f"{name} {rate:.1f}" for name, rate in rates.items()])
-        scatter_notes += (Note(f"usual change of a run's strength in an iteration, Elo, as fitted: {changes}"),)
+        text = f"usual change of a run's strength in an iteration, Elo, as fitted: {changes}"
+        scatter_notes += (Note(text),) if rates else ()
     return {**fields_of_fit(fit, dispersion, factor), "rates": rates, "notes": notes + scatter_notes}
 
 

@@ -93,7 +93,14 @@ def test_a_run_that_joins_two_groups_makes_them_one_pool():
     rows = [Row("r/0", "x", 5, 0, 5), Row("x", "y", 5, 0, 5), Row("r/1", "z", 5, 0, 5), Row("r/2", "z", 4, 0, 6)]
     assert len(set(rate(make_results(rows)).component)) == 2
     found = rate(make_results(rows), "history", anchor="x")
-    assert (found.component == 0).all() and np.isfinite(found.standard_error).all() and found.rates["r"] > 0
+    assert (found.component == 0).all() and np.isfinite(found.standard_error).all()
+
+
+def test_a_rate_that_games_do_not_tell_is_not_told():
+    """It was 2 000 Elo an iteration, the most that is fitted."""
+    rows = [Row("r/0", "random", 5, 0, 15), Row("r/33", "random", 20, 0, 0), Row("r/33", "r/0", 20, 0, 0)]
+    found = rate(make_results(rows), "history", anchor="random")
+    assert not found.rates and not any("usual change" in note for note in found.notes)
 
 
 def test_without_a_run_history_is_bradley_terry_as_it_says():
