@@ -68,19 +68,21 @@ def write_games(path: Path, games: Sequence[StoredGame]) -> None:
 def read_games(path: Path, repair: bool = True) -> list[StoredGame]:
     """The whole lines of games.jsonl; LadderGamesError for one that is none.
 
-    A last line cut short by a kill is left out, and removed if the file is to be written on (`repair`).
+    A last line cut short by a kill is left out, and removed, or ended if it is whole, if the file is to be written on
+    (`repair`).
     """
     if not path.exists():
         return []
-    *lines, rest = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    games = []
+    lines, games = path.read_text(encoding="utf-8", errors="replace").split("\n"), []
     for number, line in enumerate(lines, 1):
         try:
             games.append(STORED.validate_json(line, strict=True))
         except ValueError:
+            if number == len(lines):
+                break
             raise LadderGamesError(f"{path} line {number} is damaged: expected one finished game") from None
-    if rest and repair:  # the next game must start on a line of its own
-        write_text(path, "".join(line + "\n" for line in lines))
+    if lines[-1] and repair:  # the next game must start on a line of its own
+        write_text(path, "".join(line + "\n" for line in lines[: len(games)]))
     return games
 
 

@@ -278,6 +278,14 @@ def test_a_kill_while_games_are_repaired_loses_none(played, tmp_path, monkeypatc
     assert path.read_bytes() == whole[: whole[:-1].rindex(b"\n") + 1] and read_games(path) == games
 
 
+def test_a_whole_last_line_without_its_end_is_a_game(played, tmp_path):
+    """As a script joins files: it was left out, and removed from the file."""
+    whole, path = (played / "games.jsonl").read_bytes(), tmp_path / "games.jsonl"
+    path.write_bytes(whole[:-1])
+    assert read_games(path, repair=False) == read_games(played / "games.jsonl") == read_games(path)
+    assert path.read_bytes() == whole
+
+
 def test_flops_of_runs_on_several_boards_are_each_their_own(monkeypatch):
     """Two runs of one game and network whose shares of boards differ."""
     smoke, asked = load(SMOKE), []
