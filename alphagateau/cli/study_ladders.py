@@ -68,6 +68,7 @@ def _play_direct_games(
     """
     silent = Callbacks(lambda _: None, should_stop)
     rules = {"matching": "all", "max_games": 0, "target_error": 0.0, "method": "bradley-terry", "anchor": ""}
+    rules |= {"anchor_rating": 0.0, "make_pool": False}
     if ladder.pool:  # whose members they do not meet here
         rules |= {"pool": "", "openings": str(find_pool(ladder.pool) / OPENINGS)}
     rules |= {"players": tuple(run.name for run in study.plan.runs), "games_per_pair": study.plan.study.direct_games}
@@ -124,7 +125,9 @@ def keep(study: Study, known: Mapping[str, Status], out: Path) -> None:
         return
     query, kept = f"?{study.plan.study.player}" if study.plan.study.player else "", {}
     for run in study.plan.runs:
-        specs = specs_of(study, run, known, MAX_INT)
+        last = specs_of(study, run, known, MAX_INT)
+        found = specs_of(study, run, known, ladder.every)
+        specs = [s for s in found if s in last or f"{run.name}/{s.found.path.name}" == ladder.anchor]
         for spec in specs:
             name = run.name if spec is specs[-1] else f"{run.name}.{spec.found.path.name}"
             folder = out / "weights" / name

@@ -84,6 +84,9 @@ def test_direct_games_on_a_pool_are_from_its_openings_and_of_the_runs_alone(tmp_
     assert (ladder.players, ladder.pool, ladder.games_per_pair) == (("base-0", "wide-0"), "", 4)
     assert Path(ladder.openings).parts[-2:] == ("gardner_chess", "openings.txt")
     assert [Path(spec.path).parts[-3] for spec in specs] == ["wide-0", "base-0"]
+    own = LadderConfig(players=("random",), anchor="random", anchor_rating=1000.0, openings="o", make_pool=True)
+    ladders._play_direct_games(Study(plan, tmp_path, {}, print), known, own, tmp_path, lambda: False)
+    assert (played[1][0].anchor_rating, played[1][0].make_pool) == (0.0, False)  # it was refused for its anchor
 
 
 def test_what_is_kept_are_the_weights_that_a_rating_is_of_and_the_file_of_their_ladder(tmp_path, monkeypatch):
@@ -104,6 +107,11 @@ def test_what_is_kept_are_the_weights_that_a_rating_is_of_and_the_file_of_their_
         of_run = open_checkpoint(Path("a-0/checkpoints", str(found["iteration"]))).manifest
         assert found["weights_hash"] == of_run["weights_hash"]
     assert gzip.decompress(Path("out/ladder/games.pgn.gz").read_bytes()) == b"1-0"
+    keys["ladder"] = {"anchor": "a-0/1", "every": 1}  # whose weights were not kept
+    plan = make_plan(StudyConfig(base="smoke", budget={"iterations": 3}, **keys), "study.toml")
+    keep(Study(plan, Path(), {}, print), {"a-0": Status(3, [], "done")}, Path("out"))
+    kept = config.load_ladder("out/ladder.toml")
+    assert kept.anchor == "a-0.1" and kept.players[0] == "out/weights/a-0.1?search=policy"
 
 
 @pytest.mark.parametrize(
