@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
+from alphagateau.config.records import counted
 from alphagateau.games.pgn.pgn import GameRecord
 from alphagateau.games.rules import RULES_VERSION
 from alphagateau.games.variants import get_game
@@ -32,7 +33,7 @@ from alphagateau.matches.ladder.protocol import merge_games, of_protocol, with_p
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.specs import PlayerSpec, board_of, read_spec
 from alphagateau.ratings.curves import Curves
-from alphagateau.ratings.pool import rate_by_pool
+from alphagateau.ratings.pool import UNFITTED, rate_by_pool
 from alphagateau.ratings.rate import UCI_ELO, Ratings, rate
 from alphagateau.ratings.results import Results
 from alphagateau.ratings.results_files import find_replays
@@ -96,7 +97,8 @@ def merge_ladders(
 
 
 def _boards(ladder: LadderConfig, specs: Sequence[PlayerSpec], folder: Path) -> Iterator[tuple[str, Path]]:
-    boards = [get_game(board).name for board in ladder.boards] or [board_of(specs)]
+    own = ladder.boards or [read_pool(find_pool(ladder.pool))[0].board if ladder.pool else board_of(specs)]
+    boards = [get_game(board).name for board in own]
     for board in boards:
         target = folder / board if len(boards) > 1 else folder
         target.mkdir(parents=True, exist_ok=True)
@@ -108,16 +110,19 @@ def _seated(
     ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
 ) -> Iterator[Table]:
     """The table; engines run until the block ends."""
-    game, known, pool, openings_file = get_game(board), None, None, ladder.openings
+    game, known, pool, openings_file, here = get_game(board), None, None, ladder.openings, []
+    options, notes = (board, ladder.simulations or None, ladder.gumbel_scale), []
     if ladder.pool:
         known, pool = read_pool(place := find_pool(ladder.pool), board)
         if place.resolve() == folder.resolve():
             raise LadderGamesError(f"{folder} is the pool's own folder: write somewhere else by --out")
-        specs, openings_file = [*map(read_spec, known.specs), *specs], str(place / OPENINGS)
-    players, notes = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
+        openings_file = str(place / OPENINGS)
+        here, notes = load_players([*map(read_spec, known.specs)], *options)
+    players, more = load_players(specs, *options)
+    notes += more
     try:
         if known:
-            players = seat_members(known.members, players, notes)
+            players = seat_members(known.members, here, players, notes)
         for note in notes:
             callbacks.report(note)
         names, why = [p.name for p in players], "".join(f"; {note}" for note in notes)
@@ -126,6 +131,8 @@ def _seated(
             raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
         if ladder.anchor and ladder.anchor not in (*names, UCI_ELO):
             raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
+        if ladder.make_pool and {*names} & {*UNFITTED}:
+            raise LadderGamesError("make_pool: the random mover has no point on a pool's scale: leave it out")
         openings = open_openings(game, openings_file, ladder.opening_plies, ladder.seed)
         protocol = write_protocol(game, openings)
         if known and protocol != known.protocol:
@@ -141,7 +148,11 @@ def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
     games = with_protocols(read_games(table.games_file), table.protocol, table.openings)
     found, others = of_protocol(games, table.protocol)
     known, strangers = of_players(found, table.players)
-    return known, [*others, *strangers]
+    members = {p.key for p in table.players if p.name in table.members}
+    told = [game for game in known if not {game.white, game.black} <= members]  # the pool has theirs
+    if left := len(known) - len(told):
+        others.append(f"{counted(left, 'game')} between members of the pool are kept and not counted")
+    return told, [*others, *strangers]
 
 
 def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:

@@ -1,6 +1,7 @@
 """Reference pools on disk: a folder of pool.json, openings.txt and games.pgn.gz; who of the members is here to play."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -57,6 +58,8 @@ def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str
     for name, value in sorted(text._asdict().items(), key=lambda part: isinstance(part[1], list)):  # lists at the end
         rows = ",\n".join(f"  {to_json(row, None)}" for row in value) if isinstance(value, list) else ""
         parts.append(f" {json.dumps(name)}: " + (f"[\n{rows}\n ]" if rows else json.dumps(value)))
+    if not (folder / OPENINGS).exists():
+        shutil.copyfile(table.ladder.openings, folder / OPENINGS)
     write_text(folder / FILE, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
@@ -70,8 +73,8 @@ def find_pool(name: str) -> Path:
     return found
 
 
-def read_pool(folder: Path, board: str) -> tuple[PoolText, Pool]:
-    """The pool of a folder, as trusted as a ladder file: it names programs. Raises LadderGamesError."""
+def read_pool(folder: Path, board: str = "") -> tuple[PoolText, Pool]:
+    """The pool of a folder, of `board` or any, as trusted as a ladder file: it names programs. LadderGamesError."""
     path = folder / FILE
     try:
         text = TypeAdapter(PoolText).validate_json(path.read_bytes())
@@ -79,7 +82,7 @@ def read_pool(folder: Path, board: str) -> tuple[PoolText, Pool]:
     except (OSError, ValueError, np.linalg.LinAlgError) as error:
         why = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise LadderGamesError(f"{path} is no pool: {why}") from None
-    if text.board != board:
+    if board and text.board != board:
         raise LadderGamesError(f"{path} is a pool of {text.board}, expected one of {board}")
     return text, pool
 
@@ -97,11 +100,19 @@ def _pool_of(text: PoolText) -> Pool:
     return Pool(names, rating, covariance, text.anchor, text.anchor_rating, text.dispersion)
 
 
-def seat_members(members: Sequence[Member], players: Sequence[Player], notes: list[str]) -> list[Player]:
-    """The players, members under their names in the pool, which no newcomer has.
+def seat_members(
+    members: Sequence[Member], here: Sequence[Player], players: Sequence[Player], notes: list[str]
+) -> list[Player]:
+    """The members that are `here` by the pool's specs, under their names in it, and the players, under other names.
 
-    `notes` gets a sentence on each member that is not here.
+    Others by those specs, such as an engine of another version, leave. `notes` gets a sentence on each absent member.
     """
-    names, here = {m.key: m.name for m in members}, {p.key for p in players}
-    notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in here]
-    return [p._replace(name=names[p.key]) if p.key in names else distinct(p, names.values()) for p in players]
+    names, seated = {m.key: m.name for m in members}, {}
+    for p in (*here, *players):
+        if p.key in seated or (p.key not in names and any(p is one for one in here)):
+            p.close()
+            notes += [f"{p.name} is {seated[p.key].name}, a member of the pool"] if p.key in seated else []
+        else:
+            seated[p.key] = p._replace(name=names[p.key]) if p.key in names else distinct(p, names.values())
+    notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in seated]
+    return [*seated.values()]

@@ -95,4 +95,4 @@ def _games_at(source: Path, board: str) -> list[StoredGame]:
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise LadderGamesError(f"{source} has no games to merge: expected a games.jsonl, or the folder of a ladder")
-    return read_records(path) if ".pgn" in path.suffixes else read_games(path, repair=False)
+    return read_records(path) if ".pgn" in path.name.lower() else read_games(path, repair=False)

@@ -19,24 +19,27 @@ from alphagateau.ratings.results import Alike, make_results
 PAWNS = ("1pppp", "p1ppp", "pp1pp", "ppp1p")
 MEMBERS = [host_player(name) for name in "abcd"]
 NEWCOMERS = [host_player(name) for name in ("new", "newer")]
+OTHER_VERSION = host_player("engine 2")  # by the pool's specs, and no member
 
 
 @pytest.fixture
 def play(monkeypatch, tmp_path):
-    """Plays a ladder of host players in a folder: its rated pool, and what it said."""
+    """Plays a ladder of host players in a folder: its rated pool, and what it said. Members are of the pool's specs."""
     (tmp_path / "pool").mkdir()
     openings = tmp_path / "pool" / "openings.txt"
     openings.write_text("".join(f"rnbqk/{a}/5/{b.upper()}/RNBQK w - - 0 118\n" for a, b in product(PAWNS, PAWNS)))
 
     def run(folder: str, players, **keys):
-        monkeypatch.setattr(ladders, "load_players", lambda *_: (list(players), []))
+        theirs = [p for p in players if "pool" in keys and p in (*MEMBERS, OTHER_VERSION)]
+        ours = [p for p in players if p not in theirs]
+        monkeypatch.setattr(ladders, "load_players", lambda specs, *_: (theirs if specs else ours, []))
         said: list[str] = []
         keys = {"boards": (BOARD,), "games_per_pair": 4, "rows": 8, **keys}
         ladder = LadderConfig(players=("random",), **keys)
         (pool,) = play_ladder(ladder, [], tmp_path / folder, Callbacks(said.append))
         return pool, said
 
-    def make():
+    def make(openings=openings):
         keys = {
             "matching": "all",
             "neighbours": 2,
@@ -77,7 +80,48 @@ def test_no_newcomer_has_the_name_of_a_member_that_is_not_here(play, specs_of_me
     edit(play.folder / "pool.json")
     other = host_player("d")._replace(key=("d", "another search", BOARD))
     pool, _ = play("one", [other, *MEMBERS[:3]], pool=str(play.folder))
-    assert pool.ratings.players == (*"abcd", "d 2") and [p.name for p in pool.table.players] == ["d 2", *"abc"]
+    assert pool.ratings.players == (*"abcd", "d 2") and [p.name for p in pool.table.players] == [*"abc", "d 2"]
+
+
+def test_an_engine_of_another_version_than_the_members_does_not_play_unasked(play, specs_of_members):
+    """It was a newcomer, which met the members before those that the ladder names."""
+    play.make()
+    edit(play.folder / "pool.json")
+    pool, _ = play("one", [OTHER_VERSION, *MEMBERS, NEWCOMERS[0]], pool=str(play.folder))
+    assert pool.ratings.players == (*"abcd", "new")
+    asked = MEMBERS[0]._replace(name="my a")  # the ladder names a member, by its path perhaps
+    pool, said = play("two", [*MEMBERS, asked, NEWCOMERS[0]], pool=str(play.folder))
+    assert pool.ratings.players == (*"abcd", "new") and "my a is a, a member of the pool" in said
+
+
+def test_a_pool_brings_its_board_and_its_openings(play, specs_of_members, tmp_path):
+    """Engines alone said no board; openings of another folder were not there when the pool was used."""
+    (own := tmp_path / "own.txt").write_bytes((play.folder / "openings.txt").read_bytes())
+    (play.folder / "openings.txt").unlink()
+    play.make(own)
+    assert (play.folder / "openings.txt").read_bytes() == own.read_bytes()
+    edit(play.folder / "pool.json")
+    pool, _ = play("one", [*MEMBERS, NEWCOMERS[0]], pool=str(play.folder), boards=())
+    assert pool.table.game.name == BOARD and pool.ratings.games[4]
+
+
+def test_games_between_members_count_for_the_pool_alone(play, specs_of_members):
+    """Of a ladder that was played before it had the pool, or merged: they counted twice."""
+    play.make()
+    edit(play.folder / "pool.json")
+    keys = {"pool": str(play.folder), "games_per_pair": 4}
+    before, _ = play("one", [*MEMBERS, NEWCOMERS[0]], **keys)
+    path = before.table.games_file
+    path.write_text(path.read_text() + (play.folder / "games.jsonl").read_text())
+    after, said = play("one", [*MEMBERS, NEWCOMERS[0]], **keys)
+    assert "60 games between members of the pool are kept and not counted" in said
+    assert after.ratings.rating.tolist() == before.ratings.rating.tolist()
+
+
+def test_the_random_mover_is_no_member_of_a_pool(play):
+    with pytest.raises(LadderGamesError, match="make_pool: the random mover has no point"):
+        keys = {"anchor": "a", "openings": str(play.folder / "openings.txt"), "make_pool": True}
+        play("pool", [*MEMBERS, host_player("random")], **keys)
 
 
 def test_newcomers_are_rated_by_the_pool_whose_members_do_not_meet_again(play, specs_of_members):
@@ -153,7 +197,8 @@ def test_a_ladder_does_not_write_into_its_pool(play, specs_of_members):
     ("keys", "why"),
     [
         ({"make_pool": True}, "make_pool needs an anchor"),
-        ({"make_pool": True, "anchor": "a", "method": "wls"}, "make_pool needs an anchor, and bradley-terry"),
+        ({"make_pool": True, "anchor": "a"}, "make_pool needs an anchor, a file of openings"),
+        ({"make_pool": True, "anchor": "a", "openings": "x", "method": "wls"}, "make_pool needs .* bradley-terry"),
         ({"neighbours": 2}, 'neighbours is of matching "all"'),
         ({"anchor": "UCI_Elo", "anchor_rating": 5.0}, "anchor_rating must be 0 without an anchor and with UCI_Elo"),
         ({"anchor_rating": 5.0}, "anchor_rating must be 0 without an anchor"),
