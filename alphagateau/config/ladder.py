@@ -49,8 +49,9 @@ class LadderConfig:
             raise ValueError(f"part must be a number and how many there are, such as 2/3, got {show(self.part)}")
         if self.pool:
             self._check_pool()
-        if self.make_pool and not (self.anchor and self.openings and self.method == "bradley-terry"):
-            raise ValueError("make_pool needs an anchor, a file of openings, and bradley-terry")
+        is_pool = self.anchor and self.openings and self.method == "bradley-terry" and "random" not in self.players
+        if self.make_pool and not is_pool:
+            raise ValueError("make_pool needs an anchor, a file of openings, bradley-terry, and no random mover")
         if self.neighbours and self.matching != "all":
             raise ValueError(f'neighbours is of matching "all", got {show(self.matching)}')
         if self.anchor.startswith("uci:"):

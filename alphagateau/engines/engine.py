@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from alphagateau.engines.options import Option, fault_of_option, read_option
 from alphagateau.games.rules import Game
+from alphagateau.runs.files import reason
 from alphagateau.runs.programs import split_command
 
 WATCH_SECONDS = 0.1
@@ -89,9 +90,8 @@ class Engine:
                 start_new_session=True,  # what is typed at the terminal is for us
             )
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
             hint = f"; {INSTALL}" if isinstance(error, FileNotFoundError) else ""
-            raise EngineError(f"engine {setup.command!r} cannot be started: {why}{hint}") from None
+            raise EngineError(f"engine {setup.command!r} cannot be started: {reason(error)}{hint}") from None
         assert self.process.stdout
         self._output = io.BufferedReader(self.process.stdout)  # pyright: ignore[reportArgumentType]
         threading.Thread(target=self._watch, daemon=True).start()

@@ -33,7 +33,7 @@ from alphagateau.matches.ladder.protocol import merge_games, of_protocol, with_p
 from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.specs import PlayerSpec, board_of, read_spec
 from alphagateau.ratings.curves import Curves
-from alphagateau.ratings.pool import UNFITTED, rate_by_pool
+from alphagateau.ratings.pool import rate_by_pool
 from alphagateau.ratings.rate import UCI_ELO, Ratings, rate
 from alphagateau.ratings.results import Results
 from alphagateau.ratings.results_files import find_replays
@@ -131,8 +131,6 @@ def _seated(
             raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
         if ladder.anchor and ladder.anchor not in (*names, UCI_ELO):
             raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
-        if ladder.make_pool and {*names} & {*UNFITTED}:
-            raise LadderGamesError("make_pool: the random mover has no point on a pool's scale: leave it out")
         openings = open_openings(game, openings_file, ladder.opening_plies, ladder.seed)
         protocol = write_protocol(game, openings)
         if known and protocol != known.protocol:

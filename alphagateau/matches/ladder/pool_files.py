@@ -15,7 +15,7 @@ from alphagateau.matches.player_specs import distinct
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pool import Pool
 from alphagateau.ratings.rate import Ratings, anchors_of
-from alphagateau.runs.files import to_json, write_text
+from alphagateau.runs.files import reason, to_json, write_text
 
 POOLS = Path("eval") / "pools"
 FILE, OPENINGS, GAMES = "pool.json", "openings.txt", "games.pgn.gz"
@@ -80,8 +80,7 @@ def read_pool(folder: Path, board: str = "") -> tuple[PoolText, Pool]:
         text = TypeAdapter(PoolText).validate_json(path.read_bytes())
         pool = _pool_of(text)
     except (OSError, ValueError, np.linalg.LinAlgError) as error:
-        why = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise LadderGamesError(f"{path} is no pool: {why}") from None
+        raise LadderGamesError(f"{path} is no pool: {reason(error)}") from None
     if board and text.board != board:
         raise LadderGamesError(f"{path} is a pool of {text.board}, expected one of {board}")
     return text, pool

@@ -35,7 +35,7 @@ def play(monkeypatch, tmp_path):
         monkeypatch.setattr(ladders, "load_players", lambda specs, *_: (theirs if specs else ours, []))
         said: list[str] = []
         keys = {"boards": (BOARD,), "games_per_pair": 4, "rows": 8, **keys}
-        ladder = LadderConfig(players=("random",), **keys)
+        ladder = LadderConfig(players=("host",), **keys)
         (pool,) = play_ladder(ladder, [], tmp_path / folder, Callbacks(said.append))
         return pool, said
 
@@ -118,12 +118,6 @@ def test_games_between_members_count_for_the_pool_alone(play, specs_of_members):
     assert after.ratings.rating.tolist() == before.ratings.rating.tolist()
 
 
-def test_the_random_mover_is_no_member_of_a_pool(play):
-    with pytest.raises(LadderGamesError, match="make_pool: the random mover has no point"):
-        keys = {"anchor": "a", "openings": str(play.folder / "openings.txt"), "make_pool": True}
-        play("pool", [*MEMBERS, host_player("random")], **keys)
-
-
 def test_newcomers_are_rated_by_the_pool_whose_members_do_not_meet_again(play, specs_of_members):
     made = play.make()
     edit(play.folder / "pool.json")
@@ -199,6 +193,7 @@ def test_a_ladder_does_not_write_into_its_pool(play, specs_of_members):
         ({"make_pool": True}, "make_pool needs an anchor"),
         ({"make_pool": True, "anchor": "a"}, "make_pool needs an anchor, a file of openings"),
         ({"make_pool": True, "anchor": "a", "openings": "x", "method": "wls"}, "make_pool needs .* bradley-terry"),
+        ({"make_pool": True, "anchor": "a", "openings": "x", "players": ["a", "random"]}, "and no random mover"),
         ({"neighbours": 2}, 'neighbours is of matching "all"'),
         ({"anchor": "UCI_Elo", "anchor_rating": 5.0}, "anchor_rating must be 0 without an anchor and with UCI_Elo"),
         ({"anchor_rating": 5.0}, "anchor_rating must be 0 without an anchor"),
