@@ -14,12 +14,11 @@ from alphagateau.games.pgn.rule_checks import check_games
 from alphagateau.games.pgn.text import WrittenGame, read_games
 from alphagateau.games.pgn.text_files import BOUNDS, Bounds, read_lines
 from alphagateau.games.rules import Game
-from alphagateau.games.state import Array, Row, State, pad_rows, stack_rows
+from alphagateau.games.state import Array, Row, State
 
 NUM_LINES = 256  # random lines made at once
 NUM_HEAD = 100  # lines of a file by which PGN is recognised
-NUM_BARREN = 8  # times without a new position, after which all there are are enumerated
-MAX_MOVES = 20_000  # of the positions of a ply, to enumerate all of them
+NUM_BARREN = 8  # times without a new position, after which there are no more
 
 
 class Opening(NamedTuple):
@@ -60,7 +59,7 @@ def make_openings(game: Game, num_openings: int, num_plies: int, seed: int) -> l
 
 
 def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
-    """Different unfinished positions of random legal lines; at last those that chance did not find."""
+    """Different unfinished positions of random legal lines, until chance finds no more."""
     found: set[bytes] = set()
     num_calls = num_barren = 0
     while num_barren < NUM_BARREN:
@@ -77,30 +76,6 @@ def random_openings(game: Game, num_plies: int, seed: int) -> Iterator[Opening]:
                 yield Opening(one_state(states, row), start_fens[row], tuple(line))
         num_barren = num_barren + 1 if len(found) == num_before else 0
         num_calls += 1
-    for identity, opening in _every_opening(game, num_plies).items():
-        if identity not in found:
-            yield opening
-
-
-def _every_opening(game: Game, num_plies: int) -> dict[bytes, Opening]:
-    """All unfinished positions after `num_plies` plies, each with one line; none if a ply has more than MAX_MOVES."""
-    start = jax.device_get(game.init())
-    layer: dict[bytes, Opening] = {start.keys[0].tobytes(): Opening(start, game.start_fen, ())}
-    for _ in range(num_plies):
-        before = [one for one in layer.values() if not one.state.terminated]
-        moves = [(one, edge) for one in before for edge in one.state.legal_edges.tolist() if edge >= 0]
-        if len(moves) > MAX_MOVES:
-            return {}
-        layer = {}
-        for first in range(0, len(moves), NUM_LINES):
-            chunk = moves[first : first + NUM_LINES]
-            rows = pad_rows(chunk, NUM_LINES)
-            states = stack_rows([one.state for one, _ in rows])
-            after = step_states(game, states, np.array([edge for _, edge in rows], np.int16))
-            for row, ((state, fen, line), edge) in enumerate(chunk):
-                opening = Opening(one_state(after, row), fen, (*line, edge_to_uci(game, state, edge)))
-                layer.setdefault(after.keys[row, 0].tobytes(), opening)
-    return {identity: one for identity, one in layer.items() if not one.state.terminated}
 
 
 def _starts(game: Game, key: Array) -> tuple[list[str], State]:
