@@ -74,7 +74,9 @@ def run(arguments: Arguments) -> int:
         points = [one.points for one in answers]
         files.write_json(arguments.json, as_table(player.name, search, found, points), None)
     if arguments.plot:
-        files.write_result(arguments.plot, chart(player.name, found))
+        rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
+        drawn = dot_chart(rows, Labels(x="share of points, 2 standard errors"))
+        files.write_result(arguments.plot, standalone(f"Strategic tests: {player.name}", [drawn]))
     return 0
 
 
@@ -94,9 +96,3 @@ def as_table(name: str, search: str, found: Sequence["ThemeScore"], points: list
     head = {"name": name, "search": search, "score": total["score"], "total": total["total"]}
     rest = {key: total[key] for key in ("positions", "best_moves", "nodes", "random")}
     return {**head, **rest, "themes": themes, "points": points}
-
-
-def chart(name: str, found: Sequence["ThemeScore"]) -> str:
-    """The share of points of each theme, with its error, as SVG."""
-    rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
-    return standalone(f"Strategic tests: {name}", [dot_chart(rows, Labels(x="share of points, 2 standard errors"))])

@@ -68,8 +68,7 @@ def write_games(path: Path, games: Sequence[StoredGame]) -> None:
 def read_games(path: Path, repair: bool = True) -> list[StoredGame]:
     """The whole lines of games.jsonl; LadderGamesError for one that is none.
 
-    A last line cut short by a kill is left out, and removed, or ended if it is whole, if the file is to be written on
-    (`repair`).
+    A last line without its end counts if it is whole; of a file to be written on (`repair`), it is ended or removed.
     """
     if not path.exists():
         return []

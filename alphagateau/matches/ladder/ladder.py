@@ -110,15 +110,14 @@ def _seated(
     ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
 ) -> Iterator[Table]:
     """The table; engines run until the block ends."""
-    game, known, pool, openings_file, here = get_game(board), None, None, ladder.openings, []
-    options, notes = (board, ladder.simulations or None, ladder.gumbel_scale), []
+    game, known, pool, openings_file, theirs = get_game(board), None, None, ladder.openings, []
     if ladder.pool:
         known, pool = read_pool(place := find_pool(ladder.pool), board)
         if place.resolve() == folder.resolve():
             raise LadderGamesError(f"{folder} is the pool's own folder: write somewhere else by --out")
-        openings_file = str(place / OPENINGS)
-        here, notes = load_players([*map(read_spec, known.specs)], *options)
-    players, more = load_players(specs, *options)
+        theirs, openings_file = [*map(read_spec, known.specs)], str(place / OPENINGS)
+    options = board, ladder.simulations or None, ladder.gumbel_scale
+    (here, notes), (players, more) = (load_players(some, *options) for some in (theirs, specs))
     notes += more
     try:
         if known:

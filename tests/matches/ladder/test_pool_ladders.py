@@ -32,7 +32,8 @@ def play(monkeypatch, tmp_path):
     def run(folder: str, players, **keys):
         theirs = [p for p in players if "pool" in keys and p in (*MEMBERS, OTHER_VERSION)]
         ours = [p for p in players if p not in theirs]
-        monkeypatch.setattr(ladders, "load_players", lambda specs, *_: (theirs if specs else ours, []))
+        loaded = iter([theirs, ours])
+        monkeypatch.setattr(ladders, "load_players", lambda *_: (next(loaded), []))
         said: list[str] = []
         keys = {"boards": (BOARD,), "games_per_pair": 4, "rows": 8, **keys}
         ladder = LadderConfig(players=("host",), **keys)
