@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
-from alphagateau.games.pgn.pgn import replay
 from alphagateau.games.pgn.text import read_games
 from alphagateau.games.pgn.text_files import read_lines
 
@@ -122,6 +121,8 @@ def check_own_games(option: str, path: Path, tag: str, value: str, faulty: bool 
     """
     if not path.is_file() or not path.stat().st_size:
         return
+    from alphagateau.games.pgn.pgn import replay
+
     tagged = [game for game in read_games(read_lines(path)) if tag in game.tags]
     others = [game for game in tagged if game.tags[tag] != value]
     if len(others) == len(tagged) or not all(faulty and replay(game).fault for game in others):

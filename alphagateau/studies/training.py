@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from alphagateau import config
+from alphagateau.runs import checkpoint
 from alphagateau.runs.files import write_text
 from alphagateau.runs.programs import python_environment
 from alphagateau.runs.run_record import read_record
 from alphagateau.runs.stop import StopRequest
 from alphagateau.studies.plan import Plan, PlannedRun
-from alphagateau.studies.status import Status, is_busy, read_status, whole_checkpoints
+from alphagateau.studies.status import Status, is_busy, read_status
 
 POLL_SECONDS = 5.0  # between two checks of runs in other processes
 MOST_FAILURES = 2  # of a run in a row; another process may have taken it just then
@@ -47,11 +48,11 @@ def statuses(study: Study) -> dict[str, Status]:
 
 
 def source_of(study: Study, run: PlannedRun, known: Mapping[str, Status]) -> str:
-    """The value of `--init-from` of a run to begin, "" for none: of another run its checkpoint at the budget's end."""
+    """The value of `--init-from` of a run to begin, "" for none: of a run that went on, where its budget ended."""
     if not run.needs:
         return run.variant.init_from
-    source = study.folder / run.needs
-    return str(next((c.path for c in whole_checkpoints(source) if c.order[0] == known[run.needs].iteration), source))
+    source, end = study.folder / run.needs, (known[run.needs].iteration, 0, 0)
+    return str(next((c.path for c in checkpoint.find(source / "checkpoints")[0][1:] if c.order == end), source))
 
 
 def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:

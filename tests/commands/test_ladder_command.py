@@ -86,8 +86,9 @@ def test_the_run_that_weights_came_from_is_found_by_their_hash(runs):
     pre, tuned = runs
     weights = {"init_from_hash": "pre/2"}
     assert find_origin(tuned, {"init_from": str(pre), **weights}) == (pre, 2)
-    assert find_origin(tuned, {"init_from": "elsewhere/pre/checkpoints/2", **weights}) is None
-    assert find_origin(tuned, {"init_from": "elsewhere/pre", **weights}) == (pre, 2)  # moved, with the run beside it
+    for moved in ("elsewhere/pre", "elsewhere/pre/checkpoints/2"):  # with the run beside it
+        assert find_origin(tuned, {"init_from": moved, **weights}) == (pre, 2)
+    assert find_origin(tuned, {"init_from": "elsewhere/pre", "init_from_hash": "pre/3"}) is None
     assert find_origin(tuned, {"init_from": "gone", **weights}) is None is find_origin(pre, {"init_from": None})
 
 

@@ -84,7 +84,7 @@ def test_direct_games_on_a_pool_are_from_its_openings_and_of_the_runs_alone(tmp_
     assert (ladder.players, ladder.pool, ladder.games_per_pair) == (("base-0", "wide-0"), "", 4)
     assert Path(ladder.openings).parts[-2:] == ("gardner_chess", "openings.txt")
     assert [Path(spec.path).parts[-3] for spec in specs] == ["wide-0", "base-0"]
-    own = LadderConfig(players=("random",), anchor="random", anchor_rating=1000.0, openings="o", make_pool=True)
+    own = LadderConfig(players=("a",), anchor="random", anchor_rating=1000.0, openings="o", make_pool=True)
     ladders._play_direct_games(Study(plan, tmp_path, {}, print), known, own, tmp_path, lambda: False)
     assert (played[1][0].anchor_rating, played[1][0].make_pool) == (0.0, False)  # it was refused for its anchor
 

@@ -128,7 +128,7 @@ def test_fine_tuning_begins_from_the_run_of_the_same_seed_once_it_has_ended(tmp_
     for seed in (3, 5):
         assert order.index(f"tuned-{seed}") > max(i for i, name in enumerate(order) if name == f"late-{seed}")
         words = PretendedProcess.told[order.index(f"tuned-{seed}")]
-        assert words[-2:] == ["--init-from", str(study.folder / f"late-{seed}" / "checkpoints" / "2")]
+        assert words[-2:] == ["--init-from", str(study.folder / f"late-{seed}")]
     assert changed_keys(study.plan)["init_from"] == {"tuned": "late"}
     assert statuses(study)["tuned-3"].cost.iterations == 1
 
