@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -58,7 +59,7 @@ def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str
     for name, value in sorted(text._asdict().items(), key=lambda part: isinstance(part[1], list)):  # lists at the end
         rows = ",\n".join(f"  {to_json(row, None)}" for row in value) if isinstance(value, list) else ""
         parts.append(f" {json.dumps(name)}: " + (f"[\n{rows}\n ]" if rows else json.dumps(value)))
-    if not (folder / OPENINGS).exists():
+    with suppress(shutil.SameFileError):
         shutil.copyfile(table.ladder.openings, folder / OPENINGS)
     write_text(folder / FILE, "{\n" + ",\n".join(parts) + "\n}\n")
 
@@ -112,6 +113,7 @@ def seat_members(
             p.close()
             notes += [f"{p.name} is {seated[p.key].name}, a member of the pool"] if p.key in seated else []
         else:
-            seated[p.key] = p._replace(name=names[p.key]) if p.key in names else distinct(p, names.values())
+            taken = {*names.values(), *(one.name for one in seated.values())}
+            seated[p.key] = p._replace(name=names[p.key]) if p.key in names else distinct(p, taken)
     notes += [f"member {name} of the pool is not here: nobody meets it" for k, name in names.items() if k not in seated]
     return [*seated.values()]

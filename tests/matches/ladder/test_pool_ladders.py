@@ -80,8 +80,9 @@ def test_no_newcomer_has_the_name_of_a_member_that_is_not_here(play, specs_of_me
     play.make()
     edit(play.folder / "pool.json")
     other = host_player("d")._replace(key=("d", "another search", BOARD))
-    pool, _ = play("one", [other, *MEMBERS[:3]], pool=str(play.folder))
-    assert pool.ratings.players == (*"abcd", "d 2") and [p.name for p in pool.table.players] == [*"abc", "d 2"]
+    pool, _ = play("one", [other, host_player("d 2"), *MEMBERS[:3]], pool=str(play.folder))
+    assert pool.ratings.players == (*"abcd", "d 2", "d 2 2")
+    assert [p.name for p in pool.table.players] == [*"abc", "d 2", "d 2 2"]
 
 
 def test_an_engine_of_another_version_than_the_members_does_not_play_unasked(play, specs_of_members):
@@ -98,7 +99,7 @@ def test_an_engine_of_another_version_than_the_members_does_not_play_unasked(pla
 def test_a_pool_brings_its_board_and_its_openings(play, specs_of_members, tmp_path):
     """Engines alone said no board; openings of another folder were not there when the pool was used."""
     (own := tmp_path / "own.txt").write_bytes((play.folder / "openings.txt").read_bytes())
-    (play.folder / "openings.txt").unlink()
+    (play.folder / "openings.txt").write_text("of a pool before")
     play.make(own)
     assert (play.folder / "openings.txt").read_bytes() == own.read_bytes()
     edit(play.folder / "pool.json")
